@@ -1,7 +1,7 @@
-"""The device library as it is installed: no comments, documentation of what apps use alone, a space a level.
+"""Shrink the device library for installation: no comments, docstrings only for apps, one-space indents.
 
-A phone carries every byte of it, and half of the source is written for those who read the source. Lines keep
-their numbers, so that a traceback names the repository's line; what runs is the same, which a test checks.
+A phone carries every byte of the library, and half of the source is text for developers. Line numbers do
+not change, so that tracebacks match the repository. The code does not change either, which a test checks.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Union
 
 KINDS = (ast.Module, ast.FunctionDef, ast.ClassDef)
-# What ends in another line than it begins in, and is no text.
+# Tokens that are not text, but may end on another line than they begin.
 LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 INDENT = 4
 Definition = Union[ast.Module, ast.FunctionDef, ast.ClassDef]
 
 
 def make_lean(package: Path) -> None:
-    """Take from every Python file below a package's folder what its users do not need, in place."""
+    """Shrink every Python file below a package's folder, in place."""
     used = names_of_users(package)
     for path in sorted(package.rglob("*.py")):
         path.write_text(lean(path.read_text(encoding="utf-8"), used), encoding="utf-8")
 
 
 def names_of_users(package: Path) -> frozenset[str]:
-    """What the package exports, and the errors that it raises."""
+    """Return the names that the package exports, and the errors that it raises."""
     for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             exported = ast.literal_eval(node.value)
@@ -37,7 +37,7 @@ def names_of_users(package: Path) -> frozenset[str]:
 
 
 def lean(source: str, used: frozenset[str]) -> str:
-    """A module's text without comments, and without docstrings but those of these names."""
+    """Return a module's text without comments. Docstrings stay only for the names in `used`."""
     lines = source.split("\n")
     for definition in _undocumented(ast.parse(source), used):
         text = definition.body[0]
@@ -50,7 +50,7 @@ def lean(source: str, used: frozenset[str]) -> str:
         if token.type == tokenize.COMMENT:
             lines[row - 1] = lines[row - 1][:column].rstrip()
         elif token.type not in LAYOUT:
-            # Within a text of several lines spaces are its own.
+            # Spaces within a multi-line string belong to the string.
             fixed.update(range(row, last))
     return "\n".join(line if row in fixed else _indented_by_one(line) for row, line in enumerate(lines))
 
@@ -61,7 +61,7 @@ def _indented_by_one(line: str) -> str:
 
 
 def _undocumented(tree: ast.Module, used: frozenset[str]) -> Iterator[Definition]:
-    """Definitions whose docstrings go: all but the names that are used, and their public methods."""
+    """Yield definitions whose docstrings are removed: all except used names and their public methods."""
     kept: set[ast.AST] = set()
     for top in tree.body:
         if isinstance(top, (ast.FunctionDef, ast.ClassDef)) and top.name in used:

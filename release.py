@@ -1,7 +1,7 @@
-"""Everything that is published, into dist/: wheels, sources, the npm tarball, bills of materials, hashes.
+"""Build all release files in dist/: wheels, sources, the npm tarball, bills of materials, hashes.
 
-`make release` runs it. It builds what is committed and nothing else, so that whoever builds that commit again
-gets the same bytes. It publishes nothing: .github/workflows/release.yml does, when a tag is pushed.
+`make release` runs this script. It builds committed files only, so that another build of the same commit
+gives the same bytes. It does not publish: .github/workflows/release.yml does, when a tag is pushed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent
 DEVICE = "ldp_client"
 JAVASCRIPT = "ldp_client/js"
 PUBLINT = ROOT / "tests/portable/node_modules/.bin/publint"
-# Each file that says a version, and where in it.
+# Each file that states the version, and the pattern that finds it.
 VERSIONS = {
     "ldp_client/pyproject.toml": r'^version = "(.+)"$',
     "pyproject.toml": r'^version = "(.+)"$',
@@ -38,15 +38,15 @@ VERSIONS = {
     "CITATION.cff": r"^version: (.+)$",
     "CHANGELOG.md": r"^## (\S+)",
 }
-# What stands beside sources and is none.
+# Names in the source folder that are not sources.
 BESIDE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site", "node_modules")
 CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
-# What people install, and what it brings: each gets a bill of materials.
+# Requirements that users install, and their projects. Each gets a bill of materials.
 MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
 
 
 def main(out: Path = ROOT / "dist") -> int:
-    """Build and check all of it; 1 where something is wrong, which is said."""
+    """Build and check all release files. Return 1 and print the problems if something is wrong."""
     wrong = unlike_versions(ROOT)
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
@@ -54,7 +54,7 @@ def main(out: Path = ROOT / "dist") -> int:
     out.mkdir(exist_ok=True)
     folders = [path.name for path in out.iterdir() if path.is_dir()]
     if folders:
-        print(f"{out} has folders that are no release: move away {', '.join(folders)}", file=sys.stderr)
+        print(f"{out} has folders, which no release has: move away {', '.join(folders)}", file=sys.stderr)
         return 1
     for old in out.iterdir():
         old.unlink()
@@ -75,7 +75,7 @@ def main(out: Path = ROOT / "dist") -> int:
 
 
 def unlike_versions(root: Path) -> list[str]:
-    """What is wrong with the versions that files say; nothing where all say the same."""
+    """Return the problems with the versions that files state; empty if all versions are equal."""
     said = {}
     for name, pattern in VERSIONS.items():
         found = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
@@ -89,9 +89,9 @@ def unlike_versions(root: Path) -> list[str]:
 
 
 def committed(stage: Path) -> int:
-    """Write the files of the commit at hand to a folder; returns its time, in seconds since 1970.
+    """Write the files of the current commit to a folder. Return its time, in seconds since 1970.
 
-    Of sources without their repository all files are as good as committed, and as old as the changelog.
+    Without a git repository, all files count as committed, with the time of the changelog.
     """
     asked = ["git", "rev-parse", "--show-toplevel"]
     top = subprocess.run(asked, cwd=ROOT, check=False, capture_output=True, text=True)
@@ -107,7 +107,7 @@ def committed(stage: Path) -> int:
             ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*BESIDE), dirs_exist_ok=True
         )
         seconds = int((ROOT / "CHANGELOG.md").stat().st_mtime)
-    # A link within a folder that is built alone would point out of it.
+    # Folders are built separately, and a link could point out of its folder.
     for link in [path for path in stage.rglob("*") if path.is_symlink()]:
         content = link.read_bytes()
         link.unlink()
@@ -116,7 +116,7 @@ def committed(stage: Path) -> int:
 
 
 def tell_uncommitted(root: Path) -> None:
-    """Say what is changed and not committed, as a release does not have it."""
+    """Print uncommitted changes, which the release leaves out."""
     asked = ["git", "status", "--porcelain"]
     changed = subprocess.run(asked, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
     if changed:
@@ -125,9 +125,9 @@ def tell_uncommitted(root: Path) -> None:
 
 
 def build(stage: Path, out: Path, seconds: int) -> None:
-    """Wheels and sources of both projects, and the npm tarball, as if made at that time."""
+    """Build wheels and sources of both projects, and the npm tarball, with the given time in all files."""
     os.environ["SOURCE_DATE_EPOCH"] = str(seconds)
-    # The same rights whoever builds.
+    # File permissions must not depend on the user who builds.
     os.umask(0o022)
     for project in (DEVICE, "."):
         run_build("--sdist", stage / project, out)
@@ -140,7 +140,7 @@ def build(stage: Path, out: Path, seconds: int) -> None:
 
 
 def state_repository(package: Path) -> None:
-    """Say in the npm package which repository builds it, where that has an address: provenance needs it."""
+    """State the repository in the npm package, if it has an address: npm's provenance needs it."""
     server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
     if not server or not name:
         return
@@ -150,19 +150,19 @@ def state_repository(package: Path) -> None:
 
 
 def build_wheels(stage: Path, out: Path) -> None:
-    """Both wheels, from sources that are changed for it: the device's becomes lean."""
+    """Build both wheels. This changes the staged sources: make_lean shrinks the device library."""
     run_build("--wheel", stage, out)
     make_lean(stage / DEVICE)
     run_build("--wheel", stage / DEVICE, out)
 
 
 def run_build(kind: str, project: Path, out: Path) -> None:
-    """With the tools of this environment, whose versions are constrained, and no network."""
+    """Run `build` without network, with the tools of this environment, whose versions are constrained."""
     run("build", "--no-isolation", kind, "--outdir", str(out), str(project))
 
 
 def fix_times(source: Path, seconds: int) -> None:
-    """Write a source archive anew without what differs from build to build: times, owners, the order."""
+    """Rewrite a source archive without data that differs between builds: times, owners, order."""
     with tarfile.open(source) as files:
         members = [(one, files.extractfile(one)) for one in files.getmembers()]
         read = [(one, None if data is None else data.read()) for one, data in members]
@@ -179,13 +179,13 @@ def fix_times(source: Path, seconds: int) -> None:
 
 
 def changes(root: Path) -> str:
-    """What is new in this version: its part of the changelog."""
+    """Return this version's part of the changelog."""
     parts = re.split(r"^(?=## )", (root / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     return parts[1]
 
 
 def write_materials(what: str, project: str, out: Path) -> None:
-    """Write what an installation brings, with the versions that were tested, as CycloneDX."""
+    """Write the packages that an installation brings, with the tested versions, as CycloneDX."""
     wanted = Requirement(what)
     names = "\n".join(sorted(f"{name}=={distribution(name).version}" for name in brought(wanted)))
     target = out / f"{canonicalize_name(wanted.name)}.cdx.json"
@@ -195,7 +195,7 @@ def write_materials(what: str, project: str, out: Path) -> None:
 
 
 def brought(wanted: Requirement, seen: set[tuple[str, str]] | None = None) -> set[str]:
-    """The names of all that installing this brings beside itself, as it is installed here."""
+    """Return the names of all installed packages that a requirement brings, except its own."""
     seen = set() if seen is None else seen
     found: set[str] = set()
     for extra in sorted(wanted.extras) or [""]:
@@ -217,12 +217,12 @@ def brought(wanted: Requirement, seen: set[tuple[str, str]] | None = None) -> se
 
 
 def made(out: Path, pattern: str) -> list[str]:
-    """Paths of what was built, sorted."""
+    """Return the sorted paths of built files that match a pattern."""
     return sorted(str(path) for path in out.glob(pattern))
 
 
 def run_publint(tarballs: list[str]) -> None:
-    """Check what browsers, node and bundlers make of the npm packages."""
+    """Check with publint that browsers, node and bundlers can use the npm packages."""
     if not PUBLINT.is_file():
         sys.exit("publint is not installed: run npm ci in tests/portable, as make release does")
     for tarball in tarballs:
@@ -235,7 +235,7 @@ def run(module: str, *arguments: str) -> None:
 
 
 def _run_quietly(name: str, command: list[str]) -> None:
-    """Raises SystemExit with the end of what a command said, where it fails."""
+    """Run a command. If it fails, raise SystemExit with the end of its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{name} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")

@@ -1,4 +1,4 @@
-"""The server that keeps studies and the noisy reports that devices send."""
+"""The server that stores studies and the noisy reports that devices send."""
 
 from __future__ import annotations
 

@@ -63,13 +63,13 @@ def create_app(
         _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
         if settings.ohttp_keys:
-            # What is inside comes here, past what keeps the same out in the clear.
+            # Inner requests enter here, behind the layer that refuses direct requests.
             app.extensions[GATEWAY] = Gateway(collector.gateway_keys, app.wsgi_app)
         if settings.only_ohttp:
             headers = handling.default_headers(collector.identity)
             app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]
         if settings.origins:
-            # Outermost, as browsers ask of every answer.
+            # The outermost layer, because every answer needs these headers.
             app.wsgi_app = ForeignPages(app.wsgi_app, settings.origins)  # type: ignore[method-assign]
     return app
 

@@ -1,4 +1,4 @@
-"""Bounding what a process spends: memory and threads held at once, time to compute, lines in a log."""
+"""Limits on a process's memory, waiting threads, computing time and log lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 class Room:
     """A budget of some resource that all threads share.
 
-    refuse: makes the error for a thread that waits `patience` seconds in vain. Where nothing has been given
-    back for as long, it comes at once: threads that queued before something stuck would be missing for
-    everything else.
+    refuse: makes the error for a thread that has waited `patience` seconds. If nothing was given back for
+    that long, the error comes at once: the resource is stuck, and threads that queue for it would be missing
+    elsewhere.
     """
 
     def __init__(self, capacity: float, patience: float, refuse: Callable[[], Exception]) -> None:
@@ -29,9 +29,9 @@ class Room:
 
     @contextmanager
     def hold(self, amount: float = 1) -> Iterator[None]:
-        """Hold so much while the block lasts; more than there is at all only with nobody beside.
+        """Hold this amount while the block lasts. An amount above the capacity needs the whole room.
 
-        Raises where there is no room in time.
+        Raises the error of `refuse` if there is no room in time.
         """
         self.take(amount)
         try:
@@ -40,7 +40,7 @@ class Room:
             self.give_back(amount)
 
     def take(self, amount: float = 1) -> None:
-        """Hold so much until it is given back. Raises where there is no room in time."""
+        """Hold this amount until it is given back. Raises the error of `refuse` if no room is left."""
         with self._changed:
             if not self._held:
                 self._moved = time.monotonic()
@@ -48,11 +48,11 @@ class Room:
                 self._wait_for(amount)
                 self._held += amount
             finally:
-                # One wakes the next: all at once would keep those that work from working.
+                # Each thread wakes the next. Waking all at once would delay the threads that work.
                 self._changed.notify()
 
     def give_back(self, amount: float = 1) -> None:
-        """Hold so much less."""
+        """Give back this amount."""
         with self._changed:
             self._held -= amount
             self._moved = time.monotonic()
@@ -68,12 +68,12 @@ class Room:
 
 
 T = TypeVar("T")
-# Counting millions of reports takes a while; a page may take a twentieth of the time for it.
+# Counting millions of reports takes a while; a page may spend a twentieth of the time on it.
 REST = 20.0
 
 
 class CostBoundCache(Generic[T]):
-    """Cache a value and recompute it no more often than 1/REST of the time computing takes."""
+    """Caches a value and recomputes it so rarely that computing takes at most about 1/REST of the time."""
 
     def __init__(self, compute: Callable[[], T]) -> None:
         self._compute = compute
@@ -82,7 +82,7 @@ class CostBoundCache(Generic[T]):
         self._value: T
 
     def get(self) -> T:
-        """The value; waits for another thread that computes it now."""
+        """Return the value; wait if another thread computes it now."""
         with self._lock:
             start = time.monotonic()
             if start >= self._due:
@@ -92,7 +92,7 @@ class CostBoundCache(Generic[T]):
             return self._value
 
     def forget(self) -> None:
-        """Compute it at the next call: it was changed."""
+        """Recompute the value at the next call, because it was changed."""
         with self._lock:
             self._due = 0.0
 
@@ -103,7 +103,7 @@ MOST_CAUSES = 5
 
 
 class ThrottledLog:
-    """Logs a line at once, and the same again no sooner than QUIET_SECONDS later, with how often it came.
+    """Logs a line at once, and repeats it no sooner than QUIET_SECONDS later, with the number of repetitions.
 
     So an outage shows at once and fills no disk.
     """
@@ -116,8 +116,8 @@ class ThrottledLog:
     def log(self, level: int, line: str, cause: BaseException | None = None, code: str = "other") -> None:
         """Log a line, or count it. code: what programs know it by.
 
-        cause: its kind, and the lines of code that it came through, are logged with it, and each kind counts
-        by itself. Not its message, which may quote a report or its id.
+        The cause's kind is logged, and the lines of code that it came through. Each kind of cause is counted
+        separately. The cause's message is left out, because it may quote a report or its id.
         """
         key = line if cause is None else f"{line}: {type(cause).__name__}"
         now = self._clock()
@@ -132,15 +132,15 @@ class ThrottledLog:
         LOGGER.log(level, "%s%s%s", line, more, way, extra={"code": code})
 
     def forget(self) -> None:
-        """Log everything again."""
+        """Log every line again."""
         self._seen.clear()
 
 
 def _way_of(error: BaseException) -> str:
-    """Where an exception was raised, and those that it came of, without what any of them says."""
+    """Return where an exception and its causes were raised, without their messages."""
     ways: list[str] = []
     found: BaseException | None = error
-    # As many as anybody reads: what an exception came of may come of itself.
+    # Limited, because an exception can be among its own causes.
     while found is not None and len(ways) < MOST_CAUSES:
         kind = f"{type(found).__module__}.{type(found).__qualname__}"
         ways.append("".join([*traceback.format_tb(found.__traceback__), kind]))

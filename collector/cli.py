@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit init`, `serve`, `export`, `secure-sum` and those of an operator."""
+"""The subcommands `ldpkit init`, `serve`, `export` and `secure-sum`, and the operators' commands."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ SEVERAL = (
     "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
 )
 IN_CLEAR = (
-    "--host {host} without https: what is sent here, tokens too, is read by all on the way. "
-    "Put a proxy with TLS in front, or name --certificate and --key"
+    "--host {host} without https: tokens and reports can be read on the network. Put a proxy with TLS in "
+    "front, or name --certificate and --key"
 )
 
 
@@ -56,13 +56,13 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_database_commands(subparsers)
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
     add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))
-    text = "give people tokens, one each, that nobody can join to their reports"
+    text = "give people one token each, which cannot be linked to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
-    parser.add_argument("--new", action="store_true", help="make the database, where there is none")
+    parser.add_argument("--new", action="store_true", help="make the database if there is none")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default 8000)")
     parser.add_argument(
@@ -76,7 +76,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
     parser.add_argument("--certificate", metavar="FILE", help=text)
-    parser.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
+    parser.add_argument("--key", metavar="FILE", help="its private key in PEM, readable only by its owner")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -107,7 +107,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _at_least_one(text: str) -> int:
-    """A number of processes or threads, as argparse reads it."""
+    """Parse a number of processes or threads for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text}")
     return int(text)
@@ -139,7 +139,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
             announce = partial(_announce, settings, ready_file=arguments.ready_file)
             serve(settings, place, announce, arguments.node_key)
     finally:
-        # A worker leaves through here too.
+        # A worker also leaves through here.
         if os.getpid() == master:
             log_event("stop", "the server has stopped")
     return 0
@@ -171,7 +171,7 @@ def run_export(arguments: argparse.Namespace) -> int:
 def _write_reports(
     arguments: argparse.Namespace, token: str, address: str | None
 ) -> tuple[str, dict[str, int]]:
-    """Write reports to a file, or as a dataset to an address; what was done, for people and for programs."""
+    """Write reports to a file, or as a dataset to an address; return the result in words and for programs."""
     from collector.remote.download import Start, fetch_dated, fetch_reports, fetch_study
     from collector.remote.writing import write_decoded, write_reports
 
@@ -204,7 +204,7 @@ def _write_reports(
 
 
 def _decoding(arguments: argparse.Namespace) -> Decoding:
-    """What decodes the reports of each version. Raises UsageError where there are no columns for it."""
+    """Return the decoding of each version's reports. Raises UsageError if there are no columns for it."""
     from collector.remote.download import fetch_study
     from collector.remote.writing import TABLES
     from summaries.decoding import Decoding
@@ -218,7 +218,7 @@ def _decoding(arguments: argparse.Namespace) -> Decoding:
 
 
 def _counted_aloud(reports: Iterable[Fetched], arguments: argparse.Namespace) -> Iterator[Fetched]:
-    """The reports, with progress; nothing says how many are still to come."""
+    """Yield the reports and print progress; how many are left is unknown."""
     progress = progress_of(arguments)
     for count, report in enumerate(reports, 1):
         yield report
@@ -234,7 +234,7 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict
     with replacing(str(arguments.out), is_new=True) as file:
         file.write(text + "\n")
     version = json.loads(text).get("version")
-    left_out = "; it has no report of earlier versions: without --summary, those that are kept are exported"
+    left_out = "; it has no report of earlier versions: without --summary, their stored reports are exported"
     earlier = "" if version == 1 else left_out
     return f"the summary of version {version} is in {arguments.out}{earlier}", {"version": version}
 
@@ -251,7 +251,7 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _with_token(settings: Settings) -> Settings:
-    """With a token where nobody could operate otherwise: each one that is made stands in a log."""
+    """Make a token if no operator could act otherwise. A made token is printed, so it may stay in a log."""
     from collector.storage.keys import new_word
 
     if _has_keys(settings):
@@ -274,14 +274,14 @@ def _warn_of_postgresql(settings: Settings) -> None:
         return
     with opened(settings.database, settings.busy_timeout) as database:
         for setting in telltale_settings(database):
-            print(f"PostgreSQL has {setting}: it writes down which report came when", file=sys.stderr)
+            print(f"PostgreSQL has {setting}: it records when each report came", file=sys.stderr)
         if has_lagging_replica(database):
             advice = "see synchronous_standby_names in docs/operating.md"
-            print(f"a replica follows PostgreSQL, and would lack what came last: {advice}", file=sys.stderr)
+            print(f"a replica follows PostgreSQL, and may lack the last reports: {advice}", file=sys.stderr)
 
 
 def _has_keys(settings: Settings) -> bool:
-    """Whether any key has the operator's role."""
+    """Return True if a key has the operator's role."""
     from collector.storage.keys import Role, list_keys
     from collector.storage.migrating import opened
 

@@ -42,10 +42,10 @@ from schemas import Study
 
 EXTENSION = "ldpkit"
 T = TypeVar("T")
-# Of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
+# Bodies of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
-# Database connections that a process reads with at once; two more are for writing and for /readyz.
+# Database connections with which a process reads; it has two more, for writing and for /readyz.
 READERS = 4
 # Reports that may wait to be written in a process.
 MOST_QUEUED = 100_000
@@ -53,7 +53,7 @@ MOST_EXPORTS = 8
 
 
 class Needed(NamedTuple):
-    """How large a body devices may send, and what is to be said where that is above the limit."""
+    """The size of bodies that devices may send, and the problem to report if it exceeds the limit."""
 
     size: int
     problem: str
@@ -61,14 +61,18 @@ class Needed(NamedTuple):
 
 @dataclass(frozen=True)
 class Collector:
-    """One collector. today: the clock, which knows days only. signers: keys that may publish.
+    """One collector.
 
-    identity: which collector this is; a device drops a report at the word of its own collector only.
-
-    parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
-    streams, each of which holds a thread for as long as its reader takes. counting: room for one summary that
-    is counted when somebody asks for it. daily: lines of the audit log that say no time. gateway_keys: those
-    that open what comes through relays, if any.
+    Attributes:
+        today: the clock, which only knows days.
+        signers: keys whose signature allows publishing.
+        identity: identifies this collector. A device drops a report only if the collector that it answers
+            refuses it.
+        parsing: room for the bytes of bodies that are being inflated, parsed and checked.
+        exports: room for streams, each of which occupies a thread as long as its reader takes.
+        counting: room for one summary that is counted on request.
+        daily: lines of the audit log without a time.
+        gateway_keys: the keys, if any, that open requests that come through relays.
     """
 
     settings: Settings
@@ -96,8 +100,8 @@ class Collector:
     def of(cls, settings: Settings, today: Callable[[], date], node_key: str | None = None) -> Collector:
         """Open the database. node_key: a file of keys, which make the server a node of secure sums.
 
-        Raises InputError unless it is there with this release's tables, when its open studies are not for
-        this kind of server, and when the token is somebody's key.
+        Raises InputError unless the database exists with this release's tables, if its open studies are not
+        for this kind of server, and if the token is also a key.
         """
         if node_key is not None:
             _refuse_pages(settings)
@@ -115,13 +119,13 @@ class Collector:
         _warn_of_doubt(upkeep, database)
 
         def store(works: Sequence[Work]) -> Sequence[Any]:
-            # Before the first reports of a day: those of the days before lose their order.
+            # Before the first reports of a day, the upkeep erases the order of earlier reports.
             find = partial(rules.find, reserved=True)
             metrics.tell_daily(today())
             try:
                 upkeep.run_if_due()
             except ProblemError as problem:
-                # A report needs a day; what is withdrawn needs none.
+                # A report needs a day; a withdrawal needs none.
                 changes = [work for work in works if isinstance(work, Change)]
                 made = iter(intake.store(database, find, admission, changes))
                 return [next(made) if isinstance(work, Change) else problem for work in works]
@@ -137,7 +141,7 @@ class Collector:
         node = None
         if node_key is not None:
             node = Node(NodeKeys.load(node_key), database, settings.body_limit)
-        # A node leaves alone what `ldpkit init` made.
+        # A node ignores the gateway's keys that `ldpkit init` made.
         gateway_file = settings.ohttp_keys if node is None else None
         gateway_keys = GatewayKeys(()) if gateway_file is None else GatewayKeys.load(gateway_file)
         needing = _check_studies(database, node, gateway_keys)
@@ -150,18 +154,18 @@ class Collector:
         return cls(*held, signers, node, gateway_keys, identity, *_rooms(settings.body_limit), keys, lines)
 
     def node_part(self) -> Node:
-        """What makes this server a node of secure sums."""
+        """Return this server's node of secure sums, for a server that is one."""
         assert self.node is not None, "the routes of a node belong to nodes"
         return self.node
 
     def can_take(self, study_id: str, published: Published) -> bool:
-        """Whether devices that fetch the study now answer it for something.
+        """Return True if an answer to the study by a device that fetches it now can be used.
 
-        Not at a node that lost the key of its invitations: nobody can make others, and no share gets in. Nor
-        where the gateway's key is gone that the study states: reports would wait for ever.
+        A node without the key of its invitations takes no share, because it cannot make others. Without the
+        gateway's key that the study states, reports would wait forever.
         """
         if self.node is None:
-            # A document without the word states no relay, and is not read for it.
+            # A document without the word states no relay, so it need not be parsed.
             if b'"oblivious"' not in published.canonical:
                 return True
             lack = self.gateway_keys.lack_for(self.rules.find(study_id, published.version).study)
@@ -176,25 +180,30 @@ class Collector:
         return False
 
     def has_changed(self, study_id: str) -> None:
-        """Read a study anew that this process has changed."""
+        """Read a study again after this process has changed it."""
         self.current.forget(study_id)
         self.studies.forget()
 
     def count_refusal(self, problem: ProblemError, study_id: str) -> None:
-        """Count an upload that is refused; for its study where this process has met that, or labels would be
-        whatever anybody sends."""
+        """Count a refused upload, for its study only if this process knows the study.
+
+        Otherwise senders could create arbitrary labels.
+        """
         known = study_id if self.rules.knows(study_id) or self.current.knows(study_id) else None
         self.metrics.count(0, 0, [problem.kind.name], known)
 
     def close(self) -> None:
-        """Finish what waits to be written and close the database."""
+        """Write the queued work and close the database."""
         self.writer.close()
         self.deletions.close()
         self.database.engine.dispose()
 
 
 def _rooms(body_limit: int) -> tuple[Room, Room, Room]:
-    """For bodies in parsing, exports, and summaries that are counted, beyond which a server is overloaded."""
+    """Return the rooms for bodies in parsing, for exports, and for counted summaries.
+
+    A request beyond them gets the error of an overloaded server.
+    """
 
     def full(detail: str) -> Callable[[], ProblemError]:
         return lambda: ProblemError(OVERLOADED, detail)
@@ -215,13 +224,13 @@ def _cached(database: Database, read: Callable[[Session], T]) -> CostBoundCache[
 
 
 def _warn_of_doubt(upkeep: Upkeep, database: Database) -> None:
-    """Have the log say where the clock cannot be right; the server starts, and takes what needs no day."""
+    """Log a warning if the clock cannot be right. The server starts and takes requests that need no day."""
     with database.read() as session, suppress(ProblemError):
         upkeep.require_right_day(session)
 
 
 def _check_token(token: str | None, database: Database) -> None:
-    """Raises InputError where the operator's token is a key, which then might do more than it is for."""
+    """Raise InputError if the operator's token is also a key, which would then have all rights."""
     if token is None:
         return
     with database.read() as session:
@@ -241,7 +250,7 @@ def _check_token(token: str | None, database: Database) -> None:
 
 
 def _refuse_pages(settings: Settings) -> None:
-    """Raises UsageError for a node that names other sites' pages."""
+    """Raise UsageError for a node that names other sites' pages."""
     for name in ("origins", "framed_by"):
         if getattr(settings, name):
             raise UsageError(
@@ -251,17 +260,18 @@ def _refuse_pages(settings: Settings) -> None:
 
 
 def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> list[Needed]:
-    """What open studies need of the limit. Raises InputError unless this server can take what devices send
-    for each, and can sum those that are closed.
+    """Return the body sizes that open studies need.
 
-    It would refuse that for good, and devices drop what is refused for good. For want of a gateway's key
-    they keep it, and only a running collector closes a study or takes a version with another: that is logged.
+    Raises InputError unless this server can take the reports of each open study, and sum the closed ones.
+    Otherwise it would refuse the reports permanently, and devices drop such reports. A missing gateway's key
+    is only logged, because devices keep their reports, and only a running collector closes a study or takes a
+    version with another key.
     """
     with database.read() as session:
         unfinished = queries.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
-    # Of what is closed only sums matter, which say their route: others are not read.
+    # Of closed studies only secure sums matter, and these have a route: skip the others.
     read = [(document, is_open) for document, is_open in unfinished if is_open or b'"route"' in document]
     studies = [(Study.from_json(document), is_open) for document, is_open in read]
     needed = []
@@ -270,8 +280,8 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
             _check_node(node, study)
         elif study.route is not None:
             advice = (
-                "start a node, with --node-key FILE, or name another database; "
-                "without that file nobody reads its shares: make a new place with `ldpkit init`"
+                "start a node, with the study's --node-key FILE, or name another database. If that file is "
+                "lost, its shares are unreadable: make a new place with `ldpkit init`"
             )
             raise InputError(
                 f"study {study.id} of this database is a secure sum: {advice}",
@@ -287,23 +297,25 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
 
 
 def _withdrawals(database: Database, keys: GatewayKeys) -> list[Needed]:
-    """What devices need to withdraw through a relay: requests as long as the reports were that the version
-    took, and it may be over since."""
+    """Return the body sizes that devices need to withdraw through a relay.
+
+    Such requests are as long as the version's reports were; its study may be over since.
+    """
     needed = []
     with database.read() as session:
-        # Without a key nothing is opened, however short.
+        # Without a key no request is opened, however short.
         for study, reports in relayed_with_reports(session) if keys.keys else ():
             if keys.opens(study):
                 rules = Rules.of(study)
                 made = f"version {study.version} of study {study.id} makes {bodies_in_words(rules)}"
-                lost = f"nobody could withdraw what is stored of it ({counted(reports, 'report')})"
+                lost = f"devices could not withdraw {counted(reports, 'report')} of it"
                 needed.append(Needed(rules.body_size, f"{made}, and {lost}"))
     database.engine.dispose()
     return needed
 
 
 def _check_limit(needed: Sequence[Needed], body_limit: int) -> None:
-    """Raises InputError with the first of what does not fit; what it says to set is enough for all."""
+    """Raise InputError for the first size above the limit; its advice is enough for all."""
     for one in needed:
         if one.size > body_limit:
             largest = max(other.size for other in needed)
@@ -317,7 +329,7 @@ def _check_node(node: Node, study: Study) -> None:
     try:
         node.place(study)
     except StudyError as error:
-        wanted = "name the key file that it was published with; without it nobody reads its shares"
+        wanted = "name the key file that it was published with; without it, its shares are unreadable"
         raise InputError(
             f"--node-key: study {study.id} of this database: {error}; {wanted}",
             code="settings.wrong_node_key",
@@ -332,6 +344,6 @@ def _check_node(node: Node, study: Study) -> None:
 
 
 def current_collector() -> Collector:
-    """The collector of the app that handles this request."""
+    """Return the collector of the app that handles this request."""
     collector: Collector = current_app.extensions[EXTENSION]
     return collector

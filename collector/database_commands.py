@@ -1,4 +1,4 @@
-"""The commands `ldpkit token`, `migrate`, `backup` and `restore`: what needs no running collector."""
+"""The commands `ldpkit token`, `migrate`, `backup` and `restore`, which need no running collector."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _schema_of(database: Database) -> Schema:
-    """An issuer's tables, where the database has them; else a collector's."""
+    """Return an issuer's schema if the database has an issuer's tables, else a collector's."""
     from collector.issuer.models import ISSUER
     from collector.storage.migrating import COLLECTOR, has_tables_of
 

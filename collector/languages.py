@@ -1,4 +1,4 @@
-"""The languages of the participant's page: which a visitor gets, its sentences, its numbers and plurals."""
+"""The languages of the participant's page: choosing one, its sentences, numbers and plurals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from ldp_client.words.text import APART, CORE, Words
 if TYPE_CHECKING:
     from ldp_client.words.text import Sentence
 
-# In the order of the page's menu. Each has a catalogue in FOLDER; the English one has what no device says.
+# In the order of the page's menu. Each has a catalogue in FOLDER; the English one leaves out the device's
+# sentences.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
 FOLDER = Path(__file__).parent / "words"
 _PAGE = str(FOLDER / "en.json")
@@ -33,7 +34,7 @@ class LocalWords(Words):
     """The sentences of a language, with plural forms and numbers by its rules in the CLDR.
 
     Args:
-        language: its tag, one of LANGUAGES.
+        language: a tag in LANGUAGES.
     """
 
     def __init__(self, language: str) -> None:
@@ -42,23 +43,23 @@ class LocalWords(Words):
         self._formatter = _LocalFormatter(self)
 
     def say(self, which: str, **facts: Any) -> str:
-        """Say the sentence with its facts."""
+        """Return the sentence with its facts."""
         return self.say_of(which, facts)
 
     def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
-        """Say the same with facts from a mapping."""
+        """Return the sentence with facts from a mapping."""
         return self._formatter.vformat(self.sentence(key, facts), (), facts)
 
     def sentences(self, prefix: str = "") -> dict[str, Sentence]:
-        """Give all sentences whose keys begin so: in English what the language lacks."""
+        """Return all sentences whose keys begin with the prefix; missing ones are in English."""
         return {**ENGLISH.sentences(prefix), **super().sentences(prefix)}
 
     def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
-        """Give the sentence in its form: the English one, where the language lacks it."""
+        """Return the sentence in the form for its facts; in English if the language lacks it."""
         return super().sentence(key, facts) if key in self._file(key) else ENGLISH.sentence(key, facts)
 
     def _file(self, key: str) -> dict[str, Sentence]:
-        """The language's one file, in which the device core says nothing."""
+        """Return the language's only file. It has no sentences of the device core."""
         return {} if key.startswith(CORE) else super()._file(key)
 
     def form(self, forms: dict[str, str], count: int) -> str:
@@ -66,13 +67,13 @@ class LocalWords(Words):
         return forms[self._locale.plural_form(count)]
 
     def number(self, text: str) -> str:
-        """Write a number as the language does; what is none, such as 1e+44, stays as it is."""
+        """Write a number in the language's form; other texts, such as 1e+44, stay unchanged."""
         if not NUMBER.fullmatch(text):
             return text
         return format_decimal(*self._read(text), self._locale, group_separator="," in text)
 
     def percent(self, text: str) -> str:
-        """Write so many hundredths."""
+        """Write a percentage."""
         number, pattern = self._read(text)
         percents = str(self._locale.percent_formats[None].pattern)
         return format_percent(
@@ -80,7 +81,7 @@ class LocalWords(Words):
         )
 
     def _read(self, text: str) -> tuple[Decimal, str]:
-        """The number, and the language's pattern with all of its digits."""
+        """Return the number, and the language's pattern with all of its digits."""
         digits = text.replace(",", "")
         whole = str(self._locale.decimal_formats[None].pattern).partition(".")[0]
         places = len(digits.partition(".")[2])
@@ -88,7 +89,7 @@ class LocalWords(Words):
 
 
 class _LocalFormatter(Formatter):
-    """`str.format` whose numbers are the language's."""
+    """A `str.format` that writes numbers in the language's form."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -100,10 +101,10 @@ class _LocalFormatter(Formatter):
 
 @cache
 def words_of(language: str) -> Words:
-    """Give the sentences of a language, of which each process has one set.
+    """Return the sentences of a language; each process has one set for each language.
 
     Args:
-        language: a tag; one that has no catalogue is read as its first part, then as English.
+        language: a tag. A tag without a catalogue is shortened to its first part, else replaced by English.
 
     Returns:
         The sentences.
@@ -114,13 +115,13 @@ def words_of(language: str) -> Words:
 
 @cache
 def is_leftward(language: str) -> bool:
-    """Whether a language is written from right to left."""
+    """Return True if a language is written from right to left."""
     return bool(Locale.parse(language).text_direction == "rtl")
 
 
 @cache
 def own_name(language: str) -> str:
-    """What a language calls itself; a tag that no list knows stands for itself."""
+    """Return a language's name for itself, or the tag itself if it is unknown."""
     try:
         locale = Locale.parse(language, sep="-")
     except (UnknownLocaleError, ValueError):
@@ -133,17 +134,17 @@ def chosen(asked: str | None, accepted: LanguageAccept, offered: Iterable[str], 
     """Choose the language of a page.
 
     Args:
-        asked: what the address says, if it does.
-        accepted: what the browser says that its person reads.
-        offered: the tags that there are.
-        own: the study's own.
+        asked: the language in the address, if any.
+        accepted: the languages that the browser accepts.
+        offered: the available tags.
+        own: the study's own language.
 
     Returns:
-        One that is offered: the address's, else the best that the browser accepts, else the study's.
+        An offered tag: the address's, else the best that the browser accepts, else the study's.
     """
     known = {tag.lower(): tag for tag in offered}
     wanted = [tag.lower() for tag, quality in accepted if quality]
-    # Who reads Austrian German reads German, and best so.
+    # A reader of Austrian German also reads German.
     parts = [part for one in wanted for part in (one, one.partition("-")[0])]
     for tag in [(asked or "").lower(), *parts]:
         if tag in known:

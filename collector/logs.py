@@ -1,6 +1,6 @@
 """Logs for programs: JSON lines with a code for each kind of event; no time, address, report or person.
 
-And the one line of --ready-file, for programs that wait.
+Also writes the line of --ready-file, for programs that wait for a server.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ldp_client.files.disk import refuse_replacing_other, replacing
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: level, code (else the module's name), text, and what the event counts."""
+    """One JSON object a line: level, code (else the module's name), text, and the event's counts."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. In ASCII, so that nothing in it ends or colours a line of a terminal."""
+        """Return the line in ASCII, so that its contents cannot end or colour a line of a terminal."""
         said: dict[str, Any] = {
             "level": record.levelname.lower(),
             "code": getattr(record, "code", record.module),
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
         return json.dumps({**said, **getattr(record, "counts", {})})
 
 
-# For a server program whose own lines are to have the same form.
+# For a server program, so that its own lines have the same form.
 CONFIGURATION: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -50,7 +50,7 @@ CONFIGURATION: dict[str, Any] = {
 
 
 def write_logs(form: str) -> None:
-    """Have this process's log lines in a form of LOG_FORMS. As text nothing is written where all is well."""
+    """Set the form of this process's log lines, one in LOG_FORMS. As text, only problems are logged."""
     if form != JSON_LINES or any(isinstance(one.formatter, JsonLines) for one in LOGGER.handlers):
         return
     handler = logging.StreamHandler(sys.stderr)
@@ -66,7 +66,7 @@ def log_event(code: str, text: str, **counts: Any) -> None:
 
 
 def refuse_ready(path: str | None) -> None:
-    """Raises InputError where --ready-file is another file or in no folder: before anything listens."""
+    """Raise InputError if --ready-file cannot be written: another file exists, or the folder is missing."""
     if path is not None:
         refuse_replacing_other(path, "http")
         folder = os.path.dirname(os.path.abspath(path))
@@ -77,7 +77,7 @@ def refuse_ready(path: str | None) -> None:
 
 
 def write_ready(path: str | None, url: str) -> None:
-    """Write a base URL to --ready-file, where it is named. Raises InputError where another file is there."""
+    """Write a base URL to --ready-file, if it is given. Raises InputError if another file exists there."""
     if path is not None:
         refuse_replacing_other(path, "http")
         with replacing(path) as file:

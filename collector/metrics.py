@@ -36,7 +36,7 @@ COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class Totals(NamedTuple):
-    """Reports stored, sent again, and refused by type of problem."""
+    """The counts of stored reports, of repeated reports, and of refused reports by type of problem."""
 
     accepted: int
     duplicates: int
@@ -47,7 +47,7 @@ class Metrics:
     """One collector's counts. With PROMETHEUS_MULTIPROC_DIR set, `render` adds up all its processes."""
 
     def __init__(self) -> None:
-        # They would tell when the first report came, to the microsecond.
+        # These metrics would show to the microsecond when the first report arrived.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         _make_folder()
         self._told: date | None = None
@@ -64,7 +64,7 @@ class Metrics:
         self._deletions = self._counter(
             "ldpkit_reports_deleted_total", "Deletions, by who proved the right to them", ["by"]
         )
-        self._wrong_keys = self._counter("ldpkit_keys_refused_total", "Requests with a key that is none")
+        self._wrong_keys = self._counter("ldpkit_keys_refused_total", "Requests with a wrong key")
         self._commits = Histogram(
             "ldpkit_commit_seconds",
             "Time to write and commit what had gathered",
@@ -88,7 +88,14 @@ class Metrics:
     def count(
         self, accepted: int, duplicates: int, rejected: Iterable[str] = (), study: str | None = None
     ) -> None:
-        """Add reports. rejected: one reason for each refused one. study: that exists, or None."""
+        """Add reports.
+
+        Args:
+            accepted: how many were stored.
+            duplicates: how many were stored before.
+            rejected: a reason for each refused report.
+            study: a known study, or None.
+        """
         if accepted:
             self._accepted.inc(accepted)
         if duplicates:
@@ -101,7 +108,10 @@ class Metrics:
             self._of_study_accepted.labels(study).inc(accepted)
 
     def tell_daily(self, day: date) -> None:
-        """Log the counts at each day's end: more often they would say when reports came. Of one thread."""
+        """Log the counts at each day's end; more often they would show when reports arrived.
+
+        For calls from one thread only.
+        """
         before, self._told = self._told, day
         if before is not None and day != before and _is_first_to_tell(before):
             accepted, duplicates, rejected = self.totals()
@@ -113,24 +123,24 @@ class Metrics:
         self._deletions.labels(by).inc(count)
 
     def count_wrong_key(self) -> None:
-        """Add a request whose key is not one of the collector's."""
+        """Count a request with a wrong key."""
         self._wrong_keys.inc()
 
     def observe_commit(self, seconds: float, waiting: int) -> None:
-        """Add one commit, and how many reports wait now."""
+        """Add one commit, and set how many reports wait now."""
         self._commits.observe(seconds)
         self._depth.set(waiting)
 
     def observe_request(self, route: str | None, seconds: float) -> None:
-        """Add one request. route: its name in the application, None for an address that is none."""
+        """Add one request. route: its name in the application, None for an unknown address."""
         self._requests.labels(route or OTHER_ROUTE).observe(seconds)
 
     def render(self, measures: Iterable[Metric] = ()) -> bytes:
-        """Everything in Prometheus' text format. measures: what is no count, as it is now."""
+        """Return all metrics in Prometheus' text format. measures: current values that are not counts."""
         return generate_latest(self._whole_registry()) + rendered(measures)
 
     def totals(self) -> Totals:
-        """The counts of reports."""
+        """Return the counts of reports."""
         found: dict[str, dict[str, int]] = {ACCEPTED: {}, DUPLICATES: {}, REJECTED: {}}
         for metric in self._whole_registry().collect():
             for sample in metric.samples:
@@ -139,7 +149,7 @@ class Metrics:
         return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
 
     def refused(self) -> dict[str, dict[str, int]]:
-        """How many uploads were refused, by study and type of problem."""
+        """Return how many uploads were refused, by study and type of problem."""
         found: dict[str, dict[str, int]] = {}
         for metric in self._whole_registry().collect():
             for one in metric.samples:
@@ -148,7 +158,7 @@ class Metrics:
         return found
 
     def _whole_registry(self) -> CollectorRegistry:
-        """The counts of every process where there are several, else this one's."""
+        """Return the counts of all processes if there are several, else this process's."""
         if METRICS_FOLDER not in os.environ:
             return self._registry
         _make_folder()
@@ -162,35 +172,37 @@ class Metrics:
 
 
 class _BegunProcesses(MultiProcessCollector):
-    """The counts of all processes, without the files of those that only start: a file is empty until its
-    process has sized it, and stays so where it was killed before."""
+    """The counts of all processes, except empty files.
+
+    A file is empty until its starting process has sized it, and stays empty if the process was killed before.
+    """
 
     def collect(self) -> Iterable[Metric]:
-        """The sums of all counts."""
+        """Yield the sums of all counts."""
         files = [str(file) for file in Path(self._path).glob("*.db") if file.stat().st_size]
         return cast(Iterable[Metric], self.merge(files))  # type: ignore[no-untyped-call]
 
 
 def rendered(measures: Iterable[Metric]) -> bytes:
-    """Measures alone, in Prometheus' text format."""
+    """Return measures alone, in Prometheus' text format."""
     now = CollectorRegistry()
     now.register(_Measured(list(measures)))
     return generate_latest(now)
 
 
 class _Measured(RegistryCollector):
-    """Measures that were taken when they were asked for."""
+    """Wraps measures that were taken for this request."""
 
     def __init__(self, measures: list[Metric]) -> None:
         self._measures = measures
 
     def collect(self) -> Iterable[Metric]:
-        """All of them."""
+        """Return all measures."""
         return self._measures
 
 
 def _make_folder() -> None:
-    """Make the processes' folder where somebody has cleaned it away: no worker starts without it."""
+    """Make the processes' folder again if it was deleted, because no worker starts without it."""
     if METRICS_FOLDER not in os.environ:
         return
     folder = Path(os.environ[METRICS_FOLDER])
@@ -202,7 +214,7 @@ def _make_folder() -> None:
 
 
 def _is_first_to_tell(day: date) -> bool:
-    """Whether no other process of this server has told the day's counts, which are those of all."""
+    """Return True if no other process of this server has logged the day's counts, which are common to all."""
     if METRICS_FOLDER not in os.environ:
         return True
     try:
@@ -210,13 +222,13 @@ def _is_first_to_tell(day: date) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        # Without the folder each process counts for itself.
+        # Without the folder, each process counts separately.
         return True
     return True
 
 
 def _forget_ended_processes(folder: Path) -> None:
-    """Nothing waits any more in a process that was killed; what it counted stays."""
+    """Remove the gauges of killed processes, whose queues are gone; their counts stay."""
     for file in folder.glob("gauge_live*.db"):
         try:
             os.kill(int(file.stem.rpartition("_")[2]), 0)

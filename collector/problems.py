@@ -1,8 +1,8 @@
-"""Every way a request can fail, and the problem document (RFC 9457) that says so.
+"""Every way a request can fail, with its problem document (RFC 9457).
 
-A type never changes meaning. 4xx is only for what can never succeed as sent (425 and 429 aside,
-which say when to come back). Devices drop a report at a refusal of a few types, if it names the digest of
-the study that they answered and comes from the collector that published it; they keep it at any other.
+A type never changes meaning. 4xx is only for requests that can never succeed as sent, except 425 and 429,
+which say when to retry. Devices drop a report after a refusal of a few types, if it names the digest of the
+study that they answered and comes from the collector that published it; after any other refusal they keep it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class StandardKind(Kind):
-    """A kind that a standard names, with its own type."""
+    """A kind that a standard defines, with its own type."""
 
     uri: str = ""
 
@@ -45,7 +45,7 @@ class StandardKind(Kind):
         return self.uri
 
 
-# What devices go by. Of what was restored, or published anew, a refusal names no digest, or another one.
+# Devices follow this. After a restore or a new publication, a refusal names no digest or another one.
 DROP = "Drop the report if `digest` is that of the study it answers; else keep it, and send it again later."
 
 MALFORMED_JSON = Kind(
@@ -127,7 +127,7 @@ STUDY_FINISHED = Kind(
     "study-finished",
     409,
     "The study is closed",
-    "Open it again where that can be, or publish under a new id.",
+    "Open it again if that is possible, or publish under a new id.",
 )
 SUMMARY_IMPOSSIBLE = Kind(
     "summary-impossible", 409, "This study has no summary", "Export the reports and fit them."
@@ -148,18 +148,21 @@ REPORTS_DELETED = Kind(
     "reports-deleted",
     410,
     "Reports were deleted since the export began",
-    "Export again from the beginning: what came until now is a part of nothing that the collector has.",
+    "Export again from the beginning: the part so far no longer matches the collector's reports.",
 )
-STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Ask nobody: it takes no reports.")
+STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Stop asking: it takes no reports.")
 STUDY_CLOSED = Kind(
     "study-closed",
     410,
-    "The study takes no more reports",
+    "The study is closed to reports",
     "Keep the report until 30 days after the study's last day; then drop it if `digest` is its study's.",
 )
 REPORT_WITHDRAWN = Kind("report-withdrawn", 410, "The report was withdrawn", DROP)
 SUM_FIXED = Kind(
-    "sum-fixed", 409, "The share is part of a sum", "It can be taken out no more; its study is closed."
+    "sum-fixed",
+    409,
+    "The share is part of a sum",
+    "It can no longer be removed; its study is closed.",
 )
 STUDY_OPEN = Kind("study-open", 409, "The study is still open", "Close it first.")
 SET_CONFLICT = Kind(
@@ -193,7 +196,7 @@ BATCH_WRONG = Kind(
     "batch-wrong",
     422,
     "Too many reports of the batch are wrong",
-    "Check them against the study, take out those that `failed` lists, and send the rest.",
+    "Check them against the study, remove the reports that `failed` lists, and send the rest.",
 )
 PARAMETER_INVALID = Kind(
     "parameter-invalid", 422, "A query parameter is not valid", "Correct the parameter that `field` names."
@@ -220,7 +223,7 @@ OHTTP_KEY = StandardKind(
     "ohttp-key",
     400,
     "The gateway has no such key",
-    "Keep the report: its study states a key that this gateway does not have, or has no more.",
+    "Keep the report: its study states a key that this gateway does not have.",
     uri="https://iana.org/assignments/http-problem-types#ohttp-key",
 )
 OHTTP_MALFORMED = Kind(
@@ -261,7 +264,7 @@ KINDS = tuple(value for value in list(globals().values()) if isinstance(value, K
 
 
 class ProblemError(LdpkitError):
-    """A request that is refused; its code is the problem's type without the prefix.
+    """A refused request; its code is the problem's type without the prefix.
 
     field: dotted path in the body, "" for all of it, or None.
     more: further members of the document, for programs.
@@ -285,16 +288,17 @@ class ProblemError(LdpkitError):
         self.more = more or {}
 
     def naming(self, digest: str) -> ProblemError:
-        """The same refusal of a report, with the digest of the study as it is published here.
+        """Return this refusal of a report with the digest of the study as it is published here.
 
-        A new one, as several requests may share what was raised. What time can heal names nothing.
+        It is a copy, because several requests may share the raised error. A refusal that time can lift gets
+        no digest.
         """
         if self.kind.retry_after is not None:
             return self
         return ProblemError(self.kind, self.detail, self.field, self.headers, {**self.more, "digest": digest})
 
     def document(self) -> dict[str, object]:
-        """The members of the problem document."""
+        """Return the members of the problem document."""
         document: dict[str, object] = {
             "type": self.kind.type,
             "title": self.kind.title,
@@ -307,28 +311,28 @@ class ProblemError(LdpkitError):
         return {**document, **self.more}
 
     def answer(self) -> tuple[int, dict[str, str], str]:
-        """The HTTP answer: its status, its headers but the media type, and the problem document."""
+        """Return the HTTP answer: status, headers except the media type, and the problem document."""
         retry = {} if self.kind.retry_after is None else {"Retry-After": str(self.kind.retry_after)}
         return self.kind.status, {**retry, **self.headers}, json.dumps(self.document(), sort_keys=True)
 
 
 def unknown_study(study_id: str) -> ProblemError:
-    """The problem of a study that was never published here."""
+    """Return the problem of a study that was never published here."""
     return ProblemError(STUDY_UNKNOWN, f"no study {study_id[:64]!r} is published here")
 
 
 def deleted_study(study_id: str) -> ProblemError:
-    """The problem of a study that was deleted."""
+    """Return the problem of a study that was deleted."""
     return ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
 
 
 def deleted_reports(study_id: str) -> ProblemError:
-    """The same, where its reports are asked for."""
+    """Return the problem of a deleted study whose reports are requested."""
     return ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")
 
 
 def broken_off(study_id: str) -> ProblemError:
-    """The problem of an export of which some reports were deleted, as retention has it, while it was made."""
+    """Return the problem of an export during which reports were deleted, for example by retention."""
     return ProblemError(
         REPORTS_DELETED, f"reports of {study_id} were deleted while they were exported: run it again"
     )

@@ -1,4 +1,4 @@
-"""Everything that an operator can set."""
+"""All settings of an operator."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
 PREFIX = "LDPKIT_"
-# What travels in a header as it is.
+# Characters that a header carries unchanged.
 PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-# What `ldpkit init` writes, and every command reads that is started in its folder.
+# `ldpkit init` writes it, and every command that starts in its folder reads it.
 FILE_NAME = "ldpkit.toml"
 TOKEN_VARIABLE = PREFIX + "TOKEN"
-# Of no setting: where settings are, where compiled programs are kept, and of tests and benchmarks.
+# Not settings: the settings file, the folder of compiled programs, and data of tests and benchmarks.
 _OTHER_VARIABLES = ("CONFIG", "CACHE", "DATA")
 _OF_A_FAILING_DISK = PREFIX + "DISK_"
-# scheme, host, port, of what browsers send as Origin.
+# Scheme, host and port of an origin, as browsers send it in Origin.
 ORIGIN = re.compile(r"(https?)://([a-z0-9]+(?:[-.]+[a-z0-9]+)*|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
 PORTS = {"http": "80", "https": "443"}
-# Of a token: whoever has it may do everything, and may try five a second. And of an invitation_key.
+# The shortest token: it has all rights, and an attacker may try five a second. Also for an invitation_key.
 FEWEST_CHARACTERS = 16
 JSON_LINES = "json"
 LOG_FORMS = ("text", JSON_LINES)
@@ -51,12 +51,12 @@ class Settings:
         body_limit: the largest request body in bytes, as sent and inflated.
         busy_timeout: seconds that a write waits for a locked database; a request waits 3 s longer in all.
         late_days: days after a study closes on which its reports are still taken.
-        upload_rate: reports a second that one process takes, half of them for one study where others send
-            too; 0 for no limit.
+        upload_rate: reports a second that one process takes, half of them for one study if others send too; 0
+            for no limit.
         deletion_rate: deletions a second that one process makes; 0 for no limit.
         invitation_key: hides in the database which invitation was used for which report. It is the same in
             all processes of a database.
-        signing_keys: a file of public keys in PEM. Anybody may publish a study that one of them signed.
+        signing_keys: a file of public keys in PEM. Anyone may publish a study that is signed with such a key.
         log: the form of a server's log.
         origins: other sites whose pages may fetch studies, send reports and withdraw them.
         framed_by: other sites whose pages may show a study's page in a frame.
@@ -89,7 +89,7 @@ class Settings:
 
     @property
     def invitation_secret(self) -> bytes:
-        """The invitation_key's bytes; none without one."""
+        """The invitation_key's bytes; b"" without a key."""
         return (self.invitation_key or "").encode()
 
     def __post_init__(self) -> None:
@@ -123,7 +123,10 @@ class Settings:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:
-        """Settings by name; those left out keep their defaults. Raises InputError for unknown names."""
+        """Make settings from a mapping by name; missing ones keep their defaults.
+
+        Raises InputError for unknown names.
+        """
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
             advice = _or_rather(unknown[0], [field.name for field in fields(cls)])
@@ -135,11 +138,11 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Settings from LDPKIT_ and a setting's name in capitals, above those of a file.
+        """Read settings from LDPKIT_ and a setting's name in capitals; they override those in a file.
 
-        That is the one which LDPKIT_CONFIG names, or else ldpkit.toml in the current folder if there is one.
-        An SQLite file that it names by a relative path is found from the folder that it is in. Its token
-        stays, whatever LDPKIT_TOKEN is: clients send that, and it may be anybody's key. Raises InputError.
+        The file is the one that LDPKIT_CONFIG names, else ldpkit.toml in the current folder if there is one.
+        Its SQLite file with a relative path is relative to the settings file's folder. LDPKIT_TOKEN does not
+        override its token: clients send that variable, and it may be any key. Raises InputError.
         """
         refuse_unknown_variables(environment)
         file = _file_named(environment)
@@ -152,7 +155,7 @@ class Settings:
 
 
 def refuse_unknown_variables(environment: Mapping[str, str] = os.environ) -> None:
-    """Raises UsageError for a LDPKIT_… that nothing reads: a slip would leave the default in silence."""
+    """Raise UsageError for an unknown LDPKIT_… variable: a typing error would silently leave the default."""
     names = [*(field.name.upper() for field in fields(Settings)), *_OTHER_VARIABLES]
     known = [PREFIX + name for name in names]
     for name in sorted(environment):
@@ -170,7 +173,7 @@ def _or_rather(name: str, known: Iterable[str]) -> str:
 
 
 def _check_token(token: str | None) -> None:
-    """Raises InputError for what cannot travel in a header, or could be guessed."""
+    """Raise InputError for a token that cannot travel in a header, or could be guessed."""
     if token is None:
         return
     if not PRINTABLE.issuperset(token):
@@ -179,7 +182,7 @@ def _check_token(token: str | None) -> None:
             code="settings.token_not_ascii",
         )
     if len(token) < FEWEST_CHARACTERS:
-        advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit token` shows it"
+        advice = "`ldpkit init` makes a random token, and `ldpkit token` shows it"
         raise UsageError(
             f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}",
             code="settings.token_too_short",
@@ -187,17 +190,17 @@ def _check_token(token: str | None) -> None:
 
 
 def _check_invitation_key(key: str | None) -> None:
-    """Raises UsageError for what could be guessed: whoever does can tell who sent which report."""
+    """Raise UsageError for a key that could be guessed: it shows which invitation sent which report."""
     if key and len(key) < FEWEST_CHARACTERS:
         raise UsageError(
-            f"setting invitation_key: must have at least {FEWEST_CHARACTERS} characters: `ldpkit init` makes "
-            "one that nobody can guess",
+            f"setting invitation_key: must have at least {FEWEST_CHARACTERS} characters: `ldpkit init` "
+            "makes a random one",
             code="settings.invitation_key_too_short",
         )
 
 
 def _check_gateway(settings: Settings) -> None:
-    """Raises UsageError where no device could send anything. A node has no gateway, whatever is set."""
+    """Raise UsageError if no device could send anything. A node has no gateway, whatever is set."""
     if settings.only_ohttp and not settings.ohttp_keys:
         raise UsageError(
             "setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious rotate`",
@@ -206,7 +209,7 @@ def _check_gateway(settings: Settings) -> None:
 
 
 def _check_origins(name: str, origins: tuple[str, ...]) -> None:
-    """Raises UsageError for what no browser calls a page's origin, or anybody on its way could be."""
+    """Raise UsageError for a text that is no origin, or that a network attacker could imitate."""
     for origin in origins:
         found = ORIGIN.fullmatch(origin)
         if found is None or PORTS[found[1]] == found[3]:
@@ -223,7 +226,7 @@ def _check_origins(name: str, origins: tuple[str, ...]) -> None:
 
 
 def settings_with(**changes: Any) -> Settings:
-    """The environment's settings with those changed that are not None. Raises InputError."""
+    """Return the environment's settings, changed by the values that are not None. Raises InputError."""
     return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
 
 
@@ -235,21 +238,21 @@ def _refuse_foreign_key(settings: Settings) -> None:
     own = str(values.get("database", settings.database))
     if "invitation_key" in values and _whole_name(own) != _whole_name(settings.database):
         raise InputError(
-            f"the invitation_key of {file} is for the database that it names, and --database names another: "
-            f"start in that one's folder, or set {PREFIX}INVITATION_KEY to what its servers have",
+            f"the invitation_key of {file} is for the database that it names, and --database names "
+            f"another: start in the folder of that one, or set {PREFIX}INVITATION_KEY to its servers' key",
             code="settings.invitation_key_of_other_database",
         )
 
 
 def _whole_name(database: str) -> object:
-    """What two URLs of one database have in common."""
+    """Return a value that is equal for two URLs of the same database."""
     url = _url(database)
     file = None if url is None else _sqlite_file(url)
     return os.path.realpath(file) if file else url or database
 
 
 def _url(database: str) -> URL | None:
-    """None for what is no URL: what it is wrong with is said where it is used."""
+    """Parse a URL; return None if it is invalid. The error is reported where the URL is used."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -260,7 +263,7 @@ def _url(database: str) -> URL | None:
 
 
 def _sqlite_file(url: URL) -> str | None:
-    """The path of an SQLite file; None for another database, or one in memory."""
+    """Return the path of an SQLite file; None for another database, or for one in memory."""
     file = url.database or ""
     if not url.drivername.startswith("sqlite") or not file or file.startswith((":memory:", "file:")):
         return None
@@ -268,10 +271,10 @@ def _sqlite_file(url: URL) -> str | None:
 
 
 def server_settings(**changes: Any) -> Settings:
-    """`settings_with`, for a server, which binds its database to an invitation_key for good.
+    """Return `settings_with` for a server, which binds its database to an invitation_key permanently.
 
-    Raises InputError where that key stands in a file beside the name of another database, and for a
-    LDPKIT_TOKEN that is not the server's own token.
+    Raises InputError if that key is in a file that names another database, and if LDPKIT_TOKEN is not the
+    server's own token.
     """
     settings = settings_with(**changes)
     _refuse_foreign_key(settings)
@@ -294,20 +297,20 @@ def _read_file(path: Path) -> dict[str, object]:
         values = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}", code="settings.not_toml") from None
-    # What is no text is refused by its name, with the others.
+    # Values that are not texts are refused later by name, like other settings.
     if isinstance(database := values.get("database"), str):
         values["database"] = _from_beside(database, path)
     if isinstance(keys := values.get("ohttp_keys"), str):
-        # Of a place that was moved or copied, too.
+        # Relative to the file's folder, so that it works after the folder was moved or copied.
         values["ohttp_keys"] = str(path.parent / keys)
     return values
 
 
 def _from_beside(database: str, path: Path) -> str:
-    """A database's URL as settings in a file mean it: an SQLite file is named from their folder.
+    """Return the database's URL in a settings file, with an SQLite path relative to the file's folder.
 
-    So a place that was copied or moved works on the database beside its settings. Raises InputError where
-    settings of an earlier release name the place that they were copied from.
+    So a copied or moved folder works on the database next to its settings. Raises InputError if settings of
+    an earlier release name the place that they were copied from.
     """
     url = _url(database)
     file = None if url is None else _sqlite_file(url)
@@ -324,7 +327,7 @@ def _from_beside(database: str, path: Path) -> str:
 
 
 def sqlite_url(file: Path, url: URL | None = None) -> str:
-    """The URL of an SQLite file, or `url` with that file. Raises InputError where no URL can name it."""
+    """Return the URL of an SQLite file, or `url` with that file. Raises InputError if no URL can name it."""
     from sqlalchemy import URL, make_url
 
     named = (url or URL.create("sqlite")).set(database=str(file)).render_as_string(hide_password=False)
@@ -338,7 +341,7 @@ def sqlite_url(file: Path, url: URL | None = None) -> str:
 
 
 def _text(name: str, value: object) -> str:
-    # What is no text in a file, such as `false` for none, would be a secret that anybody can guess.
+    # A value in a file that is not text, such as `false` for none, would be a secret that anyone can guess.
     if not isinstance(value, (str, os.PathLike)):
         raise UsageError(
             f"setting {name}: must be a text in quotes, is {str(value)[:64]}", code="settings.not_text"
@@ -347,7 +350,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:
-    """A list of texts, or one text with commas or blanks between."""
+    """Return a list of texts; one text may have commas or blanks between them."""
     found = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(found, (list, tuple)) or not all(isinstance(one, str) for one in found):
         raise UsageError(

@@ -1,7 +1,7 @@
-"""Regions that share a law of their means, each with its own privacy budget; one of them uses Gaussian noise.
+"""Partial pooling of six regions, each with its own privacy budget; the last region uses Gaussian noise.
 
-Run: python examples/partial_pooling.py. It simulates six regions, fits them together, and prints each
-region's mean with its 90 % interval. Nothing here is special to ldpkit but the two likelihoods.
+Run: python examples/partial_pooling.py. It simulates the regions, fits them together, and prints each
+region's mean with its 90 % interval. Only the two likelihoods are specific to ldpkit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpyro.infer import MCMC, NUTS
 
 from inference.likelihoods import BinnedPerturbed, ClippedNormal, GaussianNoise, LaplaceNoise, Perturbed
 
-# Answers lie between 0 and 1. A device of region g adds Laplace noise of scale 1/ε.
+# Answers are between 0 and 1. A device of region g adds Laplace noise of scale 1/ε.
 EPSILONS = np.array([0.5, 1.0, 1.0, 2.0, 4.0])
 PEOPLE = np.array([4000, 2000, 150, 2000, 500])
 LAST_NOISE_SD, LAST_PEOPLE = 1.5, 400
@@ -26,14 +26,14 @@ EDGES = np.linspace(0.0, 1.0, 65)
 
 
 class Survey(NamedTuple):
-    """counts (5, 66): histograms of five regions. reports (400,): of the sixth, one by one."""
+    """counts (5, 66): histograms of five regions. reports (400,): single reports of the sixth region."""
 
     counts: np.ndarray
     reports: np.ndarray
 
 
 def simulate(means: np.ndarray, sd: float, seed: int) -> Survey:
-    """What devices would send: clipped answers plus noise."""
+    """Simulate the reports of devices: clipped answers plus noise."""
     random = np.random.default_rng(seed)
     counts = []
     for mean, epsilon, people in zip(means[:-1], EPSILONS, PEOPLE, strict=True):
@@ -45,7 +45,7 @@ def simulate(means: np.ndarray, sd: float, seed: int) -> Survey:
 
 
 def model(counts: Array, reports: Array) -> None:
-    """Regions' means come from one law, which small and very private regions lean on."""
+    """Model the regions' means with a common prior, which matters most for small or very private regions."""
     centre = numpyro.sample("centre", dist.Normal(0.5, 0.5))
     spread = numpyro.sample("spread", dist.HalfNormal(0.3))
     sd = numpyro.sample("sd", dist.Gamma(2.0, 8.0))
@@ -62,7 +62,7 @@ def model(counts: Array, reports: Array) -> None:
 
 
 def fit(survey: Survey, seed: int, draws: int = 500) -> dict[str, np.ndarray]:
-    """Posterior draws of every site; two chains side by side."""
+    """Return posterior draws of every site, from two chains in parallel."""
     chains = MCMC(
         NUTS(model, target_accept_prob=0.9),
         num_warmup=draws,
@@ -76,7 +76,7 @@ def fit(survey: Survey, seed: int, draws: int = 500) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Simulate, fit, print."""
+    """Simulate, fit, and print intervals."""
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
     with jax.enable_x64(True):
         drawn = fit(simulate(means, sd=0.15, seed=1), seed=2)

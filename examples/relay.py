@@ -1,7 +1,7 @@
 """A relay for oblivious HTTP (RFC 9458): python relay.py https://collector.example.org/ohttp --port 8080
 
-It brings each encapsulated request to one gateway as its own, and writes down nothing. It hides who sends
-only where another operator runs it than the collector's. Put a server with TLS before it (docs/oblivious.md).
+It forwards each encapsulated request to one gateway from its own address, and logs nothing. It hides senders
+only if its operator is not the collector's. Put a server with TLS in front of it (docs/oblivious.md).
 """
 
 import argparse
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 REQUEST, ANSWER, PROBLEM = "message/ohttp-req", "message/ohttp-res", "application/problem+json"
 MOST_BYTES, MOST_CONNECTIONS = 2 << 20, 256
 CONNECTION_SECONDS, GATEWAY_SECONDS, SILENCE_SECONDS = 30, 15, 10
-# A page in a browser sends from another origin, and asks first.
+# A page in a browser sends from another origin, after a preflight request.
 ALWAYS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 ALWAYS |= {"Cache-Control": "no-store", "Connection": "close"}
 ASKED_FIRST = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "Content-Type"}
@@ -26,10 +26,10 @@ ASKED_FIRST = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Hea
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
-        """The gateway names no other host."""
+        """Ignore redirects: the gateway must not choose another host."""
 
 
-# Nor does an environment variable.
+# No proxy: environment variables must not choose another host either.
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
 
@@ -44,14 +44,14 @@ class Relay(ThreadingHTTPServer):
         self.url = f"http://{shown}:{self.server_address[1]}"
 
     def process_request(self, request, client_address):
-        """Close a connection above the most at once."""
+        """Close a connection at once if there are too many."""
         if self.room.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request, client_address):
-        """End a connection in time, however slowly it goes on."""
+        """End a connection after CONNECTION_SECONDS, even if it is still sending."""
         cut = Timer(CONNECTION_SECONDS, end, [request])
         cut.daemon = True
         cut.start()
@@ -62,7 +62,7 @@ class Relay(ThreadingHTTPServer):
             self.room.release()
 
     def handle_error(self, *_):
-        """Write nothing: the line would have an address and a time."""
+        """Log nothing: the line would have an address and a time."""
 
 
 def end(connection):
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
     timeout = SILENCE_SECONDS
 
     def log_message(self, *_):
-        """Write nothing: who sent when is what a relay is there to forget."""
+        """Log nothing: a relay exists to hide senders and times."""
 
     def do_OPTIONS(self):
         self.say(204, headers=ASKED_FIRST)
@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def forwarded(gateway, body):
-    """The gateway's encapsulated answer, or its own refusal; of anything else that there was none."""
+    """Return the gateway's encapsulated answer or its error; for any other outcome, return 502."""
     asked = urllib.request.Request(gateway, body, {"Content-Type": REQUEST, "User-Agent": "relay"})
     try:
         try:
@@ -117,7 +117,7 @@ def forwarded(gateway, body):
     is_known = (status == 200 and kind == ANSWER) or (status >= 400 and kind == PROBLEM)
     if not is_known or len(content) > MOST_BYTES:
         return (502,)
-    # No other header of the collector's: a browser would obey it as the relay's.
+    # Forward no other header of the collector: a browser would treat it as the relay's.
     retry = answer.headers.get("Retry-After", "")
     return status, content, {"Content-Type": kind, **({"Retry-After": retry} if retry.isdecimal() else {})}
 
@@ -132,7 +132,7 @@ def main():
     if gateway.scheme != "https" and gateway.hostname not in ("127.0.0.1", "::1", "localhost"):
         parser.error("the gateway must be https://, or http:// on this machine")
     if gateway.path in ("", "/"):
-        parser.error(f"{given.gateway} is no gateway's address; a collector's ends in /ohttp")
+        parser.error(f"{given.gateway} is not a gateway's address; a collector's ends in /ohttp")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with Relay(given.gateway, given.host, given.port) as relay, suppress(KeyboardInterrupt):
         print(f"the relay listens on {relay.url}", file=sys.stderr, flush=True)

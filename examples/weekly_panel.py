@@ -1,9 +1,9 @@
-"""The same question every week, and no more told than once: for whoever runs a panel.
+"""Ask a panel the same question every week, at the privacy cost of one answer: for operators of panels.
 
 Run: python examples/weekly_panel.py. A hundred devices answer in four weeks. The question is memoized: a
-device draws one permanent noisy answer, and each week's report is fresh noise on that. So four reports
-together tell no more of a person than the stated ε, and weeks must not be pooled: they are the same people
-and the same permanent answers. A person who begins to smoke is never seen: ask another question for that.
+device draws one permanent noisy answer, and each week's report adds fresh noise to it. So four reports
+together cost only the stated ε. Do not pool weeks: they come from the same people and the same permanent
+answers. A person who begins to smoke is never seen: ask another question for that.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MEMOIZED = {"name": "memoized", "of": "randomized_response", "instantaneous_epsi
 
 
 def week(number: int) -> Study:
-    """The study of one week: a version of the same question."""
+    """Build the study of one week: a version of the same question."""
     question = ask.yes_no("smokes", epsilon=2, mechanism=MEMOIZED, text="Do you smoke?")
     return ldpkit.study("panel", "A weekly panel", [question], version=number)
 
 
 def answer_weekly(folder: Path) -> dict[int, list[Report]]:
-    """Each week's reports, of the same people."""
+    """Return each week's reports, from the same people."""
     reports: dict[int, list[Report]] = {number: [] for number in range(1, WEEKS + 1)}
     for person in range(PEOPLE):
         device = Device(folder / str(person), max_epsilon="2")
@@ -41,7 +41,7 @@ def answer_weekly(folder: Path) -> dict[int, list[Report]]:
 
 
 def main() -> int:
-    """Print what each week says, and what the whole panel cost a person."""
+    """Print each week's estimate, and the budget that the whole panel leaves a person."""
     with TemporaryDirectory() as folder:
         reports = answer_weekly(Path(folder))
         left = Device(Path(folder) / "0", max_epsilon="2").epsilon_left
@@ -49,7 +49,7 @@ def main() -> int:
         print(f"week {number}: {ldpkit.fit(week(number), sent)['smokes']}")
     print(f"left of each person's budget of 2, after {WEEKS} weeks: {float(left):.2f}")
     print(
-        "However many weeks: together they are never surer than the permanent answers, which cost that once."
+        "More weeks add no certainty beyond that of the permanent answers, which spent the budget only once."
     )
     return 0
 

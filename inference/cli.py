@@ -55,7 +55,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--out",
         required=True,
         metavar="DIR",
-        help="gets posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)",
+        help="folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)",
     )
     fit.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
     fit.add_argument(
@@ -77,24 +77,24 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--question",
         action="append",
         metavar="ID",
-        help="fit this one, and others named so; all without",
+        help="fit only this question; may be repeated (default: all)",
     )
     fit.add_argument(
         "--contamination",
         type=float,
         metavar="SHARE",
-        help="a share of reports that may say anything, such as 0.01: adds what shares and means may be then",
+        help="also show bounds on shares and means if this share of reports is arbitrary, such as 0.01",
     )
     fit.add_argument(
         "--check",
         metavar="POSTERIOR.json",
-        help="an earlier result of this call: exit with 4 unless this one is the same",
+        help="compare with an earlier result of this call: exit with 4 if they differ",
     )
     _add_intervals(fit)
     _add_earlier(fit)
     add_analysis(fit)
     add_output(fit)
-    # Said where more words were given.
+    # Advice if more arguments were given.
     fit.set_defaults(run=run_fit, beyond=ONE_FILE)
 
 
@@ -104,29 +104,29 @@ def _add_intervals(fit: argparse.ArgumentParser) -> None:
         type=float,
         default=0.9,
         metavar="P",
-        help="the probability that shown intervals hold (default 0.9; posterior.json keeps its quantiles)",
+        help="probability of the shown intervals (default 0.9; posterior.json keeps its own quantiles)",
     )
     fit.add_argument(
         "--interval",
         choices=["eti", "hdi"],
         default="eti",
-        help="equal tails (eti, default) or highest density (hdi)",
+        help="show equal-tailed (eti, default) or highest-density (hdi) intervals",
     )
 
 
 def _add_earlier(fit: argparse.ArgumentParser) -> None:
-    earlier = fit.add_argument_group("what was done before, for the report")
-    earlier.add_argument("--plan", metavar="DIR", help="what `ldpkit plan` wrote")
-    earlier.add_argument("--calibration", metavar="DIR", help="what `ldpkit calibrate` wrote")
-    earlier.add_argument("--audit", metavar="FILE.json", help="what `ldpkit audit --out` wrote")
+    earlier = fit.add_argument_group("results of earlier commands, for the report")
+    earlier.add_argument("--plan", metavar="DIR", help="output of `ldpkit plan`")
+    earlier.add_argument("--calibration", metavar="DIR", help="output of `ldpkit calibrate`")
+    earlier.add_argument("--audit", metavar="FILE.json", help="output of `ldpkit audit --out`")
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
-    demo.add_argument("--out", default="demo", metavar="DIR", help="where the results go (default: demo)")
+    demo.add_argument("--out", default="demo", metavar="DIR", help="folder for the results (default: demo)")
     demo.add_argument("--devices", type=int, default=None, metavar="N", help="default: all 6,366 people")
-    demo.add_argument("--epsilon", default="1", metavar="E", help="a sixth of all questions' (default 1)")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="mean epsilon of six questions (default 1)")
     demo.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of data split and sampler, not of noise"
+        "--seed", type=int, default=0, metavar="N", help="seed of data split and sampler, not of noise"
     )
     add_output(demo)
     demo.set_defaults(run=run_demo)
@@ -188,7 +188,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_earlier(arguments: argparse.Namespace) -> None:
-    """Raises InputError where a formula is to be joined with what was done before."""
+    """Raise InputError if a formula is combined with the results of earlier commands."""
     for name in ("plan", "calibration", "audit"):
         if getattr(arguments, name) is not None:
             raise UsageError(
@@ -204,7 +204,7 @@ def _told(
     more: Iterable[str] = (),
     is_good: bool = True,
 ) -> int:
-    """Print what was found and where it stands; the exit code, 0 only where is_good and every verdict is."""
+    """Print the results and their files; return the exit code, 0 only if is_good and every verdict is."""
     where = Path(arguments.out) / "report.html"
     lines = [*verdict_lines(posteriors, interval), f"report: {where}", *more]
     is_good &= all(found.diagnostics.ok for found in posteriors.values())
@@ -223,7 +223,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 
 def if_false(posterior: Posterior, name: str, interval: Interval) -> str:
-    """What a parameter may be if some reports were false, behind its interval."""
+    """Return the range of a parameter if some reports were false, to print after its interval."""
     from inference.results.identified import level_of_sets, set_of
 
     ends = set_of(posterior.identified, name)
@@ -239,7 +239,7 @@ def _between(ends: tuple[float, float], share: bool) -> str:
 
 
 def verdict_lines(posteriors: Mapping[str, Posterior], interval: Interval) -> Iterator[str]:
-    """Of each question its verdict, the worst part first, then a line a parameter, then notes."""
+    """Yield each question's verdict, the worst part first, then a line for each parameter, then notes."""
     for name, posterior in posteriors.items():
         verdict = posterior.verdict
         leads = "ok" if verdict.ok else "NOT OK"

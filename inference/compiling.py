@@ -1,8 +1,8 @@
 """JAX's compiled programs: they compile in the background, and are kept on disk for the next fit.
 
-The folder is `ldpkit/jax` in the user's cache folder (XDG_CACHE_HOME, or ~/.cache), or the one that
-LDPKIT_CACHE names; LDPKIT_CACHE=off turns it off. It holds programs only, no data, and may be deleted at
-any time. A cache folder that JAX was told of already is left in place.
+The folder is `ldpkit/jax` in the user's cache folder (XDG_CACHE_HOME, or ~/.cache), or the folder in
+LDPKIT_CACHE; LDPKIT_CACHE=off turns it off. It holds programs only, no data, and may be deleted at any time.
+A cache folder that is already set in JAX is left in place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OFF = "off"
 
 
 def use_compile_cache(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Keep compiled programs; the folder, or None where there is none. Never raises."""
+    """Keep compiled programs on disk; return the folder, or None without one. Never raises."""
     told = jax.config.values["jax_compilation_cache_dir"]
     if told is not None:
         return Path(told)
@@ -38,7 +38,7 @@ def use_compile_cache(environment: Mapping[str, str] = os.environ) -> Path | Non
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where compiled programs are kept; None when that is turned off, or when there is no home."""
+    """Return the folder of compiled programs; None if that is turned off, or if there is no home."""
     named = environment.get("LDPKIT_CACHE", "")
     if named.lower() == OFF:
         return None
@@ -61,17 +61,17 @@ def _writable(folder: Path) -> bool:
 
 Options = dict[str, str | bool]
 
-# XLA's older way to compile what it fuses takes half the time, and what comes of it runs as fast. The level
-# is JAX's own, stated because tests lower that: a sampler's step runs so often that it would take longer.
+# XLA's older compiler of fused operations takes half the time, and its programs run as fast. The level is
+# JAX's default, stated because tests lower it: a sampler's step runs so often that it would take longer.
 _QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": "3"}
-# What runs once is compiled in a third of the time and then runs a few times slower.
+# Programs that run once are compiled in a third of the time and then run a few times slower.
 _RUNS_ONCE: Options = {"xla_backend_optimization_level": "0"}
 _COMPILERS = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="ldpkit-compile")
 
 
 @functools.cache
 def _quick() -> Options:
-    """Options for every program; none where this JAX does not know them."""
+    """Return the options for every program; none if this JAX does not know them."""
     try:
         jax.jit(lambda: 0).lower().compile(_QUICK)
     except jax.errors.JaxRuntimeError:
@@ -80,35 +80,35 @@ def _quick() -> Options:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """jax.jit(function), sooner compiled; not for calls within another program, whose compiler decides."""
+    """Return jax.jit(function), compiled faster; not for calls in another program: its compiler decides."""
     return jax.jit(function, compiler_options=_quick())
 
 
-# An operation on so many matrices that JAX 0.10 divides it over XLA's threads, and waits on one of these for
-# the others: of two programs that do so at once on two processors neither ends. Measured: so from 10⁶
-# multiplications a batch on, never below 8·10⁵.
+# JAX 0.10 divides an operation on this many matrices over XLA's threads, and one thread waits for the others.
+# If two programs do so at once on two processors, both deadlock. Measured: from 10⁶ multiplications a batch
+# on, never below 8·10⁵.
 MOST_UNDIVIDED = 1e5
 _MATRICES = re.compile(r"custom_call @(?:lapack|blas)_.*?: \(([^)]*)\)")
 _TENSOR = re.compile(r"tensor<((?:\d+x)+)")
 
 
 def divides(program: str) -> bool:
-    """Whether a program, as StableHLO, has such an operation: then no other may run beside it."""
+    """Return True if a program, as StableHLO, has such an operation: it must then run alone."""
     operands = (_TENSOR.findall(types) for types in _MATRICES.findall(program))
     shapes = [[int(size) for size in one.split("x") if size] for found in operands for one in found]
     return any(math.prod(shape) * max(shape[-2:]) > MOST_UNDIVIDED for shape in shapes if len(shape) > 2)
 
 
 def raw_key(seed: int) -> NDArray[np.uint32]:
-    """JAX's key of a seed, as the plain numbers that need no program of their own."""
+    """Return JAX's key of a seed, as plain numbers that need no compiled program."""
     return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
 
 
 class Program:
     """A function that is compiled once, for arguments of the shapes and types that it first meets.
 
-    runs_once: whether compiling it well would cost more than it saves. alone: whether no other program may
-    run beside it, once it is prepared.
+    runs_once: whether compiling it well would cost more than it saves. alone: whether it must run without
+    other programs, known once it is prepared.
     """
 
     alone = False
@@ -126,7 +126,7 @@ class Program:
             self._compiled = _COMPILERS.submit(lowered.compile, self._options)
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function gives, once it is compiled."""
+        """Call the compiled function, after waiting until it is compiled."""
         self.prepare(*arguments)
         assert self._compiled is not None
         return self._compiled.result()(*arguments)

@@ -47,7 +47,7 @@ Doubt = Callable[[Parameters], IdentifiedSets | None]
 
 
 class How(NamedTuple):
-    """How posteriors are drawn: as `fit` takes it."""
+    """How posteriors are drawn, with the arguments of `fit`."""
 
     seed: int
     method: str
@@ -57,7 +57,7 @@ class How(NamedTuple):
     progress: Progress | None
 
     def check(self, study: Study) -> None:
-        """Raises InputError for what cannot be, or not for this study."""
+        """Raise InputError for impossible values, or values that do not suit this study."""
         check_method(self.method, study)
         check_draws(self.draws, self.method)
         check_chains(self.chains, self.method)
@@ -84,17 +84,18 @@ def fit(
         reports: reports, each of which counts once, or a Summary of them: the path of a file, or several; a
             pandas, Polars or Arrow table of an export; Report objects, their documents or lines of JSON.
         seed: a whole number from 0 to 2**32 − 1; with the same machine and versions it gives the same draws.
-        progress: told what is being fitted.
-        questions: ids of those to fit, each as it is fitted among all; None fits all.
+        progress: is called with a sentence on the current fit.
+        questions: ids of the questions to fit, each as it is fitted among all; None fits all.
         method: "nuts", or "laplace" for a fast Gaussian approximation that says when it is poor; for data
-            holders' tables also a name of inference.published, "marginal" being what "nuts" does for them.
-        priors: {question id: {parameter: distribution}}, in the shape of a study, in place of stated ones.
-        draws: that each chain keeps, a multiple of 100 from 100 to 20,000; NUTS goes on, up to four times as
-            many, while they do not mix.
+            holders' tables also a name of inference.published, of which "marginal" is what "nuts" does for
+            them.
+        priors: {question id: {parameter: distribution}}, in the shape of a study, instead of stated priors.
+        draws: how many each chain keeps, a multiple of 100 from 100 to 20,000; NUTS continues, up to four
+            times as many, while they do not mix.
         chains: how many, from 2 to 64.
         random_seed: another name of seed.
-        contamination: the share of reports that may have come from anything at all, such as 0.01: shares of
-            choices and means then also have the bounds that hold whatever these reports say.
+        contamination: the share of reports that may be arbitrary, such as 0.01: shares of choices and means
+            then also have the bounds that hold whatever these reports say.
 
     Returns:
         {question id: Posterior}, in the order of the study.
@@ -112,7 +113,7 @@ def fit(
 
 
 def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list[Question]:
-    """The questions of these ids, all for None. Raises InputError, which names one that is near."""
+    """Return the questions of these ids, all for None. Raises InputError, which names a similar id."""
     wanted = [names] if isinstance(names, str) else names
     if wanted is None:
         return list(known)
@@ -142,9 +143,9 @@ def _fit_all(
 def _summary_of(
     study: Study, reports: Iterable[Report] | Summary, few: SmallSamples, details: Details
 ) -> Summary:
-    """What is fitted; `few` keeps reports that are few enough to be taken one by one.
+    """Return the summary to fit; `few` keeps reports that are few enough for single checks.
 
-    details: collects what single reports show.
+    details: collects findings in single reports.
     """
     if isinstance(reports, Summary):
         summary = reports
@@ -187,19 +188,19 @@ def _fit_each(
 
 
 def part_of(study: Study, summary: Summary, question: str) -> float | None:
-    """How many of all reports answer a question, where each answers one; else None."""
+    """Return the share of all reports that answer a question, if each device answers one; else None."""
     every = sum(one.n for one in summary.questions.values())
     return summary.questions[question].n / every if study.ask_one and every else None
 
 
 def held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
-    """The posterior, its model bad where reports lie farther out than noise can put them."""
+    """Return the posterior, its model marked bad if reports are farther out than noise can put them."""
     reasons, notes = false_report_reasons(mechanism, part), false_report_notes(mechanism, part)
     return replace(found, diagnostics=found.diagnostics.with_model(reasons, notes))
 
 
 def check_evidence(study: Study, summary: Summary) -> None:
-    """Raises SummaryError for a summary of another document, InputError where nobody has answered."""
+    """Raise SummaryError for a summary of another document, InputError if there are no answers."""
     if summary.digest != study.digest:
         raise SummaryError(
             "digest",
@@ -212,7 +213,7 @@ def check_evidence(study: Study, summary: Summary) -> None:
 
 
 def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> list[Question]:
-    """The study's questions with these priors. Raises InputError for an unknown question, StudyError."""
+    """Return the study's questions with these priors. Raises StudyError, InputError for unknown questions."""
     if not isinstance(priors, Mapping) or not all(isinstance(one, Mapping) for one in priors.values()):
         raise InputError(
             "priors must be {question id: {parameter: distribution}}", code="prior.wrong_study_form"
@@ -222,7 +223,7 @@ def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> l
 
 
 def check_method(method: str, study: Study) -> None:
-    """Raises InputError for a method that is not known, or not for this study."""
+    """Raise InputError for an unknown method, or a method that does not suit this study."""
     known = [name for name, sampler in SAMPLERS.items() if not sampler.tables_alone]
     if method in known:
         return

@@ -1,4 +1,4 @@
-"""What may be asked of a job: seeds, draws, and how much is simulated. Beyond it an InputError says so."""
+"""Limits of a job: seeds, draws, and the size of simulations. Values beyond them raise InputError."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, LENGTH
 from ldp_client.documents.errors import UsageError
 
-# Of each chain. Beyond it, thousands of shares do not fit into memory.
+# For each chain. With more, thousands of shares would not fit into memory.
 MOST_DRAWS = 20_000
 # A minute or so for one simulated study.
 MOST_DEVICES = 100_000_000
@@ -15,13 +15,13 @@ FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
 
 
 def check_seed(seed: int) -> None:
-    """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
+    """Raise InputError unless the seed is a whole number from 0 to 2**32 − 1."""
     if type(seed) is not int or not 0 <= seed < 1 << 32:
         raise UsageError("the seed must be a whole number from 0 to 4294967295", code="fit.wrong_seed")
 
 
 def check_draws(draws: int, method: str) -> None:
-    """Raises InputError for a number of draws that cannot be, or that a method has not."""
+    """Raise InputError for an impossible number of draws, or if the method takes none."""
     if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
         raise UsageError(
             f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}",
@@ -31,13 +31,13 @@ def check_draws(draws: int, method: str) -> None:
         *others, last = SAMPLERS
         known = f"{', '.join(others)} and {last}"
         raise UsageError(
-            f"{method!r} has a number of draws of its own: draws are for {known}",
+            f"{method!r} sets its number of draws itself: draws are for {known}",
             code="fit.draws_not_for_method",
         )
 
 
 def check_chains(chains: int, method: str) -> None:
-    """Raises InputError for a number of chains that cannot be compared, or that a method has not."""
+    """Raise InputError for a number of chains that cannot be compared, or if the method takes none."""
     if type(chains) is not int or not FEWEST_CHAINS <= chains <= MOST_CHAINS:
         raise UsageError(
             f"the chains must be a whole number from {FEWEST_CHAINS} to {MOST_CHAINS}, not {chains!r}: they "
@@ -46,30 +46,30 @@ def check_chains(chains: int, method: str) -> None:
         )
     if chains != CHAINS and method not in SAMPLERS:
         raise UsageError(
-            f"{method!r} has chains of its own: leave chains out", code="fit.chains_not_for_method"
+            f"{method!r} sets its chains itself: leave chains out", code="fit.chains_not_for_method"
         )
 
 
 def check_sampling(seed: int, draws: int, chains: int, method: str) -> None:
-    """Raises InputError for what no posterior can be drawn with."""
+    """Raise InputError for arguments with which no posterior can be drawn."""
     check_seed(seed)
     check_draws(draws, method)
     check_chains(chains, method)
 
 
 def seed_given(seed: int, random_seed: int | None) -> int:
-    """The seed, which others call random_seed. Raises InputError where two are given, or for no seed."""
+    """Return the seed, which others call random_seed. Raises InputError for an invalid seed, or for both."""
     if random_seed is None:
         check_seed(seed)
         return seed
     if seed != 0:
-        raise UsageError("seed and random_seed are one thing: give one of them", code="fit.two_seeds")
+        raise UsageError("seed and random_seed are the same: give only one", code="fit.two_seeds")
     check_seed(random_seed)
     return random_seed
 
 
 def check_devices(devices: int) -> None:
-    """Raises InputError for a number of devices that cannot be simulated."""
+    """Raise InputError for a number of devices that cannot be simulated."""
     if type(devices) is not int or not 1 <= devices <= MOST_DEVICES:
         raise UsageError(
             f"the numbers of devices must be whole and positive, at most {MOST_DEVICES:,}: beyond it widths "
@@ -79,7 +79,7 @@ def check_devices(devices: int) -> None:
 
 
 def check_studies(studies: int) -> None:
-    """Raises InputError for a number of simulated studies that says nothing, or takes for ever."""
+    """Raise InputError for a number of simulated studies that is too small to judge, or too large to run."""
     if type(studies) is not int or not FEWEST_STUDIES <= studies <= MOST_STUDIES:
         raise UsageError(
             f"a calibration needs at least {FEWEST_STUDIES} studies, and at most {MOST_STUDIES:,}",

@@ -1,4 +1,4 @@
-"""Predictive checks: what summaries the prior and the posterior expect, beside the one that came."""
+"""Predictive checks: the summaries that the prior and the posterior expect, next to the observed summary."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_GROUPS = 24
 
 
 def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predictive | None:
-    """Summaries simulated from the likelihood at draws of prior and posterior; None without reports.
+    """Simulate summaries from the likelihood at draws of prior and posterior; None without reports.
 
     prior: {site: (draws, …)}; posterior: {site: (chains, draws, …)}.
     """
@@ -53,7 +53,7 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
 def _tested(
     groups: Predictive, channel: NDArray[np.float64], expected: dict[str, Array], flat: Draws
 ) -> Predictive:
-    """The same with the test of the whole histogram."""
+    """Return the check with the test of the whole histogram."""
     observed = np.asarray(expected["observed"], dtype=np.float64)[0]
     cells = np.asarray(expected["cells"], dtype=np.float64)
     cells = cells[np.isfinite(cells).all(axis=1)]
@@ -69,7 +69,7 @@ def _tested(
 def _replicated(
     replicates: Replicates, prior: Draws, posterior: Draws, random: Generator
 ) -> Predictive | None:
-    """The same from sums that the model draws itself."""
+    """Return the check from sums that the model draws itself."""
     n = replicates.n
     if n == 0:
         return None
@@ -94,7 +94,7 @@ def _places(sites: Draws) -> NDArray[np.int_]:
 
 
 def _expected(model: Model, key: Array, sites: Arrays, data: Arrays) -> dict[str, Array]:
-    """What the likelihood sees, and its cells' probabilities where it counts reports, or else a sample."""
+    """Return the likelihood's inputs, with its cells' probabilities if it counts reports, else a sample."""
     placed = handlers.substitute(handlers.seed(model.program, key), dict(sites))
     site = handlers.trace(placed).get_trace(**data)["reports"]
     law, found = site["fn"], {"observed": site["value"]}

@@ -35,7 +35,7 @@ class Sampler(NamedTuple):
         return found
 
 
-# What poor chains of NUTS need, and poor draws of any other method.
+# The remedy for poor chains of NUTS, and for poor draws of any other method.
 KEEP_MORE = "keep more draws (--draws, or draws= in Python) or try another seed"
 OTHER_REMEDY = "use marginal, or try another seed"
 _NUTS, _APPROXIMATION = "inference.sampling.nuts", "inference.sampling.gaussian_approximation"

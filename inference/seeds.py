@@ -1,4 +1,4 @@
-"""From the seed that a person states to the random numbers of one fit."""
+"""From the seed that a user states to the random numbers of one fit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def seed_of(seed: int, asked: str, data: Mapping[str, object]) -> int:
-    """The seed of one fit, which follows from what is asked and from the data.
+    """Return the seed of one fit, which follows from the question or formula and from the data.
 
     Two fits under one seed draw independently, so that `a.draws - b.draws` is as wide as it should be. A fit
     of the same data repeats its draws.
 
     Args:
-        seed: as stated, 0 unless somebody stated another.
+        seed: as stated, by default 0.
         asked: the question's id, or the formula.
         data: the model's arrays by name.
     """

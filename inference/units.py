@@ -12,7 +12,7 @@ from schemas import Question
 
 
 class Units(NamedTuple):
-    """Where the scaled 0 lies, and how long the scaled 1 is, in own units."""
+    """The place of the scaled 0, and the length of the scaled 1, in own units."""
 
     zero: float
     unit: float
@@ -22,7 +22,7 @@ YES_NO_UNITS = Units(0.5, 0.5)
 
 
 def number_units(question: Question) -> Units:
-    """A number's bounds are 0 and 1."""
+    """Return a number's units: its bounds are 0 and 1."""
     assert question.bounds is not None
     low, high = (float(bound) for bound in question.bounds)
     return Units(low, high - low)
@@ -37,16 +37,16 @@ def field_units(field: Field) -> Units:
 
 
 def has_levels(question: Question) -> bool:
-    """Whether a record's features are taken as cells: one is a choice, or has bins."""
+    """Return True if a record's features are taken as cells: a feature is a choice, or has bins."""
     return any(field.cuts or field.choices for field in question.features)
 
 
 class RecordUnits:
-    """names: of what the line adds up of features alone. zero, unit (d,): of that. response: of the response.
+    """names: of the linear predictor's feature terms. zero, unit (d,): their units. response: its units.
 
-    These are the features, and of a choice each but the first: owners are the features' ids. A yes/no feature
-    is 0 or 1 in own units, as whoever reads a coefficient takes it, and −1 or 1 scaled; so is each choice,
-    but moved to a mean over the choices of 0.
+    The terms are the features, and each choice but the first of a choice; owners are the features' ids. A
+    yes/no feature is 0 or 1 in own units, as coefficients are usually read, and −1 or 1 scaled; so is each
+    choice, but shifted to a mean over the choices of 0.
     """
 
     zero: NDArray[np.float64]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def quantise_answers(
     study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]"
 ) -> "list[tuple[str, Any]]":
-    """Question ids and quantised answers, in the study's order; public fields are `public_values`'.
+    """Return question ids and quantised answers in the study's order, without public fields.
 
     Raises AnswerError.
     """
@@ -35,9 +35,9 @@ def quantise_answers(
 
 
 def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = True) -> "dict[str, str]":
-    """What a report says in clear: {public field id: value}, in the study's order.
+    """Return the values that a report carries without noise: {public field id: value}, in the study's order.
 
-    invited: whether the values that an invitation carries may be left out, as the collector adds them. Raises
+    invited: accept that values from an invitation are missing, because the collector adds them. Raises
     AnswerError for a value that is missing or that the study does not list.
     """
     values = {}
@@ -52,12 +52,12 @@ def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = Tru
 def perturb_answers(
     study: "Study", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", random: "Source" = urandom
 ) -> Report:
-    """One report with a fresh id. All answers, public ones too, are checked before any noise is drawn.
+    """Return one report with a fresh id. Check all answers, public ones too, before drawing any noise.
 
-    Reads `random` in the order of the study's questions, then for the id's secret. A study that asks one
-    question has it drawn first, uniformly, whatever the answers are; only its answer gets noise and is
-    reported, and the report's padding makes its size that of any other. Raises AnswerError, RefusedError for
-    a study with a route, InputError for a memoized question whose mechanism is not `Remembering` a person's
+    `random` is read in the order of the study's questions, then for the id's secret. If the study has
+    `ask_one`, the question is drawn first, uniformly, whatever the answers are. Only its answer gets noise
+    and is reported; padding gives all reports the same size. Raises AnswerError, RefusedError for a study
+    with a route, InputError for a memoized question whose mechanism is not `Remembering` a person's
     permanent answer.
     """
     refuse_route(study)
@@ -73,7 +73,7 @@ def report_of(
     random: "Source",
     public: "Optional[dict[str, str]]" = None,
 ) -> Report:
-    """The report of one person's quantised answers and public values.
+    """Return the report of one person's quantised answers and public values.
 
     Raises RefusedError for a study with a route, AnswerError for public values that are not the study's.
     """
@@ -89,14 +89,14 @@ def report_of(
 
 
 def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
-    """Raises AnswerError unless public values are the study's, but for those that an invitation carries."""
+    """Raise AnswerError unless public values fit the study; values from an invitation may be missing."""
     wrong = study.wrong_public(public, invited=True)
     if wrong:
         raise AnswerError(*wrong, code="answer.public_invalid")
 
 
 def refuse_route(study: "Study") -> None:
-    """Raises RefusedError where one device's noise protects nobody, so that no report may be made."""
+    """Raise RefusedError if the study has a route: one device's noise alone does not protect its answer."""
     if study.route is not None:
         raise RefusedError.say("core.sum_alone", study=study.id)
 
@@ -107,7 +107,7 @@ def padding_of(
     payloads: "dict[str, bytes]",
     public: "dict[str, str]",
 ) -> int:
-    """Spaces behind a report's text, so that its size tells neither the question drawn nor any value."""
+    """Return the number of spaces after a report's text that hide the question drawn and all values."""
     carried = [field for field in study.public if field.id in public]
     spaces = sum([field.longest - field.length(public[field.id]) for field in carried])
     if not study.ask_one:

@@ -1,7 +1,7 @@
-"""What a study asks, what its mechanisms do to an answer and what epsilon means, in the words of a language.
+"""Describe a study's questions, its mechanisms and its epsilon in a natural language.
 
-A mechanism's sentence has the key "mechanism." and its name. Its facts are the mechanism's own attributes:
-FACTS has only those that are no attribute.
+The key of a mechanism's sentence is "mechanism." and its name. The sentence's facts are the mechanism's
+attributes; FACTS computes all other facts.
 """
 
 from binascii import hexlify
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     Facts = Callable[[Any, Words], dict[str, Any]]
 
 
-# What a division of floats may lose.
+# Tolerance for the rounding error of a float division.
 ROUNDING = 1e-12
-# Larger ones are written with an exponent.
+# Larger numbers are written with an exponent.
 MOST_WRITTEN = 1e9
-# From here on somebody can be 100 % sure.
+# From this epsilon on, an attacker can be 100 % sure.
 CERTAIN = 100.0
 
 
 def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
-    """What epsilon (nats) and delta (probability) mean to a person, as odds."""
+    """Explain epsilon (nats) and delta (probability) to a person, as odds."""
     return _odds("person", epsilon, delta, words)
 
 
 def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
-    """The same for who answers this study: a person, a holder's record, or one device of a secure sum."""
+    """Explain the odds for this study's unit: a person, a holder's record, or one device of a secure sum."""
     if study.route is not None:
         return _odds("sum", epsilon, delta, words)
     return _odds(study.unit, epsilon, delta, words)
@@ -56,9 +56,9 @@ def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
 
 
 def factors(epsilon: float, words: Words = ENGLISH) -> "tuple[str, str]":
-    """How many times as likely, and how sure somebody can be."""
+    """Return, as text, the likelihood ratio and how sure an attacker can be."""
     if epsilon > CERTAIN:
-        # A power of ten that is not below it: floats end at 709.
+        # A power of ten that is not below it: exp overflows above 709.
         return f"1e+{ceil(epsilon / log(10))}", words.percent("100")
     factor = exp(epsilon)
     share = min(100 * factor / (1 + factor), 100.0)
@@ -69,7 +69,7 @@ def factors(epsilon: float, words: Words = ENGLISH) -> "tuple[str, str]":
 
 
 def _count(value: float) -> str:
-    """The whole part of a number, or one digit of a large one: never more than it is."""
+    """Return a number rounded down, as text: to an integer, or to one digit if it is large."""
     value *= 1 + ROUNDING
     if value < 1e10:
         return f"{int(value):,}"
@@ -78,14 +78,14 @@ def _count(value: float) -> str:
 
 
 def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Say what a study asks, by whom, and what its reports can tell, for a person who decides on it.
+    """Describe a study for a participant: its questions, its owner, and what its reports can reveal.
 
     Args:
         study: the study.
         words: the sentences of a language, by default English.
 
     Returns:
-        Lines of text, in which nothing that a study's author wrote can steer a terminal.
+        Lines of text. Control characters from the study's author are made harmless to terminals.
     """
     any_time = words.say("study.any_time")
     lines = [
@@ -123,7 +123,7 @@ def _section(study: "Study", section: "Section", words: Words) -> str:
 
 
 def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines that say who asks, and how long reports are kept: those that the study states."""
+    """Return lines that name the owner and how long reports are kept, as far as the study states them."""
     lines = []
     for name in ("owner", "contact", "ethics"):
         stated = getattr(study, name)
@@ -132,16 +132,16 @@ def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def kept_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line that says how long reports are kept, where the study states it."""
+    """Return a line about how long reports are kept, if the study states it."""
     key = "study.kept_after" if study.closes else "study.kept_each"
     days = study.retention_days
     return [] if days is None else [words.say(key, count=days, closes=study.closes)]
 
 
 def facts_of(study: "Study") -> "dict[str, Any]":
-    """What a program may want to know of a study's privacy, as JSON has it.
+    """Return a study's privacy parameters for programs, as a JSON object.
 
-    A question's ε and δ are those that hold, the study's what it spends of a budget.
+    A question's ε and δ are its mechanism's exact loss. The study's ε and δ are the budget that it spends.
     """
     mechanisms = mechanisms_of(study)
     found = []
@@ -176,7 +176,7 @@ def _cost(epsilon: float, delta: float, words: Words) -> str:
 
 
 def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
-    """What a person can answer: bounds, choices, or the fields of a record."""
+    """Describe the possible answers: bounds, choices, or the fields of a record."""
     if question.refusal:
         return words.say("study.refusal", answers=_offered(question, words))
     return _offered(question, words)
@@ -214,7 +214,7 @@ def _bounds(asked: "Question | Field", words: Words) -> str:
 
 
 def report_size(study: "Study") -> int:
-    """How long each report's text is, whatever is answered, of a study without a route."""
+    """Return the length of each report's text, the same for all answers. The study has no route."""
     mechanisms = mechanisms_of(study)
     names = list(mechanisms)[:1] if study.ask_one else list(mechanisms)
     payloads = {name: bytes(mechanisms[name].payload_size) for name in names}
@@ -248,7 +248,7 @@ def _total(study: "Study", words: Words) -> str:
 
 
 def prior_lines(prior: "dict[str, Any]", words: Words = ENGLISH) -> "list[str]":
-    """Each prior in words: parameter ~ distribution(parameter value, …). Values are numbers, or laws too."""
+    """Write each prior as parameter ~ distribution(parameter value, …). Values are numbers or priors."""
     lines = []
     for name, stated in prior.items():
         if isinstance(stated.get("distribution"), str):
@@ -272,17 +272,17 @@ def _value(value: "Any", words: Words) -> str:
 
 
 def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
-    """Say what the mechanism does to an answer.
+    """Describe what the mechanism does to an answer.
 
     Args:
-        mechanism: one question's.
+        mechanism: the mechanism of one question.
         words: the language.
 
     Returns:
         One or more sentences, with the mechanism's probabilities and the size of its noise.
 
     Raises:
-        KeyError: the language has no sentence of this mechanism, nor of what it derives from.
+        KeyError: the language has no sentence for this mechanism or its base class.
     """
     if mechanism.name.startswith("table_"):
         return " ".join(_table_sentences(mechanism, words))
@@ -297,7 +297,7 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
 
 
 class _Known(dict):  # type: ignore[type-arg]
-    """Facts, and behind them a mechanism's attributes; exact numbers become floats, which have digits."""
+    """Facts, with the mechanism's attributes as a fallback; exact attributes become floats for formatting."""
 
     def __init__(self, mechanism: "Mechanism", facts: "Mapping[str, Any]") -> None:
         super().__init__(facts)
@@ -360,7 +360,7 @@ def _summed(mechanism: "Any", words: Words) -> "dict[str, Any]":
     return {"what": words.say_of(f"mechanism.summed_gaussian.{mechanism.statistic}", facts)}
 
 
-# What a sentence says beside the mechanism's attributes, by the mechanism's name.
+# Computes the facts of a sentence that are not attributes of the mechanism, by the mechanism's name.
 FACTS: "dict[str, Facts]" = {
     "laplace": _number,
     "gaussian": _number,
@@ -375,7 +375,7 @@ FACTS: "dict[str, Facts]" = {
 
 
 def _table_sentences(mechanism: "Any", words: Words) -> "list[str]":
-    """The clipping, the grouping, the sums and their noise."""
+    """Describe the clipping, the grouping, the sums and their noise."""
     said = [words.say("table.clipping", norm=mechanism.radius / UNIT)]
     if mechanism.average > 1:
         said += [words.say("table.groups", average=mechanism.average)]

@@ -1,7 +1,7 @@
-"""One door to ldpkit: `import ldpkit`, then `ldpkit.Study`, `ldpkit.Device`, `ldpkit.fit`, ….
+"""The single entry point: `import ldpkit`, then `ldpkit.Study`, `ldpkit.Device`, `ldpkit.fit`, ….
 
-A name's package is loaded when the name is first used, so that a device waits for no server and no JAX. The
-packages behind the door stay as they are, and so do their own names.
+A name's package is loaded when the name is first used, so a device never loads the server or JAX. The
+packages behind this module can also be imported under their own names.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
-# Each name's module, what it is called there, and the extra that the module needs.
+# For each name: its module, its name there, and the extra that the module needs.
 _HOMES = {
     "Device": ("ldp_client", "Device", ""),
     "LdpkitError": ("schemas", "LdpkitError", ""),
@@ -110,7 +110,7 @@ def __getattr__(name: str) -> Any:
 
     Raises:
         AttributeError: there is no such name.
-        MissingExtraError: the package that it needs is not installed; the error says what to install.
+        MissingExtraError: the package that it needs is not installed; the error names the extra to install.
     """
     if name == "__version__":
         from importlib.metadata import version
@@ -139,5 +139,5 @@ def _load(module: str, name: str, extra: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names, also those that are loaded on first use."""
+    """List the public names, including names that are loaded on first use."""
     return sorted([*__all__, *_MODULES])

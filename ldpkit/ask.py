@@ -1,10 +1,10 @@
-"""Questions and studies in Python: the same documents as in JSON, without its quotes and nesting.
+"""Build questions and studies in Python: the same documents as in JSON, without its quotes and nesting.
 
     from ldpkit import ask, study
 
     study("affairs", "Affairs", [ask.yes_no("ever", epsilon=1, text="Have you ever had an affair?")])
 
-Each question is checked when it is made, and is the plain dictionary that a study document has of it.
+Each question is checked when it is made. It is the same plain dictionary as in a study document.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def yes_no(
 
     Args:
         id: of the question: a–z, 0–9 and . _ -.
-        epsilon: how much a report may tell, in nats.
+        epsilon: how much a report may reveal, in nats.
         text: what people read.
-        mechanism: its name, or its part of the document where it takes more than epsilon, which need not
-            say again what stands beside it, nor may say other.
-        prior: {"p": distribution}, as a study states it, in place of the usual one.
-        refusal: whether people may prefer not to say, privately too: it is one more choice.
+        mechanism: its name, or its part of the document if it needs more than epsilon. That part may repeat
+            the other arguments, but not contradict them.
+        prior: {"p": distribution}, as in a study, instead of the default prior.
+        refusal: whether people may prefer not to say, with the same privacy: it is one more choice.
 
     Returns:
         The question, for `study`.
@@ -77,11 +77,11 @@ def yes_no(
 def any_of(
     boxes: Mapping[str, Spoken], *, epsilon: Number, mechanism: Mechanism = "randomized_response"
 ) -> list[dict[str, Any]]:
-    """Ask which of several things apply, each by a yes/no of its own: its boxes are the items of a `section`.
+    """Ask which of several things apply, by a yes/no for each box. The boxes are the items of a `section`.
 
     Args:
-        boxes: {id: what stands beside the box}.
-        epsilon: how much a report may tell of each box; of all of them it is so many times as much.
+        boxes: {id: the box's label}.
+        epsilon: how much a report may reveal about each box, in nats; the total is this times the boxes.
         mechanism: as for `yes_no`.
 
     Returns:
@@ -101,18 +101,18 @@ def any_of(
 def section(
     title: Spoken, questions: Iterable[str | Mapping[str, Any]], *, any_of: bool = False
 ) -> dict[str, Any]:
-    """Show questions together, under a title of their own.
+    """Show questions together, under a separate title.
 
     Args:
-        title: what stands above them; of a list the question, such as "Which of these do you take?".
-        questions: they or their ids, in the order in which they are shown.
-        any_of: whether they are a list of boxes, of which people tick any, or that it is none.
+        title: the text above the questions; for boxes the question, such as "Which of these do you take?".
+        questions: the questions or their ids, in the order in which they are shown.
+        any_of: whether they are boxes, of which people tick any number, or state that none applies.
 
     Returns:
         The section, for `study(…, sections=[…])`.
 
     Raises:
-        InputError: questions are no list of these.
+        InputError: `questions` is not a list of questions or ids.
     """
     listed = (
         [] if isinstance(questions, str | Mapping) or not isinstance(questions, Iterable) else list(questions)
@@ -136,15 +136,15 @@ def choice(
     prior: Mapping[str, Any] | None = None,
     refusal: bool = False,
 ) -> dict[str, Any]:
-    """Ask for one of several choices.
+    """Ask for a single choice out of several.
 
     Args:
         id: as for `yes_no`, and so are epsilon, text, prior and refusal.
-        choices: their labels, or how many there are where they are numbers from 0.
+        choices: their labels, or how many there are if they are numbers from 0.
         epsilon: see id.
         text: see id.
-        mechanism: as for `yes_no`; left out it is "randomized_response" up to about 3e^ε + 2 choices, and
-            "subset_selection" for more, which are then the most accurate.
+        mechanism: as for `yes_no`. The default is the most accurate: "randomized_response" up to about
+            3e^ε + 2 choices, "subset_selection" for more.
         prior: see id.
         refusal: see id.
 
@@ -220,21 +220,21 @@ def number(
     refusal: Number | None = None,
     measured_in: Spoken = "",
 ) -> dict[str, Any]:
-    """Ask for a number between two bounds, beyond which devices take the bound.
+    """Ask for a number between two bounds. Devices clip numbers beyond them.
 
     Args:
         id: as for `yes_no`, and so are epsilon, text and prior.
-        low: the lower bound; write decimals as text, such as "0.1", where they must be exact.
+        low: the lower bound; write decimals as text, such as "0.1", if they must be exact.
         high: the upper bound.
         epsilon: see id.
         text: see id.
-        model: a law, such as "normal" or "exponential"; left out it is fitted without any.
+        model: a law, such as "normal" or "exponential" (default: fit without a law).
         mechanism: as for `yes_no`: "laplace", or "gaussian" with a delta.
-        delta: an added probability that epsilon fails, where the mechanism has one.
+        delta: the probability that epsilon fails, if the mechanism has a delta.
         prior: see id.
-        refusal: the share of epsilon that tells whether there is a number, where people may prefer not to
-            say; up to 0.5 leaves its noise as it is.
-        measured_in: what the number counts, such as "hours"; people read it beside their answer.
+        refusal: if people may prefer not to say: the share of epsilon that reports whether there is a number.
+            A share up to 0.5 leaves the number's noise as it is.
+        measured_in: the number's unit, such as "hours"; people read it next to their answer.
 
     Returns:
         The question, for `study`.
@@ -263,16 +263,16 @@ def public(
     text: Spoken = "",
     by_invitation: bool = False,
 ) -> dict[str, Any]:
-    """Name a field that is sent in clear beside the answers, such as a region or an age.
+    """Define a public field, which is sent without noise alongside the answers, such as a region or an age.
 
     Args:
         id: its name.
         choices: labels.
-        low: in place of choices, a number's lower bound.
+        low: instead of choices, a number's lower bound.
         high: its upper bound.
         step: from one number to the next.
         text: what people read.
-        by_invitation: whether invitations carry it, and nobody is asked.
+        by_invitation: whether invitations carry its value, so people are not asked for it.
 
     Returns:
         The field, for `study(…, public=[…])`.
@@ -314,20 +314,20 @@ def study(
 
     Args:
         id: its name: a–z, 0–9 and . _ -.
-        title: what people are shown.
-        questions: made by this module's functions, or as a document has them.
-        version: from 1; a published one never changes.
-        purpose: why it is asked, for people.
-        opens: its first day; without it any.
+        title: the title that people read.
+        questions: made by this module's functions, or as in a study document.
+        version: from 1; a published version never changes.
+        purpose: why the study asks, for participants.
+        opens: its first day (default: any day).
         closes: its last day.
         owner: who asks, as participants read it before the questions.
-        contact: an e-mail address of theirs, or a page that begins with https://.
-        ethics: who approved it, or why nobody needs to.
-        retention: how many days reports are kept from `closes` on, else from the day each arrived.
-        ask_one: whether each device answers one question alone, drawn by itself.
-        sections: {title: ids of questions that are shown together}, or a list of what `section` gives.
-        public: fields that are sent in clear, made by `public`.
-        **fields: others of the document, as it has them: route; languages=["en", "de"] of {"en": …} texts.
+        contact: the owner's e-mail address, or a page that begins with https://.
+        ethics: who approved the study, or why it needs no approval.
+        retention: how many days reports are kept after `closes`, or without it after each report's arrival.
+        ask_one: whether each device answers only one question, which it draws at random.
+        sections: {title: ids of questions that are shown together}, or a list of results of `section`.
+        public: fields that are sent without noise, made by `public`.
+        **fields: other fields of the document, such as route, or languages=["en", "de"] for {"en": …} texts.
 
     Returns:
         The study, the same as from its JSON: `study.to_json()`.

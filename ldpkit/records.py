@@ -1,4 +1,4 @@
-"""Records in Python, for `ask`: questions of several fields, of which a regression explains one."""
+"""Record questions in Python, for `ask`: several fields, of which a regression explains one."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def linear(
 
     Args:
         id: as for `yes_no`, and so are epsilon, text and prior.
-        features: what explains, each made by `feature`.
-        response: what is explained: a `feature` with bounds.
+        features: the explanatory fields, each made by `feature`.
+        response: the explained field: a `feature` with bounds.
         epsilon: see id.
         text: see id.
         mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
         delta: as for `number`.
-        norm: of the features' vector, beyond which devices shrink it; sampled products take none.
-        weights: {kind: how often}: of sampled products, such as {"response": 4}.
-        products: how many sampled products a report has, 1 to 4; one where nothing is said.
+        norm: the largest norm of the features' vector, to which devices shrink it; not for sampled products.
+        weights: {kind: how often} for sampled products, such as {"response": 4}.
+        products: how many sampled products a report has, 1 to 4 (default 1).
         prior: see id.
 
     Returns:
@@ -110,26 +110,26 @@ def feature(
     text: Spoken = "",
     measured_in: Spoken = "",
 ) -> dict[str, Any]:
-    """Name a field of a record: a number with bounds, one of a few choices, or else yes or no.
+    """Define a field of a record: a number with bounds, one of a few choices, or else yes or no.
 
     Args:
         id: its name within the record.
         low: a number's lower bound.
         high: a number's upper bound.
         choices: labels.
-        cuts: where a number's bins meet, where it enters by bins.
-        text: what people read in place of its name.
-        measured_in: what a number counts, such as "years".
+        cuts: the limits between a number's bins, if it is used in bins.
+        text: what people read instead of its name.
+        measured_in: a number's unit, such as "years".
 
     Returns:
         The field, for `linear` and `logistic`.
 
     Raises:
-        InputError: it has one bound alone, or bounds and choices, or a unit and no bounds.
+        InputError: it has only one bound, or bounds and choices, or a unit but no bounds.
     """
     if measured_in and low is None:
         raise InputError(
-            f"ask.feature({id!r}): measured_in is of a number, which has low and high",
+            f"ask.feature({id!r}): measured_in is only for a number: give low and high",
             code="builder.unit_without_number",
         )
     named = {"id": id, **({"text": text} if text else {})}

@@ -1,4 +1,4 @@
-"""From Python's values to the parts of a study document that `ask` builds."""
+"""Convert Python values to the parts of a study document that `ask` builds."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from schemas import Study
 
 Number = int | float | str | Decimal
 Mechanism = str | Mapping[str, Any]
-# A text, or one for each of the study's languages: {"en": …, "de": …}.
+# A text, or a text for each of the study's languages: {"en": …, "de": …}.
 Spoken = str | Mapping[str, str]
-# What stands in a document is called so by who builds it.
+# The builder's argument names for fields of a document.
 CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
 
 
 def refusal_of(offered: bool) -> dict[str, Any]:
-    """A document says nothing of what is not offered."""
+    """Return the refusal part of a document; empty if the question does not offer refusal."""
     return {"refusal": offered} if offered else {}
 
 
 def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:
-    """A question that is valid alone. Raises InputError."""
+    """Return a question, checked in a study by itself. Raises InputError."""
     found = {"id": id, "ask": ask, **({"text": text} if text else {}), **own}
     unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [found]}
     texts = [one for one in (text, *labels_of(own)) if isinstance(one, Mapping)]
@@ -44,13 +44,13 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
 
 
 def who_asks_of(owner: Spoken, contact: str, ethics: Spoken, retention: int | None) -> dict[str, Any]:
-    """What a study says of who asks; what is empty is not said."""
+    """Return the fields about who asks. Empty values are left out later."""
     kept = {} if retention is None else {"days": retention}
     return {"owner": owner, "contact": contact, "ethics": ethics, "retention": kept}
 
 
 def study_of(document: dict[str, Any]) -> Study:
-    """The study of a document. Raises InputError, which names a question by its id."""
+    """Return the study of a document. Raises InputError, which names a question by its id."""
     try:
         return Study(document)
     except StudyError as error:
@@ -65,7 +65,7 @@ def study_of(document: dict[str, Any]) -> Study:
 
 
 def sections_of(stated: Any) -> Any:
-    """A document's sections, of {title: ids}; its rules refuse what is neither that nor good."""
+    """Return a document's sections from {title: ids}. Any other value is left for the document's checks."""
     if not isinstance(stated, Mapping):
         return stated
     listed = {title: list(ids) if isinstance(ids, tuple | Iterator) else ids for title, ids in stated.items()}
@@ -73,7 +73,7 @@ def sections_of(stated: Any) -> Any:
 
 
 def labels_of(part: Mapping[str, Any]) -> list[Any]:
-    """All labels of a question, and of the fields of its record."""
+    """Return all labels of a question, and of the fields of its record."""
     fields = [one for one in (*part.get("features", ()), part.get("response")) if one]
     own = part.get("choices", ())
     return [*(own if isinstance(own, list) else ()), *[label for one in fields for label in labels_of(one)]]
@@ -87,7 +87,7 @@ def mechanism_of(
     weights: Mapping[str, int] | None = None,
     products: int | None = None,
 ) -> dict[str, Any]:
-    """A mechanism's part of a document. Raises InputError where it states other than what is beside it."""
+    """Return a mechanism's part of a document. Raises InputError if it contradicts another argument."""
     own = {"name": stated} if isinstance(stated, str) else as_text(stated)
     added = {"epsilon": decimal_of(epsilon)} | ({} if delta is None else {"delta": decimal_of(delta)})
     added |= ({"weights": dict(weights)} if weights else {}) | (
@@ -95,16 +95,16 @@ def mechanism_of(
     )
     for name, value in added.items():
         if name in own and not _is_same(own[name], value):
-            both = f"the mechanism states {own[name]!r}, and beside it stands {value!r}"
-            raise InputError(f"{where}: {name}: {both}: say it once", code="builder.mechanism_twice")
+            both = f"the mechanism states {own[name]!r}, but the argument is {value!r}"
+            raise InputError(f"{where}: {name}: {both}. Give it once.", code="builder.mechanism_twice")
     if products == 1:
-        # As it is where a document says nothing of it.
+        # 1 is the document's default.
         del added["products"]
     return {"name": own.pop("name", ""), **added, **own}
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether they are one value, a number in any spelling."""
+    """Return True if both are the same value, or the same number in any spelling."""
     try:
         return one == other or Decimal(one) == Decimal(other)
     except (ArithmeticError, TypeError, ValueError):
@@ -112,7 +112,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def model_of(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A model by its name, with a prior where one is stated."""
+    """Return a model by its name, with its prior if it is given."""
     return {"name": name, **({"prior": as_text(prior)} if prior else {})}
 
 
@@ -122,22 +122,22 @@ def record_of(
     mechanism: dict[str, Any],
     norm: Number | None,
 ) -> dict[str, Any]:
-    """What a record's question has beside its model."""
+    """Return the parts of a record question, except its model."""
     found: dict[str, Any] = {"features": [dict(one) for one in features], "response": dict(response)}
     found |= {} if norm is None else {"norm": decimal_of(norm)}
     return found | {"mechanism": mechanism}
 
 
 def decimal_of(value: Any) -> Any:
-    """Text of a number, as documents have it; what is none is left for the document's rules to refuse."""
+    """Return a number as a document's text. Other values are left for the document's checks to reject."""
     if isinstance(value, float) and isfinite(value):
-        # The shortest text that is this float: 0.1, and no exponent that a document would not take.
+        # The shortest text for this float, such as 0.1, without an exponent, which documents reject.
         return format(Decimal(float.__repr__(value)), "f").removesuffix(".0")
     return value if isinstance(value, bool) else str(value)
 
 
 def as_text(value: Any) -> Any:
-    """A part of a document, its numbers as text."""
+    """Return a part of a document with its numbers as text."""
     if isinstance(value, Mapping):
         return {name: as_text(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -146,7 +146,7 @@ def as_text(value: Any) -> Any:
 
 
 def roughly(value: Number) -> float:
-    """A number to compare with, 0 of what is none."""
+    """Return a float to compare with; 0 if the value is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -154,5 +154,5 @@ def roughly(value: Number) -> float:
 
 
 def day_of(value: str | date | None) -> str | None:
-    """A day as documents have it."""
+    """Return a day as a document's text."""
     return value.isoformat() if isinstance(value, date) else value

@@ -1,4 +1,4 @@
-"""The documents' public names for servers and analysts, and what these alone share."""
+"""The documents' public names for servers and analysts, and the modules that only they share."""
 
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,

@@ -1,4 +1,4 @@
-"""What a MicroPython board installs with mip: `python -m schemas.board` writes ldp_client/package.json."""
+"""The package that a MicroPython board installs: `python -m schemas.board` writes ldp_client/package.json."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import ldp_client
 
 HOME = Path(ldp_client.__file__).parent
-# The device core: docs/embedding.md says what storage and transport a board adds.
+# The device core. docs/embedding.md lists the storage and transport that a board adds.
 FOLDERS = ("documents", "core", "mechanisms", "words")
 FILES = ("__init__.py", "answering.py", "words/en.core.json")
 NAME = "package.json"
 
 
 def package() -> "dict[str, object]":
-    """The package as mip reads it: each file of a board, and where it is beside the package's own file."""
+    """Return the package as mip reads it: a board's files, with their paths relative to package.json."""
     found = [path.relative_to(HOME).as_posix() for folder in FOLDERS for path in (HOME / folder).glob("*.py")]
     version = json.loads((HOME / "js" / NAME).read_text("utf-8"))["version"]
     urls = [[f"ldp_client/{name}", name] for name in sorted([*FILES, *found])]
@@ -21,7 +21,7 @@ def package() -> "dict[str, object]":
 
 
 def text() -> str:
-    """The file's text."""
+    """Return the text of package.json."""
     said = package()
     urls = said.pop("urls")
     assert isinstance(urls, list)
@@ -30,7 +30,7 @@ def text() -> str:
 
 
 def write() -> None:
-    """Write the file beside the package's own."""
+    """Write package.json into the folder of ldp_client."""
     (HOME / NAME).write_text(text(), encoding="utf-8")
 
 

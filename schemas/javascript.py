@@ -1,4 +1,4 @@
-"""What the JavaScript port knows of the catalogue: `python -m schemas.javascript` writes its files."""
+"""The JavaScript port's copy of the catalogue: `python -m schemas.javascript` writes its files."""
 
 import os
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(ldp_client.__file__)), "js")
 HEAD = "/** {} `make schemas` writes this file from ldp_client/documents. */\n\n"
-# What needs a secure sum, which browsers take no part in.
+# Models that need a secure sum, in which browsers take no part.
 LEFT_OUT = ("marginals",)
-# What a parameter of a distribution may be, by the name of its shape in prior_kinds.js.
+# The shapes of a distribution's parameters, by their names in prior_kinds.js.
 _PARAMETERS = {
     id(priors.ANY): "any",
     id(priors.POSITIVE_DECIMAL): "positive",
     id(priors.CONCENTRATION): "concentration(() => POSITIVE)",
 }
-# What a model's parameter may be.
+# The kinds of a model's parameter.
 _KINDS = {
     name: getattr(priors, name)
     for name in ("REAL", "POSITIVE", "SHARE", "SIMPLEX", "CORRELATION", "EACH_REAL", "EACH_POSITIVE")
 }
-# Lists of distributions that several kinds have.
+# Lists of distributions that several kinds share.
 _LISTS = {
     "EACH_REAL": priors.EACH_REAL.item.fits,
     "EACH_POSITIVE": priors.EACH_POSITIVE.item.fits,
@@ -33,7 +33,7 @@ _LISTS = {
 
 
 def models() -> str:
-    """The text of models.js: the models' names by the kind of question that they fit."""
+    """Return the text of models.js: the models' names by the kind of question that they fit."""
     lines = [HEAD.format("The models that a study may name.")]
     for ask in PERSON_ASKS:
         names = ", ".join(
@@ -44,7 +44,7 @@ def models() -> str:
 
 
 def loaders() -> str:
-    """The text of mechanisms/loaders.js: how to load each mechanism that has a sampler there."""
+    """Return the text of mechanisms/loaders.js: how to load each mechanism that has a sampler there."""
     having = [n for n in MECHANISMS if os.path.exists(os.path.join(FOLDER, "mechanisms", f"{n}.js"))]
     lines = [HEAD.format("The mechanisms, each a file of its name.")]
     lines += ["export const LOADERS = {\n"]
@@ -53,7 +53,7 @@ def loaders() -> str:
 
 
 def prior_shapes() -> str:
-    """The text of prior_shapes.js: the distributions, and what each model's parameters take."""
+    """Return the text of prior_shapes.js: the distributions, and the priors of each model's parameters."""
     shared, sharing = _shared()
     lines = [
         HEAD.format("The priors that a study may state."),
@@ -87,7 +87,7 @@ def _kind(kind: "Any") -> str:
 
 
 def _names(names: "list[str]") -> str:
-    """Names in one text, without those that a list above has."""
+    """Return names as JavaScript text, with a constant for the names of a list in _LISTS."""
     for listed, known in _LISTS.items():
         if set(known) <= set(names):
             others = " ".join([name for name in names if name not in known])
@@ -101,7 +101,7 @@ def _priors(model: str) -> "dict[str, Any]":
 
 
 def _shared() -> "tuple[dict[str, Any], list[str]]":
-    """The most parameters that two models have in common, one having no others, and who has them."""
+    """Return the largest set of one model's parameters that another model has too, and all models with it."""
 
     def having(name: str) -> "list[str]":
         return [one for one in MODELS if _priors(name).items() <= _priors(one).items()]

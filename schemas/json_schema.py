@@ -1,4 +1,4 @@
-"""The JSON Schema files, generated from the shapes: `python -m schemas.json_schema` writes them."""
+"""Generate the JSON Schema files from the shapes: `python -m schemas.json_schema` writes them."""
 
 import json
 import os
@@ -20,19 +20,19 @@ SHAPES = {
 
 
 def schema(name: str) -> "dict[str, Any]":
-    """The JSON Schema (2020-12) of one document kind, by file name."""
+    """Return the JSON Schema (2020-12) of one document kind, by file name."""
     title, shape = SHAPES[name]
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
     return {**head, **shape.json_schema()}
 
 
 def render(name: str) -> str:
-    """The text of one schema file."""
+    """Return the text of one schema file."""
     return json.dumps(schema(name), indent=1, sort_keys=True) + "\n"
 
 
 def write_all() -> None:
-    """Write every schema file beside this module."""
+    """Write every schema file into this module's folder."""
     for name in SHAPES:
         with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as file:
             file.write(render(name))

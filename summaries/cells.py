@@ -1,4 +1,4 @@
-"""Cells of a study: combinations of public values, each of which may have a summary of its own."""
+"""Cells of a study: combinations of public values, each of which may have its own summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from summaries.reductions import REDUCTIONS
 Cell = tuple[str, ...]
 
 MOST_CELLS = 4096
-# In all cells together: 8 MiB.
+# The most over all cells together: 8 MiB.
 MOST_VALUES = 1 << 20
 
 

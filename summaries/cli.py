@@ -31,11 +31,11 @@ def _add_summarize(summarize: argparse.ArgumentParser) -> None:
         "reports",
         nargs="+",
         metavar="REPORTS",
-        help="files, NDJSON, CSV or Parquet; or a dataset of very many reports: its folder, or its address",
+        help="files (NDJSON, CSV or Parquet); or a dataset of very many reports: its folder or its address",
     )
     summarize.add_argument("--out", required=True, metavar="FILE")
-    how = summarize.add_argument_group("of a dataset, or of Parquet files")
-    how.add_argument("--workers", type=int, metavar="N", help="how many processes read; one for each core")
+    how = summarize.add_argument_group("options for a dataset or Parquet files")
+    how.add_argument("--workers", type=int, metavar="N", help="how many processes read (default: all cores)")
     how.add_argument(
         "--trust-files", action="store_true", help="do not compare files with the SHA-256 of the manifest"
     )
@@ -51,7 +51,7 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 
 
 def _refuse_out(study: Study, arguments: argparse.Namespace) -> None:
-    """Raises InputError where the result would replace what it is made from, or another file."""
+    """Raise InputError if the result would replace one of its inputs, or another file."""
     from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_table
     from summaries.summary import FORMAT
 
@@ -94,7 +94,7 @@ def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) ->
 
 
 def _has_columns(path: str) -> bool:
-    """Whether it is a Parquet file, or a folder or an address, where a dataset may be."""
+    """Return True for a Parquet file, and for a folder or an address that may hold a dataset."""
     return path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path)
 
 

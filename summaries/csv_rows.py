@@ -12,7 +12,7 @@ from ldp_client.documents.report import MAX_BYTES
 from summaries.tables import COLUMNS, NO_REPORTS, PAYLOADS, Placed, report_of_row
 
 FIRST = "report_id"
-# Who saved it again may have quoted its header.
+# A program that saved the file again may have quoted its header.
 BEGINNINGS = (FIRST, f'"{FIRST}"')
 
 
@@ -23,7 +23,7 @@ def is_csv(path: str) -> bool:
 
 
 def csv_rows(path: str) -> Iterator[Placed]:
-    """Where each report stands, and how to read it. Raises InputError where a row is not whole, OSError."""
+    """Yield each report's place and a function that reads it. Raises InputError for a cut row, OSError."""
     name = Path(path).name
     # Base64 of the longest report.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * MAX_BYTES))

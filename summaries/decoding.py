@@ -1,10 +1,11 @@
-"""What reports say one by one, in columns for people: noisy answers, and unbiased values where there are any.
+"""Reports one by one, as readable columns: noisy answers, and unbiased values if the mechanism has any.
 
-Of a number `noisy.ID` is the answer with its noise, in the question's unit, and unbiased as it is. Of a
-choice it is what was reported, a list in JSON where a report stands for several choices; `unbiased.ID[LABEL]`
-(of a yes/no `unbiased.ID`) is on average over the noise 1 for who answers that and 0 for everybody else:
-its mean is the estimate of the share. `refused.ID` is the same of "prefer not to say"; where some say that,
-a number is not unbiased. All of it is computed from the payload, which remains what analyses read.
+For a number, `noisy.ID` is the answer with its noise, in the question's unit, and is already unbiased. For a
+choice it is the reported choice, or a JSON list if a report supports several choices. On average over the
+noise, `unbiased.ID[LABEL]` (`unbiased.ID` for a yes/no) is 1 for participants who answer that choice and 0
+for all others: its mean estimates the share. `refused.ID` is the same for "prefer not to say"; if refusals
+occur, a number is not unbiased. All columns are computed from the payload, which remains the input of
+analyses.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from summaries.reductions import REDUCTIONS
 MOST_CHOICES = 64
 FAMILIES = ("noisy", "unbiased", "refused")
 Cell = str | float | None
-# Columns' names, and whether each has numbers.
+# Names of columns, and whether each has numbers.
 Columns = dict[str, bool]
 
 
 class Decoder(NamedTuple):
-    """Of one question. columns: its own. cells: what they say of a payload."""
+    """The decoder of one question. columns: its columns. cells: decodes a payload into their cells."""
 
     columns: Columns
     cells: Callable[[bytes], list[Cell]]
@@ -40,8 +41,8 @@ class Decoder(NamedTuple):
 class Decoding:
     """The decoded columns of a study's reports, whatever version they answer.
 
-    find: the study of a version's number and digest. columns: of the versions that were asked for so far.
-    undecoded: the questions that have none, because only a model makes something of their reports.
+    find: looks up a study by its version's number and digest. columns: those of the versions asked for so
+    far. undecoded: the questions without columns, because only a model can interpret their reports.
     """
 
     def __init__(self, find: Callable[[int, str], Study]) -> None:
@@ -71,12 +72,13 @@ class Decoding:
         self._decoders[study.digest] = known
         for decoder in known.values():
             for name, is_number in decoder.columns.items():
-                # A question that was another in an earlier version: what is not always a number is text.
+                # In an earlier version the question may have differed: a column is numeric only if it always
+                # is.
                 self.columns[name] = is_number and self.columns.get(name, True)
 
 
 def decoder_of(mechanism: Mechanism) -> Decoder | None:
-    """How to decode a question's payloads; None where only a model makes something of one."""
+    """Return a decoder for a question's payloads, or None if only a model can interpret them."""
     if isinstance(mechanism, RefusableNumber):
         return _of_refusable(mechanism)
     if isinstance(mechanism, NumberMechanism):
@@ -111,7 +113,7 @@ def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
     labels: Sequence[str | int | None] = list(mechanism.labels)
     unbiased = _unbiased_set(mechanism)
     is_one = REDUCTIONS[mechanism.name].counts(mechanism) == "choices"
-    # Of yes and no one says all.
+    # For yes/no one column is enough.
     shown = range(1 if mechanism.boolean else 0, len(labels))
 
     def cells(payload: bytes) -> list[Cell]:
@@ -125,7 +127,7 @@ def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
 
 
 def _one(said: list[str | int | None]) -> Cell:
-    """The label that was reported; nothing for a refusal, which `refused.ID` says."""
+    """Return the reported label, or None for a refusal, which `refused.ID` shows."""
     return _text(said[0])
 
 
@@ -141,15 +143,15 @@ def _column(mechanism: ChoiceMechanism, label: str | int | None) -> str:
 
 
 def _unbiased_set(mechanism: ChoiceMechanism) -> Callable[[bytes, int, bool], float]:
-    """(payload, choice, whether the report stands for it) → what is 1 on average for that choice, else 0."""
+    """Return a function (payload, choice, is supported) → a value that averages 1 for this choice, else 0."""
     if not isinstance(mechanism, Hadamard):
         values = _unbiased(mechanism)
         return lambda _payload, _index, is_in: values[is_in]
-    # By how much the choice's half of its block is likelier than the other: q is the mean of both.
+    # How much likelier the choice's half of its block is than the other half: q is the mean of both.
     gain = 2 * float(mechanism.p - mechanism.q)
 
     def value(payload: bytes, index: int, is_in: bool) -> float:
-        # A report of another block says as much for as against: two values alone would not do.
+        # A report of another block is no evidence either way, so two values alone would not be enough.
         block, _ = mechanism.place(index)
         is_here = int.from_bytes(payload, "big") // mechanism.width == block
         return (1 if is_in else -1) / gain if is_here else 0.0
@@ -158,7 +160,7 @@ def _unbiased_set(mechanism: ChoiceMechanism) -> Callable[[bytes, int, bool], fl
 
 
 def _unbiased(mechanism: ChoiceMechanism | RefusableNumber) -> tuple[float, float]:
-    """What is 0 and 1 on average, for a report that does not stand for a choice, and for one that does."""
+    """Return the unbiased values of a report that does not support a choice, and of a supporting report."""
     p, q = mechanism.p, mechanism.q
     apart = float(p - q)
     return -float(q) / apart, (1.0 - float(q)) / apart

@@ -1,4 +1,4 @@
-"""What analyses beside public fields read: summaries of each cell's reports, or columns of all reports."""
+"""The input of analyses with public fields: summaries of each cell's reports, or columns of all reports."""
 
 from __future__ import annotations
 

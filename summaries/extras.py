@@ -1,4 +1,4 @@
-"""What tables and stores need beside ldpkit itself: the extra that has it."""
+"""The extras of ldpkit that have the packages for tables and stores."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from importlib.util import find_spec
 from ldp_client.documents.errors import MissingExtraError
 from ldp_client.files.lacking import lacking
 
-# Of each store's addresses.
+# The extra for each protocol of a store's addresses.
 STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _LIBRARIES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}
 
 
 @contextmanager
 def naming_extra() -> Iterator[None]:
-    """Raises MissingExtraError, which names the extra `tables`, for a package that is not installed."""
+    """Raise MissingExtraError, which names the extra `tables`, for a package that is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -27,7 +27,7 @@ def naming_extra() -> Iterator[None]:
 
 
 def missing_library(protocol: str, error: Exception) -> MissingExtraError | None:
-    """What to say of a store whose library is not installed, or lacks what it needs; None for other errors.
+    """Return the error for a store whose library is missing or incomplete; None for other errors.
 
     error: what opening it raised.
     """
@@ -36,7 +36,7 @@ def missing_library(protocol: str, error: Exception) -> MissingExtraError | None
         return None
     if not _is_installed(_LIBRARIES[extra]):
         return MissingExtraError(extra, _LIBRARIES[extra])
-    # fsspec raises an error of its own from the library's.
+    # fsspec wraps the library's error in another one.
     cause = error.__cause__ or error
     if not isinstance(cause, ImportError):
         return None
@@ -47,5 +47,5 @@ def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):
-        # A program keeps it out: `sys.modules[module] = None`.
+        # A program blocks its import: `sys.modules[module] = None`.
         return False

@@ -1,7 +1,7 @@
-"""How far false reports can move an estimate: what one report can add, in units of what is estimated.
+"""How far false reports can move an estimate: the most that one report can add, in units of the estimate.
 
-The mechanism checks rule out impossible reports only; whoever sends a possible one may choose it. With
-a share f of such reports, an estimate moves by at most f times the factors given here.
+The mechanism checks rule out impossible reports only; an attacker may choose any possible report. With a
+share f of such reports, an estimate moves by at most f times the factors given here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables import TableMechanism
 
-# The share of false reports that pages and commands speak of.
+# The share of false reports in pages and commands.
 FALSE_SHARE = 0.01
 
 
 def share_influence(mechanism: ChoiceMechanism) -> float:
-    """The most by which a share f of false reports moves the estimated share of a choice, over f: 1/(p − q).
+    """Return the most that a share f of false reports moves a choice's estimated share, over f: 1/(p − q).
 
     The estimate is (support/n − q)/(p − q), and a report adds 0 or 1 to a choice's support.
     """
@@ -30,12 +30,11 @@ def share_influence(mechanism: ChoiceMechanism) -> float:
 
 
 def mean_influence(mechanism: Mechanism) -> float:
-    """The most by which a share f of false reports moves an estimated mean, over f and the bounds' span.
+    """Return the most that a share f of false reports moves an estimated mean, over f and the bounds' span.
 
-    Summaries count reports beyond the grid as at its end. The average of such clipped reports moves by
-    f at most, and follows the answers with a slope of at least the probability that noise on an answer
-    at one bound falls between the bounds: (1 − e^−ε)/2 for Laplace noise, Φ(levels/scale) − 1/2 for
-    Gaussian.
+    Summaries count reports beyond the grid at its end. The average of such clipped reports moves by f at
+    most, and follows the answers with a slope of at least the probability that noise on an answer at one
+    bound falls between the bounds: (1 − e^−ε)/2 for Laplace noise, Φ(levels/scale) − 1/2 for Gaussian.
     """
     width = mechanism.levels / mechanism.scale  # type: ignore[attr-defined]
     inside = -expm1(-width) if mechanism.name == "laplace" else erf(width / sqrt(2))
@@ -43,7 +42,7 @@ def mean_influence(mechanism: Mechanism) -> float:
 
 
 def moment_influence(mechanism: GaussianStatistics) -> float:
-    """The most by which a share f of false reports moves an average product, over f, in scaled units.
+    """Return the most that a share f of false reports moves an average product, over f, in scaled units.
 
     Both a true and a false report are at most `largest` from zero.
     """
@@ -51,24 +50,24 @@ def moment_influence(mechanism: GaussianStatistics) -> float:
 
 
 def product_influence(mechanism: SampledProducts, false_share: float) -> float:
-    """The most by which a share of false reports moves an average product, in scaled units.
+    """Return the most that a share of false reports moves an average product, in scaled units.
 
-    All false reports may be on the block that is drawn least, with one sign: they then say 1 / gain of its
-    products, where the truth is −1 at least.
+    All false reports may be on the block that is drawn least, with one sign: they then claim 1 / gain for its
+    products, while the truth is at least −1.
     """
     drawn = min(mechanism.weights) / mechanism.total
     return false_share / (false_share + (1 - false_share) * drawn) * (1 / float(mechanism.gain) + 1)
 
 
 def feature_influence(mechanism: GaussianRecord) -> float:
-    """The most by which a share f of false reports moves an average feature, over f, in scaled units."""
+    """Return the most that a share f of false reports moves an average feature, over f, in scaled units."""
     return 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
 
 
 def influence_in_words(mechanism: Mechanism, false_share: float, part: float = 1.0) -> str:
-    """Say for people how far a share of false reports could move one question's estimates.
+    """Return a sentence on how far a share of false reports could move one question's estimates.
 
-    part: how many of all reports answer it, where each device answers one and so may choose which.
+    part: the share of all reports that answer it. If each device answers one question, it may choose which.
     """
     senders = f"If {100 * false_share:g} % of the reports were false"
     if part < 1:
@@ -102,8 +101,8 @@ def influence_in_words(mechanism: Mechanism, false_share: float, part: float = 1
         return f"{senders}, {what} could be moved by up to {moved:.3g}."
     if isinstance(mechanism, RefusableNumber):
         return (
-            f"{senders}, estimates could be moved further than those of a number that nobody may refuse; no "
-            "bound is computed of it."
+            f"{senders}, estimates could be moved further than for a number without refusals; no "
+            "bound is computed."
         )
     moved = min(1.0, false_share * mean_influence(mechanism))
     return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."

@@ -22,30 +22,31 @@ from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianS
 from summaries.reductions.base import signed
 
 SD = 1 << NOISE_BITS
-# Entries so many sds beyond their bound are counted, each beyond its number too.
+# Limits, in sds beyond an entry's bound; entries beyond each limit are counted.
 ENTRY_SDS = (3, 4, 5, 6)
-# And reports whose norm is beyond the bound and noise's with these probabilities at most.
+# Reports are also counted if their norm exceeds the bound plus noise with at most these probabilities.
 NORM_CHANCES = (1e-3, 1e-5, 1e-7)
-# Squares are summed in units of so many to an sd, squared: for 2**34 reports below 2**63.
+# Squares are summed in units of (sd / PARTS)²: for 2**34 reports below 2**63.
 PARTS = 1 << 8
 SIZE = len(ENTRY_SDS) + len(NORM_CHANCES) + 1
 
 
 class Reach(NamedTuple):
-    """bounds (entries,): of each entry without noise. norm: of all together. Both in grid units."""
+    """bounds (entries,): of each entry without noise. norm: of all entries together. Both in grid units."""
 
     bounds: NDArray[np.int64]
     norm: int
 
 
 def has_tails(mechanism: Mechanism) -> bool:
-    """Whether every entry of the mechanism's reports carries Gaussian noise of its own."""
+    """Return True if every entry of the mechanism's reports carries its own Gaussian noise."""
     return isinstance(mechanism, GaussianStatistics | GaussianRecord)
 
 
 def tails(mechanism: Mechanism, payloads: NDArray[np.uint8]) -> NDArray[np.int64] | None:
-    """Counts (SIZE,) of entries, then of reports, that are beyond each limit, and the sum of squared norms in
-    units of (sd / PARTS)²; None without such noise.
+    """Count entries, then reports, beyond each limit, and sum the squared norms: (SIZE,).
+
+    The sum is in units of (sd / PARTS)². None without such noise.
     """
     if not has_tails(mechanism):
         return None
@@ -61,7 +62,7 @@ def tails(mechanism: Mechanism, payloads: NDArray[np.uint8]) -> NDArray[np.int64
 
 
 def possible_tails(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> bool:
-    """Whether n reports can have these counts: a value beyond one limit is beyond all lower ones."""
+    """Return True if n reports can have these counts: a value beyond one limit is beyond all lower ones."""
     if not has_tails(mechanism) or len(counts) != SIZE or counts.min() < 0:
         return False
     far, norms = counts[: len(ENTRY_SDS)], counts[len(ENTRY_SDS) : -1]
@@ -71,7 +72,7 @@ def possible_tails(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> b
 
 @lru_cache(maxsize=256)
 def noise_norm(entries: int, chance: float) -> float:
-    """What the norm of so many standard normals exceeds with this probability at most.
+    """Return a bound that the norm of so many standard normals exceeds with at most this probability.
 
     P(χ² ≥ D + 2√(Dx) + 2x) ≤ e^−x (Laurent & Massart 2000, lemma 1).
     """
@@ -79,12 +80,12 @@ def noise_norm(entries: int, chance: float) -> float:
     return sqrt(entries + 2 * sqrt(entries * x) + 2 * x)
 
 
-# Once for a mechanism: a collector counts every commit.
+# Cached for each mechanism: a collector counts every commit.
 @lru_cache(maxsize=256)
 def reach_of(mechanism: Mechanism) -> Reach:
     if isinstance(mechanism, GaussianStatistics):
         entries = len(mechanism.coordinates)
-        # The norm of vvᵀ is that of v, squared; rounding adds less than 1 to each entry.
+        # The norm of vvᵀ is |v|²; rounding adds less than 1 to each entry.
         square = mechanism.radius**2 + 2 * mechanism.weight**2
         norm = (mechanism.diagonal * square >> MULTIPLIER_BITS) + isqrt(entries) + 2
         return Reach(np.full(entries, mechanism.largest - NOISE_REACH), norm)

@@ -39,7 +39,7 @@ from summaries.tables import (
     report_of_row,
 )
 
-# Where `evidence_of` finds reports: in files, tables, documents, lines.
+# The inputs in which `evidence_of` finds reports: files, tables, documents, lines.
 Reports = (
     Summary | Iterable[Report] | Iterable[Mapping[str, Any]] | Iterable[str | bytes | PathLike[str]] | str
     | PathLike[str] | ArrowTable
@@ -58,7 +58,7 @@ NO_TEXT = {
 
 
 def _to_nobody(_count: int) -> None:
-    """Where nobody waits for progress."""
+    """Ignore progress."""
 
 
 def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
@@ -66,16 +66,16 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
 
     Args:
         study: the document that the reports answer, or the path of its file.
-        reports: any series of them, read once, or where they are, as `fit` takes it. One that stands more
-            than once counts once, which is said on standard error.
+        reports: any series of them, read once, or their place, as `fit` takes it. Repeated reports count
+            once, which is noted on standard error.
 
     Returns:
         The summary, equal whatever the order of the reports.
 
     Raises:
         InputError: the study is no Study, the reports are no reports, or there are none.
-        ReportError: a report answers another study document, has other questions, is one that no device
-            could have sent, or has the id of another one.
+        ReportError: a report answers another study document, has other questions, could not have come from a
+            device, or has the id of another report.
         SummaryError: the file has a summary of another study.
     """
     study = study_of(study)
@@ -92,17 +92,17 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
 
 
 def _count(summary: Summary) -> int:
-    """How many answers it has."""
+    """Return how many answers it has."""
     return sum(part.n for part in summary.questions.values())
 
 
 def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> Summary:
-    """One summary of all reports in the files, each report id counted once.
+    """Return one summary of all reports in the files, each report id counted once.
 
-    told: is told now and then how many were read.
+    told: is called now and then with how many were read.
 
-    Raises InputError that counts and shows the reports that are impossible under the study, or
-    that share an id but not their content, and where there is none; nothing is dropped in silence.
+    Raises InputError that counts and shows the reports that are impossible under the study, or that share an
+    id but not their content, and if there are none; nothing is dropped silently.
     """
     check_study(study)
     if isinstance(paths, str | PathLike):
@@ -115,7 +115,7 @@ def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody)
 
 
 def load_summary(study: Study, path: str) -> Summary:
-    """A summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
+    """Load a summary from a summary file, or from a file of reports. Raises InputError, SummaryError."""
     found = load_evidence(study, path)
     return found if isinstance(found, Summary) else summarize(study, found)
 
@@ -123,9 +123,9 @@ def load_summary(study: Study, path: str) -> Summary:
 def load_evidence(study: Study, path: str | PathLike[str], told: Told = _to_nobody) -> Summary | ReportFiles:
     """Open what `fit` takes: the summary in a file, or a file's reports, read lazily and once.
 
-    told: is told now and then how many were read.
+    told: is called now and then with how many were read.
 
-    Raises InputError, SummaryError; for bad reports only when the last one was asked for.
+    Raises InputError, SummaryError; for bad reports only when the last report was requested.
     """
     path = checked_path(path)
     check_study(study)
@@ -135,11 +135,11 @@ def load_evidence(study: Study, path: str | PathLike[str], told: Told = _to_nobo
 
 
 def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
-    """Find the reports, or the summary, in what somebody has.
+    """Find the reports, or the summary, in a user's input.
 
     given: a Summary; a path, or paths, of files; a pandas, Polars or Arrow table of an export; a series of
-    Report, of their documents or of their lines, such as an open file. All but a series of Report may hold
-    reports on other versions, which are left out and spoken of, as those of files are.
+    Report, of their documents or of their lines, such as an open file. All except a series of Report may hold
+    reports on other versions, which are left out and noted, as for files.
 
     Raises InputError for anything else, SummaryError.
     """
@@ -159,13 +159,13 @@ def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
 
 
 def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
-    """Reports of a series, which its first entry tells."""
+    """Return the reports of a series, whose kind its first entry tells."""
     first = next(series, None)
     if first is None:
         return ()
     if is_table(first):
         raise InputError(
-            "of several tables give one with all their rows, such as pandas.concat(tables)",
+            "join several tables into one with all their rows, such as pandas.concat(tables)",
             code="reports.several_tables",
         )
     whole = chain([first], series)
@@ -178,7 +178,7 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
 
 
 def _of_reports(paths: Iterable[object]) -> list[str]:
-    """The paths of files of reports. Raises InputError for a summary among them."""
+    """Return the paths of files of reports. Raises InputError for a summary among them."""
     names = [checked_path(path) for path in paths]
     for name in names:
         if _is_summary(name):
@@ -191,7 +191,7 @@ def _of_reports(paths: Iterable[object]) -> list[str]:
 
 
 def _is_summary(path: str) -> bool:
-    # By the format alone: a label may say what it likes.
+    # Only the format counts: a label may contain such text.
     return not _is_parquet(path) and bool(re.search(r'"format":\s*"ldpkit\.summary/', _read_head(path)))
 
 
@@ -214,7 +214,7 @@ def checked_path(path: object) -> str:
     return _copied_input() if str(path) == STREAM else str(path)
 
 
-# Of a standard input the copy, which goes when the process ends: reports are read by their beginning first.
+# The copy of standard input, deleted when the process ends: the beginning of a file is read first.
 _copies: list[tuple[object, TemporaryDirectory[str], str]] = []
 
 
@@ -245,11 +245,11 @@ def _read_head(path: str) -> str:
 
 
 class ReadReports(CheckedReports):
-    """All good reports on one document, once each, of those that `read` finds.
+    """All good reports on one document among the reports that `read` finds, each once.
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
-    `left_out` are the reports on other versions: {(version, digest): how many}. Those on `read_elsewhere`,
-    digests of versions that the same analysis reads too, are not spoken of. told: is told now and then how
+    `left_out` are the reports on other versions: {(version, digest): how many}. Reports on `read_elsewhere`,
+    digests of versions that the same analysis reads too, are not noted. told: is called now and then with how
     many were read.
     """
 
@@ -299,7 +299,7 @@ class ReportFiles(ReadReports):
 
 
 def _all_reports(paths: Iterable[str], labels: Labels) -> Iterator[Placed]:
-    """Where each report stands, and how to parse it."""
+    """Yield each report's place and a function that parses it."""
     for path in paths:
         try:
             yield from _rows_of(path, labels)(path)
@@ -334,7 +334,7 @@ def _ndjson_lines(path: str) -> Iterator[Placed]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; of one that is too long for a report only its beginning, which is refused too."""
+    """Yield the lines of a file; of a line too long for a report only its beginning, which is refused too."""
     while line := file.readline(MAX_BYTES + 2):
         rest = line
         while len(rest) == MAX_BYTES + 2 and not rest.endswith(b"\n"):
@@ -343,7 +343,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _check_end(line: bytes, count: int, where: str) -> None:
-    """Raises InputError unless the end line of an export speaks of as many reports as stand before it."""
+    """Raise InputError unless the end line of an export states the number of reports before it."""
     if line.strip() == end_line(count).strip().encode():
         return
     said = printable(line.decode(errors="replace").strip(), 200)
@@ -372,7 +372,8 @@ def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
         for batch in file.iter_batches():
             yield batch.to_pylist()
     except (ArrowException, OSError, UnicodeDecodeError) as error:
-        # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
+        # An OSError with a number comes from the system; errors about a file's content have texts of several
+        # lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(

@@ -19,17 +19,17 @@ from summaries.refusing import tell_repeated
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
-# So many ids take 160 MB; older ones are in a file of 40 bytes an id, of which some MiB are in memory.
-# A report whose id goes there costs 4 µs more.
+# This many ids take 160 MB; older ones go to a file of 40 bytes an id, with some MiB of it in memory. A
+# report whose id goes there costs 4 µs more.
 MOST_IDS = 1 << 20
 CACHE_KIB = 1 << 14
-# Bits that say whether the file may have an id: looking there costs ten times as much as all else.
+# Bits of a filter that tells if the file may have an id: a look-up there costs ten times as much as the rest.
 FILTER_BITS = 27
 WANTED = "reports must be a series of Report, or a Summary"
 
 
 def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
-    """The summary of reports that are good (see good_reports), in bounded memory."""
+    """Return the summary of reports that are good (see good_reports), in bounded memory."""
     mechanisms = mechanisms_of(study)
     summary = Summary.empty(study)
     while chunk := list(islice(reports, CHUNK)):
@@ -51,7 +51,7 @@ class CheckedReports:
 
 
 def good_reports(study: Study, reports: Iterable[Report]) -> Iterator[Report]:
-    """The reports, each once. Raises InputError when it is called, and what `summarize` raises later."""
+    """Yield the reports, each once. Raises InputError when called, and the errors of `summarize` later."""
     stream = only_reports(reports)
     if isinstance(reports, CheckedReports) and reports.digest == study.digest:
         return stream
@@ -69,12 +69,13 @@ def _checked(study: Study, reports: Iterator[Report]) -> Iterator[Report]:
 
 
 class Seen:
-    """The ids of reports that came, and what came with them, in bounded memory.
+    """The ids of earlier reports, with a digest of their content, in bounded memory.
 
-    The newest are in memory; the others in SQLite's own temporary file, which is gone when this is.
+    The newest are in memory; the others are in SQLite's own temporary file, which is deleted with this
+    object.
 
     Attributes:
-        repeated: how many came again.
+        repeated: how many were repeated.
     """
 
     def __init__(self, most: int = MOST_IDS) -> None:
@@ -139,7 +140,7 @@ class Seen:
         self._newest.clear()
 
     def tell(self) -> None:
-        """Say on standard error how many came again."""
+        """Print on standard error how many reports were repeated."""
         tell_repeated(self.repeated)
 
 
@@ -157,7 +158,7 @@ def _temporary_table() -> sqlite3.Connection:
 
 
 def study_of(given: object) -> Study:
-    """A study, or the one in the file of this path. Raises InputError."""
+    """Return a study, or the study in the file of this path. Raises InputError."""
     if isinstance(given, str | PathLike):
         return load_study(str(given))
     check_study(given)
@@ -165,7 +166,7 @@ def study_of(given: object) -> Study:
 
 
 def check_study(study: object) -> None:
-    """Refuse what is no Study, and say how to get one.
+    """Raise an error for anything but a Study, with advice.
 
     Args:
         study: what was given as a study.
@@ -215,7 +216,7 @@ def _each_a_report(reports: Iterable[object]) -> Iterator[Report]:
 
 
 def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Report) -> None:
-    """Refuse a report that no device could have sent in answer to this document.
+    """Refuse a report that a device could not have sent in answer to this document.
 
     Args:
         study: the document.
@@ -231,7 +232,7 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
     if report.version != study.version or report.study != study.id:
         raise ReportError(
             "version",
-            f"the digest is that of {study.id}, version {study.version}, and no other",
+            f"the digest belongs to {study.id}, version {study.version}, and no other",
             code="report.wrong_version",
         )
     wrong = study.wrong_payload(report.payloads)

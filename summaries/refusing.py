@@ -1,4 +1,4 @@
-"""What is said of reports that do not belong to a study: counted all, shown a few, whoever read them."""
+"""Messages about reports that do not belong to a study: all are counted, a few shown, for every reader."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 
 SHOWN = 3
-# Other study documents that files may speak of: of one study there are a few versions.
+# The most other study documents that files may mention: one study has only a few versions.
 MOST_DOCUMENTS = 1000
 
 
 class Refused:
-    """Reports that are refused, in bounded memory: how many, and what the first few are refused for."""
+    """Refused reports in bounded memory: their count, and the reasons for the first few."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -23,16 +23,16 @@ class Refused:
 
     @property
     def shown(self) -> list[str]:
-        """What the first few are refused for, in the order of their places."""
+        """Return the reasons for the first few, in the order of their places."""
         return [why for _, why in self._first[:SHOWN]]
 
     def add(self, why: str, place: int | None = None, many: int = 1) -> None:
-        """Count one more, or `many` that are refused for the same. place: among all, or the next."""
+        """Count one more report, or `many` refused for the same reason. place: among all, or the next."""
         self._keep([(self.count if place is None else place, why)])
         self.count += many
 
     def merge(self, other: Refused) -> None:
-        """Add what was refused elsewhere, at other places of the same reading."""
+        """Add the reports that were refused elsewhere, at other places of the same reading."""
         self._keep(other._first)
         self.count += other.count
 
@@ -43,8 +43,8 @@ class Refused:
 class Others:
     """Reports on documents other than the study's.
 
-    versions: {(version, digest): how many} of its other versions, which may be left out. foreign: those that
-    answer another study, or another document of the same version.
+    versions: {(version, digest): count} of its other versions, which may be left out. foreign: reports on
+    another study, or on another document of the same version.
     """
 
     def __init__(self, study: Study) -> None:
@@ -54,9 +54,9 @@ class Others:
         self._documents: Counter[str] = Counter()
 
     def hold(self, report: Report, where: str, place: int | None = None, many: int = 1) -> bool:
-        """Count the report if it answers another document; whether it does.
+        """Count the report if it answers another document; return whether it does.
 
-        place: as `Refused.add` takes it. many: how many like it there are. Raises InputError where reports
+        place: as for `Refused.add`. many: how many such reports there are. Raises InputError if reports
         answer more documents than any study has.
         """
         if report.digest == self._digest:
@@ -71,7 +71,7 @@ class Others:
         return True
 
     def merge(self, other: Others) -> None:
-        """Add those that were met elsewhere. Raises InputError as `hold` does."""
+        """Add the reports that another worker met. Raises InputError as `hold` does."""
         self.versions.update(other.versions)
         self.foreign.merge(other.foreign)
         self._documents.update(other._documents)
@@ -87,7 +87,7 @@ class Others:
             )
 
     def refuse_all(self, rest: int) -> None:
-        """Raises InputError where all reports are of these. rest: how many are not."""
+        """Raise InputError if all reports are in here. rest: how many reports are not."""
         if rest or not self._documents:
             return
         own = f"{self._id} version {self._version} with digest {self._digest}"
@@ -99,7 +99,7 @@ class Others:
 
 
 def refuse_bad(good: int, repeated: int, bad: Refused, others: Others) -> None:
-    """Raises InputError if any report was bad, or if there were reports but none on the study's document."""
+    """Raise InputError if any report was bad, or if there were reports but none on the study's document."""
     others.refuse_all(good + repeated + bad.count)
     refused = bad.count + others.foreign.count
     if refused:
@@ -125,6 +125,6 @@ def left_out_notes(left: Mapping[tuple[int, str], int]) -> tuple[str, ...]:
 
 
 def tell_repeated(count: int) -> None:
-    """Say on standard error how many reports came again."""
+    """Print on standard error how many reports were repeated."""
     if count:
-        print(f"{count} reports stood more than once and were counted once", file=sys.stderr)
+        print(f"{count} reports were repeated and counted once", file=sys.stderr)

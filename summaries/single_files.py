@@ -1,4 +1,4 @@
-"""What is no single file of reports, and what to do with it: a folder, an address, a dataset."""
+"""Folders, addresses and datasets given in place of a single file of reports, and how to read them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from summaries.engines.dataset import MANIFEST
 
 # Engines read none of these.
 _READ_WHOLE = (".ndjson", ".jsonl", ".json", ".csv", ".gz", ".zst", ".zip")
-# What a dataset's folder has, or the one above it.
+# Parts of the name of a dataset's folder, or of the folder above it.
 _PARTS = ("study_id=", "study_version=")
 
 
 def refuse_places(path: str) -> None:
-    """Raises InputError for a folder, or an address, with what can be done about it."""
+    """Raise InputError for a folder or an address, with advice."""
     if not is_in_store(path):
         if Path(path).is_dir():
             raise InputError(_of_folder(path), code="reports.folder_given")
@@ -30,7 +30,7 @@ def refuse_places(path: str) -> None:
     is_served, name = where.scheme in UNLISTED, where.path.lower()
     if name.endswith(_READ_WHOLE) or (is_served and not name.endswith(".parquet")):
         verb = "download" if is_served else "copy"
-        # A server may have a dataset too.
+        # The address may also hold a dataset.
         dataset = "" if name.endswith(_READ_WHOLE) else f"; {_of_dataset(path)}"
         raise InputError(
             f"{path} is an address: {verb} the file of reports first, and name that{dataset}",

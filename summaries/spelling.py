@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Study
 
-# What pandas.read_csv takes for a missing cell, unless it is told not to.
+# The cells that pandas.read_csv takes for missing by default.
 TAKEN_FOR_NOTHING = {
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
     "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
@@ -18,20 +18,20 @@ TAKEN_FOR_NOTHING = {
 
 
 class Labels(NamedTuple):
-    """The labels of a study's public fields. digest: of the study. of: {field: its labels}."""
+    """The labels of a study's public fields. digest: the study's. of: {field: its labels}."""
 
     digest: str = ""
     of: Mapping[str, Sequence[str]] = {}
 
     @classmethod
     def in_study(cls, study: Study) -> Labels:
-        """Those of a study's fields."""
+        """Return the labels of a study's fields."""
         return cls(study.digest, {field.id: field.choices for field in study.public if field.choices})
 
     def text(self, digest: object, field: str, cell: object) -> str:
-        """What stands in a report on a document: of a number the one label that is this number.
+        """Return a cell as this document spells it: a number becomes the one label that equals it.
 
-        Raises ReportError where several are.
+        Raises ReportError if several labels do.
         """
         labels = self.of.get(field, ()) if digest == self.digest else ()
         if isinstance(cell, str) or not labels:
@@ -48,7 +48,7 @@ class Labels(NamedTuple):
         return found[0] if found else str(cell)
 
     def refuse_lost(self, table: Any) -> None:
-        """Raises InputError for a frame of pandas in which a label was taken for a missing cell."""
+        """Raise InputError for a frame of pandas in which a label was taken for a missing cell."""
         for field, labels in self.of.items():
             lost = [label for label in labels if label in TAKEN_FOR_NOTHING]
             name = f"public.{field}"
@@ -61,7 +61,7 @@ class Labels(NamedTuple):
 
 
 def _reads_as(label: str, cell: object) -> bool:
-    """Whether a reader of CSV may have read this label as this number or truth value."""
+    """Return True if a reader of CSV may have read this label as this number or truth value."""
     if isinstance(cell, bool):
         return label.lower() == str(cell).lower()
     if not isinstance(cell, Real) or "_" in label:

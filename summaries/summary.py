@@ -20,7 +20,7 @@ from summaries.noise_tails import possible_tails, tails
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.summary/1"
-# Behind `format`, in whose place at the beginning a file is known as a summary.
+# The member that follows `format`; a file whose beginning has it is known as a summary.
 CELLS = "public_cells"
 MAX_BYTES = 1 << 28
 LARGEST_COUNT = 1 << 53
@@ -33,9 +33,10 @@ class QuestionSummary:
 
     Attributes:
         n: how many reports.
-        values: integers, of the reduction's own length; empty where the reports are kept.
-        reports: their payloads, shape (n, bytes), where a posterior needs them; then there are no values.
-        tails: how many lie far out (summaries.noise_tails); None without such noise, or where nobody counted.
+        values: integers, as many as the reduction has; empty if the reports are kept.
+        reports: their payloads, shape (n, bytes), if a posterior needs them; then there are no values.
+        tails: counts of outliers (summaries.noise_tails); None without such noise, or if they were not
+            counted.
     """
 
     n: int
@@ -80,7 +81,7 @@ class QuestionSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a set of reports says about each question of one study.
+    """The content of a set of reports for each question of one study.
 
     Attributes:
         study: id of the study whose document was answered.
@@ -88,7 +89,7 @@ class Summary:
         digest: its digest, 64 hexadecimal digits.
         questions: {question id: QuestionSummary}, of all reports.
         cells: the same for each cell that has reports, {values of the public fields: {question id: …}}; None
-            without public fields, and where there are too many cells (summaries.cells).
+            without public fields, and if there are too many cells (summaries.cells).
     """
 
     study: str
@@ -116,8 +117,8 @@ class Summary:
     def merge(self, other: Summary) -> Summary:
         """Add up two summaries; associative and commutative.
 
-        A summary has no ids: what is in both counts twice, and nothing can tell. Merge summaries of sets that
-        share no report; `summarize` counts repeated reports once.
+        A summary has no ids: reports in both count twice, and this cannot be detected. Merge summaries of
+        sets that share no report; `summarize` counts repeated reports once.
 
         Args:
             other: a summary of the same study document.
@@ -152,7 +153,7 @@ class Summary:
 
     @classmethod
     def from_json(cls, text: str | bytes, study: Study) -> Summary:
-        """Parse a summary of a study, and refuse what its reports cannot have given.
+        """Parse a summary of a study, and refuse values that its reports cannot have given.
 
         Args:
             text: JSON, at most 256 MiB, as text or UTF-8 bytes.
@@ -175,7 +176,7 @@ class Summary:
             )
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
-            raise SummaryError("questions", "are not those of the study", code="summary.wrong_questions")
+            raise SummaryError("questions", "are not the study's questions", code="summary.wrong_questions")
         _check_parts(study, empty, parsed["questions"], "")
         cells = parsed[CELLS]
         if cells is not None:
@@ -198,7 +199,7 @@ def cells_document(cells: Mapping[Cell, Parts]) -> list[dict[str, Any]]:
 def _merged_cells(
     one: Mapping[Cell, Parts] | None, other: Mapping[Cell, Parts] | None
 ) -> dict[Cell, Parts] | None:
-    """None where either was not kept by cell: some reports' cells are not known then."""
+    """Merge cells; None if either was not kept by cell: the cells of some reports are then unknown."""
     if one is None or other is None:
         return None
     merged = {**one}
@@ -211,7 +212,7 @@ def _merged_cells(
 def _checked_cells(
     study: Study, empty: Summary, whole: Parts, listed: Sequence[Mapping[str, Any]]
 ) -> dict[Cell, Parts]:
-    """The cells of a document. Raises SummaryError where they are not the study's, or those of `whole`."""
+    """Return a document's cells. Raises SummaryError if they are not the study's or do not sum to `whole`."""
     if not keeps_cells(study):
         raise SummaryError(CELLS, "this study's summaries are not kept by cell", code="summary.not_by_cell")
     cells: dict[Cell, Parts] = {}
@@ -227,7 +228,7 @@ def _checked_cells(
             )
         if set(entry["questions"]) != set(whole):
             raise SummaryError(
-                f"{path}.questions", "are not those of the study", code="summary.cell_wrong_questions"
+                f"{path}.questions", "are not the study's questions", code="summary.cell_wrong_questions"
             )
         _check_parts(study, empty, entry["questions"], f"{path}.")
         cells[values] = entry["questions"]
@@ -239,7 +240,7 @@ def _checked_cells(
             same = same and np.array_equal(part.tails, found.tails)
         if not same:
             raise SummaryError(
-                CELLS, f"do not add up to what stands in questions.{name}", code="summary.cells_do_not_add_up"
+                CELLS, f"do not add up to the values in questions.{name}", code="summary.cells_do_not_add_up"
             )
     return cells
 
@@ -256,11 +257,11 @@ def _check_part(path: str, mechanism: Mechanism, part: QuestionSummary, size: in
         raise SummaryError(f"{path}.values", f"must have {size} entries", code="summary.wrong_value_count")
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
         raise SummaryError(
-            f"{path}.values", f"cannot be those of {part.n} reports", code="summary.values_impossible"
+            f"{path}.values", f"cannot come from {part.n} reports", code="summary.values_impossible"
         )
     if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
         raise SummaryError(
-            f"{path}.tails", f"cannot be those of {part.n} reports", code="summary.tails_impossible"
+            f"{path}.tails", f"cannot come from {part.n} reports", code="summary.tails_impossible"
         )
 
 

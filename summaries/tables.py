@@ -1,4 +1,4 @@
-"""Reports that stand in memory: rows of data frames and Arrow tables, documents, lines of text."""
+"""Reports in memory: rows of data frames and Arrow tables, documents, lines of text."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from schemas.export_end import FORMAT as END_FORMAT
 from summaries.spelling import Labels
 
 NO_LABELS = Labels()
-# Where a report stands, and how to read it there.
+# The place of a report, and a function that reads it.
 Placed = tuple[str, Callable[[], Report]]
 
 
 class ArrowTable(Protocol):
-    """What Polars, PyArrow, pandas and DuckDB have in common."""
+    """The interface that Polars, PyArrow, pandas and DuckDB share."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Its columns, in Arrow's own memory."""
+        """Return its columns, in Arrow's own memory."""
 
 
 COLUMNS = ("study", "version", "digest", "payloads")
-# Of reports in Parquet, and in JSON; of the last two each entry counts.
+# Columns of reports in Parquet, and in JSON; of the last two each entry counts.
 OWN = ("report_id", "id", *COLUMNS, "public")
 NESTED = ("payloads", "public")
-# Of a column's name, in a message.
+# The most characters of a column's name in a message.
 MOST_SHOWN = 64
-# Of columns that have one question's or public field's cells, in CSV.
+# Prefixes of columns with one question's payloads or one public field's values, in CSV.
 PAYLOADS, PUBLIC = "payloads.", "public."
 NO_REPORTS = (
     "these are no reports, which have study, version, digest and payloads as `ldpkit export` writes them. "
@@ -45,18 +45,18 @@ NO_REPORTS = (
 def is_table(given: object) -> bool:
     """Tell whether something is a data frame or an Arrow table: pandas', Polars', PyArrow's or another's."""
     if _is_pandas(given) and not hasattr(given, "columns"):
-        # A column of one, whose entries may be reports.
+        # It is a single column, whose entries may be reports.
         return False
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
 def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
-    """Read the reports of a table. Raises InputError where its columns are no reports', or lost a label."""
+    """Read the reports of a table. Raises InputError if its columns are no reports', or lost a label."""
     if _is_pandas(table):
         labels.refuse_lost(table)
         columns: list[Any] = [*map(str, table.columns)]
     else:
-        # Once: a stream of batches is used up by it.
+        # Converted once: a stream of batches can be read only once.
         table = _arrow(table)
         columns = [*table.schema]
     names = [getattr(column, "name", column) for column in columns]
@@ -73,11 +73,11 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
 
 
 def refuse_repeated(columns: Iterable[Any], what: str) -> None:
-    """Refuse reports of which a column stands twice: nobody can tell which of the two is meant.
+    """Refuse reports with a repeated column: which of the two is meant is unknown.
 
     Args:
-        columns: names; or fields of an Arrow schema, of which those within structs are looked at too.
-        what: has them.
+        columns: names; or fields of an Arrow schema, which are searched within structs too.
+        what: the source of the columns, for the message.
 
     Raises:
         InputError: names the first such column.
@@ -92,7 +92,7 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
             if name in seen:
                 shown = visible(name[:MOST_SHOWN])
                 raise InputError(
-                    f"{what} has the column {shown} twice: leave one of them out",
+                    f"{what} has the column {shown} twice: leave one out",
                     code="reports.duplicate_table_column",
                 )
             seen.add(name)
@@ -101,9 +101,9 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
 def in_documents(
     documents: Iterable[object], what: str = "entry", labels: Labels = NO_LABELS
 ) -> Iterator[Placed]:
-    """Read reports, each a Report, its document or its line of JSON; `what` each is called.
+    """Read reports, each a Report, its document or its line of JSON; `what` is the name of each.
 
-    Raises InputError for what is none of these, and where an end of an export says another number.
+    Raises InputError for anything else, and if the end line of an export states another number.
     """
     count = 0
     for number, found in enumerate(documents, 1):
@@ -128,11 +128,11 @@ def in_documents(
 
 
 def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
-    """A report from the columns that `ldpkit export` writes, or from those of its JSON.
+    """Return a report from the columns that `ldpkit export` writes, or from the columns of its JSON.
 
-    `payloads` has a field for each question, of which None and not-a-numbers are nothing; or each question
-    has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, stay out.
-    labels: of the study, for those that somebody's reader of CSV took for numbers.
+    `payloads` has a field for each question, of which None and not-a-numbers are ignored; or each question
+    has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, are ignored.
+    labels: the study's, to restore labels that a reader of CSV took for numbers.
     """
     row = _nested(_there(row), labels)
     if "report_id" not in row and "id" in row:
@@ -151,7 +151,7 @@ def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
 
 
 def _nested(row: dict[str, Any], labels: Labels) -> dict[str, Any]:
-    """The row with columns such as `payloads.ever` in one entry. Raises ReportError."""
+    """Collect columns such as `payloads.ever` of a row in one entry. Raises ReportError."""
     flat = [name for name in row if name.startswith((PAYLOADS, PUBLIC))]
     if not flat:
         return row
@@ -161,7 +161,7 @@ def _nested(row: dict[str, Any], labels: Labels) -> dict[str, Any]:
         name[len(PAYLOADS) :]: _decoded(name, row[name]) for name in there if name.startswith(PAYLOADS)
     }
     version = rest.get("version")
-    # Some readers of CSV take all for text, others values such as 18 for numbers.
+    # Some readers of CSV return everything as text, others convert values such as 18 to numbers.
     if isinstance(version, str) and version.isdecimal() and len(version) < 10:
         rest["version"] = int(version)
     fields = {name: name[len(PUBLIC) :] for name in there if name.startswith(PUBLIC)}
@@ -195,7 +195,7 @@ def _report_of(found: object, where: str, labels: Labels) -> Report:
 
 
 def _end_in(line: str | bytes) -> dict[str, Any] | None:
-    """The document of a line that ends an export."""
+    """Return the document of a line that ends an export."""
     text = line if isinstance(line, str) else line.decode(errors="replace")
     if END_FORMAT not in text[:80]:
         return None
@@ -207,7 +207,7 @@ def _end_in(line: str | bytes) -> dict[str, Any] | None:
 
 
 def _there(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that are not missing; tables turn whole numbers beside missing ones into floats."""
+    """Return the entries that are not missing; tables turn whole numbers in columns with gaps into floats."""
     kept = {name: value for name, value in row.items() if not _is_missing(value)}
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value

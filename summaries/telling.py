@@ -41,5 +41,5 @@ def _about_how_many(path: str) -> int:
     try:
         return int(read_metadata(path).num_rows)
     except (ArrowException, OSError):
-        # Reading says what is wrong with it.
+        # Reading the file reports the error.
         return 0

@@ -20,7 +20,7 @@ from tests.kit.errors import raises
 AGE, YEARS = (ask.feature(one["id"], *one["bounds"]) for one in studies.FEATURES)
 
 
-def test_a_built_study_is_the_document():
+def test_built_study_equals_the_document():
     built = ldpkit.study(
         "survey",
         "A survey",
@@ -47,7 +47,7 @@ def test_a_built_study_is_the_document():
     assert built.digest == Study(same).digest
 
 
-def test_every_kind_of_record_is_the_document():
+def test_every_built_record_kind_equals_the_document():
     response = studies.LINEAR["response"]
     built = ask.linear(
         "rating",
@@ -80,7 +80,7 @@ def test_numbers_are_written_as_they_were_meant():
     assert "model" not in ask.number("x", 0, 1, epsilon=1)
 
 
-def test_a_choice_takes_the_mechanism_that_is_best_for_so_many():
+def test_choice_gets_the_best_mechanism_for_its_size():
     # 3e + 2 is 10.15.
     assert ask.choice("c", 10, epsilon=1)["mechanism"]["name"] == "randomized_response"
     assert ask.choice("c", 11, epsilon=1)["mechanism"]["name"] == "subset_selection"
@@ -120,18 +120,18 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("said", SLIPS)
-def test_slips_are_said_in_the_builders_words(said):
+def test_mistakes_are_reported_in_the_builders_terms(said):
     with pytest.raises(InputError, match=said) as refused:
         SLIPS[said]()
     assert "questions[0]" not in str(refused.value)
 
 
-def test_asking_needs_no_other_package(pytestconfig):
+def test_builders_import_no_numpy(pytestconfig):
     code = "import sys, ldpkit; ldpkit.ask.yes_no('a', epsilon=1); assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=pytestconfig.rootpath, check=True)
 
 
-def test_texts_in_several_languages_are_built_too():
+def test_builders_support_several_languages():
     both = {"en": "pear", "de": "Birne"}
     fruit = ask.choice("fruit", ["kiwi", both], epsilon=1, text={"en": "Which?", "de": "Welches?"})
     built = ask.study("fruit", {"en": "Fruit", "de": "Obst"}, [fruit], languages=["en", "de"])
@@ -144,7 +144,7 @@ def test_texts_in_several_languages_are_built_too():
         ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})
 
 
-def test_what_sampled_products_take_can_be_built():
+def test_builders_support_sampled_products():
     features = [ask.feature("age", 18, 90, cuts=[30, 50]), ask.feature("smokes"), ask.feature("tired")]
     own = {"weights": {"response": 4}, "products": 2}
     for builder, response in ((ask.linear, ask.feature("rate", 0, 9)), (ask.logistic, ask.feature("ill"))):
@@ -153,7 +153,7 @@ def test_what_sampled_products_take_can_be_built():
         assert asked["mechanism"]["products"] == 2
 
 
-def test_who_asks_is_built_too():
+def test_builders_support_owner_contact_and_retention():
     asked = [ask.yes_no("ever", epsilon=1)]
     who = {"owner": "One clinic", "contact": "a@example.org", "ethics": "None is needed"}
     built = ask.study("one", "One", asked, **who, retention=365)
@@ -163,7 +163,7 @@ def test_who_asks_is_built_too():
             ask.study("one", "One", asked, **wrong)
 
 
-def test_a_list_is_a_section_of_boxes():
+def test_checkbox_list_is_built_as_a_section():
     pills = ask.any_of({"asa": "Aspirin", "ibu": "Ibuprofen"}, epsilon=1)
     hours = ask.number("hours", 0, 24, epsilon=1, measured_in="hours")
     sections = [ask.section("Sleep", [hours]), ask.section("Which of these?", pills, any_of=True)]
@@ -187,18 +187,18 @@ def test_a_list_is_a_section_of_boxes():
 
 
 @pytest.mark.parametrize("wrong", ["asa", 3, [], [{"x": 1}], [3]])
-def test_what_is_no_list_of_questions_is_no_section(wrong):
+def test_section_rejects_values_other_than_question_lists(wrong):
     with raises(InputError, "builder.section_not_a_list"):
         ask.section("Which?", wrong, any_of=True)
 
 
 @pytest.mark.parametrize("wrong", [["Aspirin"], {}])
-def test_boxes_have_names(wrong):
+def test_builders_name_boxes(wrong):
     with raises(InputError, "builder.boxes_not_a_mapping"):
         ask.any_of(wrong, epsilon=1)
 
 
-def test_sections_are_built_too_and_told():
+def test_sections_are_built_and_described():
     asked = [ask.yes_no("ever", epsilon=1), ask.number("hours", 0, 9, epsilon=1)]
     built = ask.study("one", "One", asked, sections={"Work": ("hours",), "Life": ["ever"]})
     stated = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
@@ -212,8 +212,8 @@ def test_sections_are_built_too_and_told():
     )
     for wrong, said in (
         ({"All": ["hours"]}, "leave out 'ever'"),
-        ({"All": ["hours", "ever", "age"]}, r"sections\[0\].questions\[2\]: 'age' is no question"),
-        ({"All": ["hours", "ever"], "More": ["ever"]}, "stands in a section before"),
+        ({"All": ["hours", "ever", "age"]}, r"sections\[0\].questions\[2\]: 'age' is not a question"),
+        ({"All": ["hours", "ever"], "More": ["ever"]}, "is already in a section"),
         ({"All": "hours"}, "must be a list"),
         (["hours", "ever"], "must be an object"),
     ):
@@ -221,7 +221,7 @@ def test_sections_are_built_too_and_told():
             ask.study("one", "One", asked, sections=wrong)
 
 
-def test_fields_are_told_with_the_name_that_answers_have_and_what_people_read():
+def test_description_names_fields_with_text_and_unit():
     age = ask.feature("age", 18, 90, text="Your age", measured_in="years")
     asked = ask.linear("bp", [age], ask.feature("high", 80, 200), epsilon=1)
     said = describe(ask.study("one", "One", [asked]))

@@ -34,7 +34,7 @@ def test_a_bare_import_loads_no_third_party_and_no_heavy_module(pytestconfig):
 
 
 @pytest.mark.parametrize("name", ["schemas", "collector", "inference", "summaries"])
-def test_an_app_may_have_modules_of_our_other_packages_names(name, pytestconfig, tmp_path):
+def test_apps_may_use_module_names_of_our_packages(name, pytestconfig, tmp_path):
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is the app')")
     (tmp_path / "ldp_client").symlink_to(pytestconfig.rootpath / "ldp_client")
     document = pytestconfig.rootpath / "tests" / "golden" / "studies" / "smallest.json"
@@ -82,8 +82,8 @@ def test_public_names_exist(package):
 
 
 @pytest.mark.slow
-def test_no_name_of_a_module_is_bound_twice(pytestconfig):
-    """A second pattern or function of one name would stand for the first in silence."""
+def test_module_names_are_bound_once(pytestconfig):
+    """A second definition of a name would silently replace the first."""
     twice = {}
     for package in ("ldp_client", "schemas", "collector", "inference", "summaries", "ldpkit"):
         for file in sorted((pytestconfig.rootpath / package).rglob("*.py")):

@@ -31,14 +31,14 @@ def test_every_name_is_loaded_on_first_use(pytestconfig):
     assert ldpkit.mechanism_for is mechanism_for
 
 
-def test_it_does_the_work():
+def test_lazy_names_work():
     study = ldpkit.Study(studies.document(studies.YES_NO))
     (mechanism,) = ldpkit.mechanisms_of(study).values()
     assert ldpkit.perturb_many(mechanism, [True, False]).shape == (2, mechanism.payload_size)
     assert callable(ldpkit.audit)
 
 
-def test_a_wrong_name_and_a_missing_package_say_so(monkeypatch):
+def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
     with pytest.raises(AttributeError, match="has no attribute 'fits'"):
         _ = ldpkit.fits
     monkeypatch.setitem(sys.modules, "inference.design.plan", None)

@@ -1,4 +1,4 @@
-"""What the packages export can be rendered: in Google style, each parameter and own error explained."""
+"""Exported names have Google-style docstrings that explain each parameter and own error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EXPORTED = exported()
 
 @cache
 def complaints_in(file: str) -> list[dict[str, Any]]:
-    """What ruff's rules for docstrings say of a whole file."""
+    """Return the complaints of ruff's docstring rules about a whole file."""
     command = [sys.executable, "-m", "ruff", "check", *RUFF, "--output-format=json", file]
     found: list[dict[str, Any]] = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
     return found
@@ -67,7 +67,7 @@ def is_silence(complaint: dict[str, Any], thing: Any, lines: list[str]) -> bool:
 
 
 def style_of(thing: Any) -> list[str]:
-    """What ruff says of the lines that define it."""
+    """Return ruff's complaints about the lines that define it."""
     lines, first = inspect.getsourcelines(thing)
     rows = range(first, first + len(lines))
     file = inspect.getsourcefile(thing)
@@ -84,7 +84,7 @@ def section(docstring: str, title: str) -> list[str]:
 
 
 def parts_of(thing: Any) -> dict[str, tuple[Any, str]]:
-    """Each callable that somebody calls, with the docstring that explains its parameters."""
+    """Yield each public callable with the docstring that explains its parameters."""
     if not inspect.isclass(thing):
         return {"": (thing, thing.__doc__ or "")}
     own = {name: getattr(value, "__func__", value) for name, value in vars(thing).items() if name[0] != "_"}
@@ -109,7 +109,7 @@ def raised_by(function: Any) -> set[str]:
 
 
 def gaps_of(thing: Any) -> list[str]:
-    """Parameters and errors of its own that its docstrings leave out."""
+    """List its own parameters and errors that its docstrings omit."""
     gaps = []
     for name, (function, docstring) in parts_of(thing).items():
         parameters = set(inspect.signature(function).parameters) - {"self", "cls"}
@@ -121,7 +121,7 @@ def gaps_of(thing: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_what_is_exported_is_explained(name):
+def test_every_exported_name_is_documented(name):
     assert style_of(EXPORTED[name]) + gaps_of(EXPORTED[name]) == []
 
 
@@ -148,7 +148,7 @@ class Planted:
 
 
 class Overriding(Planted):
-    """Overrides a method that is explained, and adds one that is not."""
+    """Overrides a documented method, and adds an undocumented one."""
 
     def scale(self, factor: int) -> int:
         return factor
@@ -157,13 +157,13 @@ class Overriding(Planted):
         return way
 
 
-def test_a_method_that_overrides_one_need_not_be_explained_again():
+def test_overriding_method_needs_no_docstring():
     assert gaps_of(Overriding) == ["shift does not explain way"]
     (complaint,) = style_of(Overriding)
     assert "D102" in complaint
 
 
-def test_what_is_missing_is_found():
+def test_missing_explanations_are_detected():
     assert gaps_of(Planted) == [
         "scale does not say that it raises KeyError",
         "__init__ does not explain second",

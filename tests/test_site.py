@@ -31,7 +31,7 @@ def made():
     return dict(pages.pages())
 
 
-def test_pages_have_all_that_the_code_has(made):
+def test_reference_pages_cover_all_public_code(made):
     for field in fields(Settings):
         assert f"## `{field.name}`" in made["reference/settings.md"]
     for kind in vars(problems).values():
@@ -50,7 +50,7 @@ def test_pages_have_all_that_the_code_has(made):
             assert re.search(rf"^(:::.*\.|.*`{package}\.){name}\b", made["reference/python.md"], re.MULTILINE)
 
 
-def test_every_command_and_option_has_its_place(made):
+def test_reference_lists_every_command_and_option(made):
     parts = re.split(r"^## `([^`]+)`$", made["reference/command-line.md"], flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2]))
     found = dict(command_line.commands())
@@ -61,7 +61,7 @@ def test_every_command_and_option_has_its_place(made):
             assert all(option in sections[name] for option in action.option_strings), (name, action)
 
 
-def test_links_out_of_the_docs_lead_to_what_the_site_has():
+def test_links_out_of_the_docs_point_to_site_pages():
     text = "[a](../SECURITY.md) [b](../examples) [c](study.md#scales) [d](https://a.example) [e](#here)"
     led = (
         "[a](security.md) [b](files/examples/index.md) [c](study.md#scales) [d](https://a.example) [e](#here)"
@@ -99,8 +99,8 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, p
 
 
 @pytest.mark.needs("mkdocs")
-def test_a_link_that_leads_nowhere_ends_the_build(tmp_path, pytestconfig):
-    """The same strictness, on a page of its own."""
+def test_broken_link_fails_the_build(tmp_path, pytestconfig):
+    """The same strictness applies to a separate page."""
     config = (pytestconfig.rootpath / "website" / "mkdocs.yml").read_text("utf-8")
     kept = [part for part in re.split(r"\n(?=\w)", config) if re.match(r"strict|validation|site_name", part)]
     (tmp_path / "docs").mkdir()

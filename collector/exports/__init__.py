@@ -1,1 +1,1 @@
-"""Reports on their way out, as streams of several forms, and fetched whole again."""
+"""Export of reports: streams in several formats, and complete downloads."""

@@ -1,7 +1,8 @@
-"""Reports as Arrow columns: report_id, study, version, digest, and a struct `payloads` of one binary
-column for each question; where versions have public fields, also a struct `public` of one text column each;
-in a decoded export the day and what is decoded, see summaries/decoding.py.
-A question or field that a report's version does not have is null.
+"""Convert reports to Arrow columns: report_id, study, version, digest, and a struct `payloads`.
+
+`payloads` has one binary column for each question. If versions have public fields, a struct `public` has one
+text column for each field. A decoded export also has the day and the decoded values (summaries/decoding.py).
+A question or field that a report's version lacks is null.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NAMES = pa.dictionary(pa.int32(), pa.string())
 def schema_of(
     questions: Iterable[str], public: Sequence[str] = (), shown: Mapping[str, bool] | None = None
 ) -> pa.Schema:
-    """The columns for these questions and public fields. shown: others, and whether each has numbers."""
+    """Return the schema for these questions and public fields. shown: {other column: is it numeric}."""
     columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
     payloads = [(question, pa.binary()) for question in questions]
     if public:
@@ -37,7 +38,7 @@ def schema_of(
 
 
 def rows_batch(schema: pa.Schema, reports: Iterable[tuple[Report, Mapping[str, Any]]]) -> pa.RecordBatch:
-    """Reports as columns, each with its cells beside those of every export."""
+    """Return reports as columns, each with its own cells after the columns of every export."""
     rows = [{**_row(report), **shown} for report, shown in reports]
     return pa.RecordBatch.from_pylist(rows, schema=schema)
 
@@ -45,7 +46,7 @@ def rows_batch(schema: pa.Schema, reports: Iterable[tuple[Report, Mapping[str, A
 def packed_batch(
     schema: pa.Schema, study: str, rules: Mapping[int, Rules], page: Sequence[StoredRow]
 ) -> pa.RecordBatch:
-    """Stored reports as columns, without making an object of each."""
+    """Return stored reports as columns, without making an object for each report."""
     ids, versions, payloads = zip(*page)
     types = schema.field("payloads").type
     names = [types.field(number).name for number in range(types.num_fields)]
@@ -67,7 +68,7 @@ def packed_batch(
 def _public_columns(
     schema: pa.Schema, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> list[pa.Array]:
-    """The struct of public values, where the schema has one."""
+    """Return the struct of public values, if the schema has it."""
     if "public" not in schema.names:
         return []
     rows = [rules[version].public.unpack(payload) for version, payload in zip(versions, payloads)]
@@ -92,14 +93,14 @@ def _question_columns(
 def _mixed_column(
     name: str, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> pa.Array:
-    """The column for reports that answer different versions, or different questions."""
+    """Return the column for reports that answer different versions or different questions."""
     layouts = {version: one.layout for version, one in rules.items()}
     cells = [layouts[version].find(payload, name) for version, payload in zip(versions, payloads)]
     return pa.array(cells, pa.binary())
 
 
 def _equally_long(joined: bytes, count: int, kind: pa.DataType) -> pa.Array:
-    """A column of `count` values of one length, given end to end."""
+    """Return a column of `count` values of one length, given end to end."""
     ends = np.arange(count + 1, dtype=np.int32) * (len(joined) // count)
     buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(joined)]
     return pa.Array.from_buffers(kind, count, buffers)

@@ -1,4 +1,4 @@
-"""A report with the day on which the collector took it, as an export has them for people."""
+"""A report with the day on which the collector accepted it, as exports for people have it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ldp_client.documents.fields import Day
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Report
 
-# What stands around a report.
+# Bytes that a line has around its report.
 MOST_AROUND = 64
 
 
 class DatedReport(Report):
-    """A report. day: on which it came, in UTC."""
+    """A report. day: its day of arrival, in UTC."""
 
     day = ""
 
@@ -24,16 +24,16 @@ class DatedReport(Report):
         """Read a line of a dated export. Raises ReportError."""
         found: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
         if not isinstance(found, dict) or set(found) != {"day", "report"}:
-            raise ReportError("", "must stand beside its day", code="report.not_dated")
+            raise ReportError("", "must be in an object with day and report", code="report.not_dated")
         report: DatedReport = cls.from_document(found["report"])  # type: ignore[assignment]
         report.day = Day().read(found["day"], "day", ReportError)
         return report
 
     def to_line(self) -> str:
-        """Write that line, without its end."""
+        """Return the line of a dated export, without its line end."""
         return dated_line(self.day.encode(), self.to_json().encode()).decode()
 
 
 def dated_line(day: bytes, report: bytes) -> bytes:
-    """A report's text and its day, as one JSON text."""
+    """Return a report's text and its day as one JSON text."""
     return b'{"day":"%s","report":%s}' % (day, report)

@@ -1,4 +1,4 @@
-"""The forms that an export can take, each a stream of bytes made page by page."""
+"""Formats of an export, each a stream of bytes made page by page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from schemas.export_end import end_line
 
 
 class CutOffError(Exception):
-    """An export that cannot be read to its end; the log has why."""
+    """An export that cannot be read to its end; the log has the reason."""
 
 
 class Format(NamedTuple):
-    """media_type: what it is. write: the bytes of an export. dated: whether its reports need their days.
+    """media_type: its media type. write: the bytes of an export. dated: whether its reports need their days.
 
-    cut_off: what stands in place of the rest when it cannot be read, so that no reader takes the part for
-    the whole: granian ends even a stream that failed as if it were complete. Nothing, where an end is missed.
+    cut_off: bytes sent when the export fails in the middle, so that readers reject the partial file. granian
+    ends a failed stream as if it were complete. Empty if readers of the format notice a missing end.
     """
 
     media_type: str
@@ -32,7 +32,7 @@ class Format(NamedTuple):
     dated: bool = False
 
     def stream(self, export: Export) -> Iterator[bytes]:
-        """`write`, and where that fails in the middle `cut_off` before CutOffError."""
+        """Yield the parts of `write`. If it fails in the middle, yield `cut_off` and raise CutOffError."""
         parts = self.write(export)
         yield next(parts)
         try:
@@ -40,12 +40,12 @@ class Format(NamedTuple):
         except Exception as error:
             problem = problem_of(error)
             yield self.cut_off
-            # Servers log what leaves a stream with all that it says and came of, which may quote reports.
+            # Servers log an exception that leaves a stream. Its text and causes may quote reports.
             raise CutOffError(f"an export was cut off: {problem.kind.name}") from None
 
 
 def ndjson(export: Export) -> Iterator[bytes]:
-    """One report a line; the last line counts them: without it the export was cut off."""
+    """Yield one report a line. The last line counts them: an export without it was cut off."""
     count = 0
     for page in export.pages:
         count += len(page)
@@ -55,11 +55,11 @@ def ndjson(export: Export) -> Iterator[bytes]:
 
 
 def dated(export: Export) -> Iterator[bytes]:
-    """The same, each report under its day."""
+    """Yield one report a line, each with its day. The last line counts them."""
     count = 0
     for page in export.pages:
         count += len(page)
-        # A page at a time: servers and readers do some work for each part.
+        # Yield a page at a time: servers and readers do some work for each part.
         yield b"".join([_dated(export, row) + b"\n" for row in page])
     yield end_line(count).encode()
 
@@ -70,7 +70,7 @@ def _dated(export: Export, row: Sequence[Any]) -> bytes:
 
 
 def csv_lines(export: Export) -> Iterator[bytes]:
-    """A header, then one report a line: id, study, version, digest, public values, payloads in base64."""
+    """Yield a header, then one report a line: id, study, version, digest, public values, base64 payloads."""
     names = (export.questions, export.public)
     yield _csv([csv_header(*names)])
     for page in export.pages:
@@ -78,21 +78,21 @@ def csv_lines(export: Export) -> Iterator[bytes]:
 
 
 def csv_header(questions: Sequence[str], public: Sequence[str]) -> list[str]:
-    """The columns' names."""
+    """Return the columns' names."""
     values = [f"public.{field}" for field in public]
     payloads = [f"payloads.{question}" for question in questions]
     return ["report_id", "study", "version", "digest", *values, *payloads]
 
 
 def arrow(export: Export) -> Iterator[bytes]:
-    """An Arrow IPC stream; see columns.py."""
+    """Yield an Arrow IPC stream; see columns.py."""
     from pyarrow import ipc
 
     from collector.exports.columns import packed_batch, schema_of
 
     schema = schema_of(export.questions, export.public)
     sink = _Sink()
-    # A dictionary that grew is sent as what was added to it.
+    # If a dictionary grew, send only its new entries.
     options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
     with ipc.new_stream(sink, schema, options=options) as writer:
         for page in export.pages:
@@ -102,7 +102,7 @@ def arrow(export: Export) -> Iterator[bytes]:
 
 
 def parquet(export: Export) -> Iterator[bytes]:
-    """A Parquet file, one row group a page; see columns.py."""
+    """Yield a Parquet file, one row group a page; see columns.py."""
     from pyarrow.parquet import ParquetWriter
 
     from collector.exports.columns import packed_batch, schema_of
@@ -116,7 +116,7 @@ def parquet(export: Export) -> Iterator[bytes]:
     yield sink.take()
 
 
-# A quote without its end, and a message of negative length.
+# A quote that does not end, and a message of negative length.
 CSV_CUT_OFF = b'"This export was cut off. Fetch it again.'
 ARROW_CUT_OFF = b"\xff" * 8
 

@@ -1,4 +1,4 @@
-"""Where a dataset lies: a folder, or an address of an object store that fsspec knows."""
+"""Storage for a dataset: a folder, or an object store's address that fsspec knows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from summaries.engines.addresses import DISKS, line_of
 from summaries.extras import STORES, missing_library
 
 PIECE = 1 << 20
-# What is longer goes to a store in several parts, and appears when the last one is there.
+# A store receives longer files in several parts, and shows them when the last part has arrived.
 ONE_PUT = 32 << 20
 
 
 def trimmed(address: str) -> str:
-    """An address without slashes at its end. Raises InputError where it is empty, or a protocol alone."""
+    """Return an address without slashes at its end. Raises InputError if it is empty, or a protocol alone."""
     if not address.strip():
         raise InputError(
             "the address is empty: name a folder, or a place such as s3://bucket/studies",
@@ -31,7 +31,7 @@ def trimmed(address: str) -> str:
     found = address.rstrip("/")
     if "://" in address and "://" not in found:
         raise InputError(
-            f"{address} names no place that files are written to", code="export.address_not_writable"
+            f"{address} is not a place that files can be written to", code="export.address_not_writable"
         )
     return found or "/"
 
@@ -39,9 +39,9 @@ def trimmed(address: str) -> str:
 class Store:
     """Files below an address. Each becomes visible whole or not at all.
 
-    Raises UsageError for an address with a password, MissingExtraError where what reads it is not installed,
-    and InputError for one that nothing reads. Its methods raise InputError for what a disk refuses, and
-    TransferError for what a store does.
+    Raises UsageError for an address with a password, MissingExtraError if its library is not installed, and
+    InputError for an address that no library reads. Its methods raise InputError for errors of a disk, and
+    TransferError for errors of a store.
     """
 
     def __init__(self, address: str) -> None:
@@ -51,7 +51,7 @@ class Store:
         self.is_local = "file" in protocols
 
     def shown(self, path: str) -> str:
-        """A file's address, for messages."""
+        """Return a file's address, for messages."""
         return f"{self.address}/{path}"
 
     def write(self, path: str, content: bytes | IO[bytes], size: int | None = None) -> None:
@@ -66,7 +66,7 @@ class Store:
             try:
                 shutil.copyfileobj(content, target, PIECE)
             except BaseException:
-                # Closed, a part would stand there as if it were all.
+                # Closing would publish the partial file as if it were complete.
                 target.discard()
                 raise
             target.close()
@@ -81,9 +81,9 @@ class Store:
                 return
 
     def remove_empty(self, folder: str) -> None:
-        """Delete a disk's folders from here down that hold nothing. Others stay.
+        """Delete a disk's empty folders from here down.
 
-        Nearly all stores have none; those of one with hierarchical namespaces stay too.
+        Nearly all stores have no folders. Empty folders of a store with hierarchical namespaces stay.
         """
         if self.is_local:
             for top, _folders, _files in os.walk(self._at(folder), topdown=False):
@@ -91,21 +91,21 @@ class Store:
                     os.rmdir(top)
 
     def begin(self, folder: str) -> None:
-        """Make a disk's folder, which only one export does. Raises InputError where it is there."""
+        """Make a disk's folder, which only one export does. Raises InputError if it exists."""
         if self.is_local:
             with self._saying("write", folder):
                 Path(self._at("")).mkdir(parents=True, exist_ok=True)
                 Path(self._at(folder)).mkdir()
 
     def paths(self, folder: str) -> list[str]:
-        """Every file below a folder, from there, in order."""
+        """Return every file below a folder, relative to it, in order."""
         with self._saying("list", folder):
             self._fs.invalidate_cache()
             top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
             return sorted(path.removeprefix(top) for path in self._fs.find(top))
 
     def settle(self, folder: str) -> None:
-        """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
+        """Flush the names of the files written in a folder to disk, so that they survive a crash."""
         if not self.is_local:
             return
         with self._saying("write", folder):
@@ -128,7 +128,7 @@ class Store:
 
     @contextmanager
     def _saying(self, what: str, path: str) -> Iterator[None]:
-        """Stores have errors of their own libraries, which all come to one line here."""
+        """Turn errors into one line: each store's library raises its own kinds."""
         try:
             yield
         except LdpkitError:
@@ -147,7 +147,7 @@ def _flush(folder: str | Path) -> None:
 
 
 def digest_of(file: IO[bytes]) -> tuple[int, str]:
-    """An open file's length and SHA-256; it stands at its beginning again."""
+    """Return an open file's length and SHA-256, and rewind the file."""
     file.seek(0)
     hashed, size = sha256(), 0
     while piece := file.read(PIECE):
@@ -165,12 +165,12 @@ def _filesystem(address: str) -> tuple[Any, str]:
             f"an address must not hold a password, which would be written down: {advice}",
             code="export.password_in_address",
         )
-    # Of all that fsspec reads, memory and caches among it, what keeps what is written.
+    # Accept only protocols that keep written files: fsspec also reads memory, caches and more.
     if protocol not in (*DISKS, *STORES) or "::" in address:
         what = "::" if "::" in address else f"{protocol}://"
         known = "a folder, s3://…, gs://…, az://…"
         raise InputError(
-            f"{address}: {what} is no place that files are written to; {known}", code="export.unknown_store"
+            f"{address}: cannot write files to {what}; name {known}", code="export.unknown_store"
         )
     try:
         from fsspec.core import url_to_fs
@@ -179,7 +179,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
     try:
         filesystem, root = url_to_fs(address)
     except (ImportError, ValueError) as error:
-        # Some of a library's protocols are unknown without it.
+        # Some protocols are unknown without their library.
         if missing := missing_library(protocol, error):
             raise missing from None
         raise _not_an_address(address, error) from None

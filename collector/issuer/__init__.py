@@ -1,1 +1,1 @@
-"""The issuer of tokens: a role of its own, which knows the people of a study and nothing of their reports."""
+"""The token issuer: a separate role that knows the people of a study and nothing about their reports."""

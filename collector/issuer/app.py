@@ -1,4 +1,4 @@
-"""The issuer as a WSGI application: tokens, the directory of its keys, and whether it is well."""
+"""The issuer as a WSGI application: tokens, the directory of its keys, and health checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIRECTORY = "/.well-known/private-token-issuer-directory"
 DIRECTORY_TYPE = "application/private-token-issuer-directory"
 DIRECTORY_SECONDS = 3600
 BUSY_SECONDS, PATIENCE, CONNECTIONS = 2.0, 5.0, 4
-# Any page may ask: who has a code gets its token, and there are no other rights here.
+# Any page may ask: a code's holder gets its token, and the issuer grants no other rights.
 CORS = (
     ("Access-Control-Allow-Origin", "*"),
     ("Access-Control-Expose-Headers", "Retry-After"),

@@ -1,4 +1,4 @@
-"""What an issuer keeps: keys of studies and strata, codes, and for which request each got a token."""
+"""The issuer's records: keys of studies and strata, codes, and the request that each code answered."""
 
 from __future__ import annotations
 
@@ -24,21 +24,28 @@ from ldp_client.documents.fields import Identifier, to_base64
 CODE_BYTES = 16
 MOST_AT_ONCE = 1_000_000
 CODES = cast(Table, CodeRow.__table__)
-# Of these a code may still get its token.
+# Codes that may still get a token.
 UNUSED = (CodeRow.request.is_(None), CodeRow.ended.is_(False))
 
 
 class Person(NamedTuple):
-    """Who is to get a code. name: what the operator calls them. public: the values of their stratum."""
+    """A person who is to get a code.
+
+    Attributes:
+        name: the operator's name for the person.
+        public: the values of the person's stratum.
+    """
 
     name: str
     public: Mapping[str, str]
 
 
 class Count(NamedTuple):
-    """How many codes a key has, and how many got their token.
+    """The number of codes of a key, and of codes that got their token.
 
-    ended: how many more ended as a backup was put back, and may have got one.
+    Attributes:
+        ended: the codes that ended when a backup was restored, and may have got a token. `codes` leaves them
+            out.
     """
 
     study: str
@@ -49,39 +56,46 @@ class Count(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A person that the operator named. token: whether they got it; None where nobody knows."""
+    """A person whom the operator named. token: whether the person got one; None if unknown."""
 
     name: str
     token: bool | None
 
 
 def address_of(session: Session) -> str:
-    """The base URL that studies name."""
+    """Return the base URL that studies name."""
     return session.scalars(select(IssuerRow.address)).one()
 
 
 def refuse_copy(session: Session, is_changing: bool = False) -> None:
-    """Raises InputError for a database that was put back from a backup, until `accept_copy`.
+    """Raise InputError if the database was restored from a backup and `accept_copy` has not run yet.
 
-    is_changing: what else changes keys, or makes codes, waits until this transaction ends.
+    is_changing: lock the row, so that other changes to keys or codes wait until this transaction ends.
     """
     statement = select(IssuerRow.is_copy)
     if session.scalars(statement.with_for_update() if is_changing else statement).one():
         raise InputError(
-            "this database was put back from a backup: a code that got its token since would get a second "
-            "one. Run `ldpkit issuer restored --end-unused`, or `--keep` where none was given since",
+            "this database was restored from a backup: a code used since would get a second token. Run "
+            "`ldpkit issuer restored --end-unused`, or `--keep` if no code was used since",
             code="issuer.restored_from_backup",
         )
 
 
 def accept_copy(session: Session, is_ending: bool) -> int:
-    """Have a database that was put back give tokens again. is_ending: unused codes end; how many did.
+    """Let a restored database issue tokens again; return how many codes ended.
 
-    They are kept: their people may have got a token since. Raises InputError for a database that is no copy.
+    The ended codes stay stored, because their people may have got a token since the backup.
+
+    Args:
+        session: the transaction.
+        is_ending: whether to end the unused codes.
+
+    Raises:
+        InputError: the database is not a restored copy.
     """
     if not _updated(session, update(IssuerRow).where(IssuerRow.is_copy).values(is_copy=False)):
         raise InputError(
-            "this database was not put back from a backup, or is in use since: its codes stay as they are",
+            "this database was not restored from a backup, or was used since: its codes stay as they are",
             code="issuer.not_restored",
         )
     return _updated(session, update(CodeRow).where(*UNUSED).values(ended=True)) if is_ending else 0
@@ -92,20 +106,21 @@ def _updated(session: Session, statement: Update | Delete) -> int:
 
 
 def end_unused(session: Session, study_id: str, names: Collection[str]) -> None:
-    """Have the codes of these people get no token, where they got none yet."""
+    """Delete the unused codes of these people."""
     rows = session.execute(select(CodeRow.hash, CodeRow.name).where(CodeRow.study == study_id, *UNUSED))
     hashes = sorted(hashed for hashed, name in rows if name in names)
     for start in range(0, len(hashes), IDS_PER_STATEMENT):
         some = CodeRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
-        # One that got its token meanwhile stays.
+        # A code that got its token meanwhile stays.
         ending = delete(CodeRow).where(some, *UNUSED).execution_options(synchronize_session=False)
         session.execute(ending)
 
 
 def end_unnamed(session: Session, study_id: str, public: Mapping[str, str]) -> tuple[int, int]:
-    """Have a stratum's codes of people without names get no token, where they got none yet.
+    """Delete a stratum's unused codes of people without names.
 
-    How many ended, and how many are left: they got a token, or may have.
+    Returns:
+        How many codes were deleted, and how many are left: these got a token, or may have got one.
     """
     places = [row.place for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
     unnamed = (CodeRow.study == study_id, CodeRow.place.in_(places), CodeRow.name == "")
@@ -114,13 +129,13 @@ def end_unnamed(session: Session, study_id: str, public: Mapping[str, str]) -> t
 
 
 def keys_of(session: Session, study_id: str) -> list[TokenKeyRow]:
-    """A study's keys, in its order."""
+    """Return a study's keys, in its order."""
     rows = select(TokenKeyRow).where(TokenKeyRow.study == study_id).order_by(TokenKeyRow.place)
     return list(session.scalars(rows))
 
 
 def all_spkis(session: Session) -> list[bytes]:
-    """Every public key."""
+    """Return every public key, sorted."""
     return sorted(session.scalars(select(TokenKeyRow.spki)))
 
 
@@ -147,7 +162,7 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str]) -> None:
     taken = {short_id_of(row.spki) for row in rows}
     spki, private = new_pair()
     while short_id_of(spki) in taken:
-        # Requests name keys by one byte: within a study each has its own.
+        # Requests name keys by one byte, so these bytes must differ within a study.
         spki, private = new_pair()
     written = canonical_json(dict(public))
     place = rows[-1].place + 1 if rows else 0
@@ -156,9 +171,9 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str]) -> None:
 
 
 def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> int:
-    """Remove a key that was made by mistake, with its codes, whose number is returned.
+    """Remove a key that was made by mistake, and its codes; return how many codes it had.
 
-    Raises InputError where there is none, or somebody has a token of it.
+    Raises InputError if the study has no such key, or if a person has, or may have, a token of it.
     """
     found = [row for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
     if not found:
@@ -166,13 +181,13 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
     (row,) = found
     of_key = (CodeRow.study == study_id, CodeRow.place == row.place)
     codes = len(session.scalars(delete(CodeRow).where(*of_key, *UNUSED).returning(CodeRow.hash)).all())
-    # Counted after the codes are gone: a token that was given meanwhile counts.
+    # Count after the deletion, to include a token that was issued meanwhile.
     counted = select(func.count(CodeRow.hash), func.count(CodeRow.request)).where(*of_key)
     left, tokens = session.execute(counted).one()
     if left:
         has = "has" if tokens else "may have"
         raise InputError(
-            f"the key of study {study_id} for {shown(public)} stays: somebody {has} a token of it",
+            f"the key of study {study_id} for {shown(public)} stays: a person {has} a token of it",
             code="issuer.key_in_use",
         )
     session.delete(row)
@@ -181,7 +196,7 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
 
 
 def tokens_block(session: Session, study_id: str) -> dict[str, object]:
-    """What the study's document has as `channel.tokens`."""
+    """Return the member `channel.tokens` of the study's document."""
     keys: list[dict[str, object]] = []
     for row in keys_of(session, study_id):
         public = json.loads(row.public)
@@ -190,7 +205,7 @@ def tokens_block(session: Session, study_id: str) -> dict[str, object]:
 
 
 def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list[str]:
-    """Make a code for each person; only its hash is kept. Raises InputError for a stratum without a key."""
+    """Make a code for each person; only its hash is stored. Raises InputError if a stratum has no key."""
     if not 1 <= len(people) <= MOST_AT_ONCE:
         raise UsageError(
             f"{len(people)} codes: must be from 1 to {MOST_AT_ONCE}", code="issuer.wrong_code_count"
@@ -212,14 +227,14 @@ def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list
         codes.append(new_word(CODE_BYTES))
         named = {"name": person.name, "study": study_id, "place": places[stratum]}
         rows.append({"hash": hash_key(codes[-1]), **named})
-    # In the order of their hashes: none of the list is kept.
+    # Sorted by hash, so that the table does not show the order of the list.
     rows.sort(key=itemgetter("hash"))
     session.connection().execute(insert(CODES), rows)
     return codes
 
 
 def counts(session: Session) -> list[Count]:
-    """Each key's codes and tokens."""
+    """Return each key's number of codes and tokens."""
     joined = (CodeRow.study == TokenKeyRow.study) & (CodeRow.place == TokenKeyRow.place)
     columns = (TokenKeyRow.study, TokenKeyRow.place, TokenKeyRow.public)
     hashes = func.count(CodeRow.hash)
@@ -232,7 +247,10 @@ def counts(session: Session) -> list[Count]:
 
 
 def names_of(session: Session, study_id: str, with_token: bool = False) -> list[Named]:
-    """Each person that the operator named, by name. with_token: only who got their token, or may have."""
+    """Return the people whom the operator named, by name.
+
+    with_token: only people who got their token, or may have got it.
+    """
     rows = select(CodeRow.name, CodeRow.request.is_not(None), CodeRow.ended)
     rows = rows.where(CodeRow.study == study_id, CodeRow.name != "")
     if with_token:
@@ -244,21 +262,21 @@ def names_of(session: Session, study_id: str, with_token: bool = False) -> list[
 
 
 def code_row(session: Session, code: str) -> CodeRow | None:
-    """What is known of a code that did not end, which nobody else can change until this transaction ends."""
+    """Return the row of a code that has not ended, locked until this transaction ends."""
     known = (CodeRow.hash == hash_key(code), CodeRow.ended.is_(False))
     return session.scalar(select(CodeRow).where(*known).with_for_update())
 
 
 def digest_of(body: bytes) -> bytes:
-    """What is kept of a request."""
+    """Return the digest that is stored for a request."""
     return hashlib.sha256(body).digest()
 
 
 def shown(public: Mapping[str, str]) -> str:
-    """A stratum in words."""
+    """Return a stratum in words."""
     return ", ".join(f"{name}={value}" for name, value in public.items()) or "everybody"
 
 
 def fields_of(rows: Iterable[TokenKeyRow]) -> list[str]:
-    """The public fields that keys are by."""
+    """Return the names of the public fields that define the keys' strata."""
     return sorted({name for row in rows for name in json.loads(row.public)})

@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit issuer`: init, key, serve, status; the others: inviting.py, keeping.py."""
+"""The subcommands of `ldpkit issuer`: init, key, serve, status. Others: inviting.py, keeping.py."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 NEXT = """\
 made {database}
 next, in {folder}:
-  ldpkit issuer key STUDY_ID          # a key for a study; prints what its document says of tokens
+  ldpkit issuer key STUDY_ID          # a key for a study; prints its document's channel.tokens
   ldpkit issuer invite STUDY_ID --count N --out codes.csv
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
-REMOVED = "removed the key and {codes} of it: a study that names it is to be published anew, without it"
+REMOVED = "removed the key and {codes} of it: publish any study that names it again, without it"
 TOKEN = {True: "has a token", False: "no token yet", None: "may have a token"}
 IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name --certificate and --key"
 
@@ -37,7 +37,7 @@ IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name 
 def add_issuer(parser: argparse.ArgumentParser) -> None:
     """Register all of them."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    text = "make a place for an issuer: a database of its own"
+    text = "make a place for an issuer, with a separate database"
     init = add_command(commands, "init", text, "issuer init issuer --address https://issuer.example")
     init.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: here")
     init.add_argument("--address", required=True, metavar="URL", help="where devices reach it")
@@ -49,7 +49,7 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     key.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
     instead = key.add_mutually_exclusive_group()
     instead.add_argument("--show", action="store_true", help="make none: print what there is")
-    text = "make none: remove that one, with its codes, where nobody has a token of it"
+    text = "remove this key and its codes, if no person has a token of it"
     instead.add_argument("--remove", action="store_true", help=text)
     key.set_defaults(run=run_key)
     add_invite(commands)
@@ -58,13 +58,13 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
     text = "for https without a proxy: a PEM file, the server's own certificate first"
     serve.add_argument("--certificate", metavar="FILE", help=text)
-    serve.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
+    serve.add_argument("--key", metavar="FILE", help="its private key in PEM, readable only by its owner")
     serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     serve.set_defaults(run=run_serve)
-    text = "say how many codes and tokens there are"
+    text = "print how many codes and tokens there are"
     status = with_database(add_command(commands, "status", text, "issuer status"))
     status.add_argument(
-        "study", nargs="?", metavar="STUDY_ID", help="with the names of those who have a token"
+        "study", nargs="?", metavar="STUDY_ID", help="with the names of people who have a token"
     )
     add_output(status)
     status.set_defaults(run=run_status)

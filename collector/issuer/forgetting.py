@@ -1,4 +1,4 @@
-"""Losing the order in which people asked for tokens: when an issuer starts and stops, and once a day."""
+"""Erase the order in which people asked for tokens: when an issuer starts and stops, and once a day."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from collector.storage.upkeep import RETRY_SECONDS, utc_today
 from ldp_client.documents.errors import InputError
 
 CODES = CodeRow.__tablename__
-# A code's place in a PostgreSQL table, and the transaction that wrote it, tell when it was used. Locked: who
-# asks meanwhile would not find a row that is being moved.
+# In PostgreSQL, a code's position in the table and the transaction that wrote it show when it was used. The
+# lock is needed: a concurrent request would not find a row that is being moved.
 WRITE_AGAIN = (
     f"LOCK TABLE {CODES} IN ACCESS EXCLUSIVE MODE",
     f"WITH moved AS (DELETE FROM {CODES} RETURNING *) INSERT INTO {CODES} SELECT * FROM moved ORDER BY hash",
@@ -34,23 +34,23 @@ WRITE_AGAIN = (
 
 
 def forget_order(database: Database) -> None:
-    """Have no file tell in which order codes were used up to now. Raises SQLAlchemyError, UnfinishedError."""
+    """Erase from all files the order in which codes were used. Raises SQLAlchemyError, UnfinishedError."""
     database.act(write_again)
     rewrite_files(database, (IssuerRow.__tablename__, "is_copy"), lambda _: [CODES])
 
 
 def write_again(session: Session) -> None:
-    """Have all codes be of one transaction, in the order of their hashes."""
-    # Also where nothing is written: with it an SQLite file has a log that is known to be its own.
+    """Rewrite all codes in one transaction, in the order of their hashes."""
+    # Connect even if nothing is written: then the issuer knows that an SQLite file's log belongs to it.
     connection = session.connection()
-    # SQLite has them in the order of their hashes; of its pages the new file is enough.
+    # SQLite stores codes in the order of their hashes; the new file is enough for its pages.
     if connection.dialect.name == "postgresql":
         for statement in WRITE_AGAIN:
             connection.execute(text(statement))
 
 
 def _try(database: Database) -> bool:
-    """Forget the order, or have the log say why that failed."""
+    """Erase the order; on failure log why and return False."""
     try:
         forget_order(database)
     except (SQLAlchemyError, UnfinishedError) as error:
@@ -61,7 +61,7 @@ def _try(database: Database) -> bool:
 
 
 class Forgetting:
-    """Forgets the order of the days before, at the first request of a day."""
+    """Erases the order of the previous days, at the first request of a day."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Forgetting:
         self._lock = Lock()
 
     def run_if_due(self) -> None:
-        """Do it unless it was done today; after a failure some minutes later again."""
+        """Erase the order unless that was done today; retry a failure after RETRY_SECONDS."""
         if self._done == self._today() or self._clock() < self._not_before:
             return
         if not self._lock.acquire(blocking=False):
@@ -91,21 +91,21 @@ class Forgetting:
 
 @contextmanager
 def forgetting(url: str) -> Iterator[None]:
-    """Forget the order before an issuer serves, as it may have been killed, and after it has stopped.
+    """Erase the order before an issuer serves, because it may have been killed, and after it has stopped.
 
-    Raises InputError for a database that cannot be used.
+    Raises InputError if the database cannot be used.
     """
     process = os.getpid()
     _forget_at(url)
     try:
         yield
     finally:
-        # A worker leaves through here too, while the issuer serves.
+        # A worker also leaves through here, while the issuer serves.
         if os.getpid() == process:
             try:
                 _forget_at(url)
             except (InputError, SQLAlchemyError) as error:
-                # Such as a file that was replaced meanwhile, which is not this issuer's to write.
+                # For example the file was replaced meanwhile: this issuer must not write to the new one.
                 log_throttled(logging.WARNING, one_line(error))
 
 

@@ -1,4 +1,4 @@
-"""Giving a token: one for each code, and for the same request the same again."""
+"""Issue tokens: one for each code; the same request gets the same token again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ldp_client.core.tokens import REQUEST_BYTES, TYPE, short_id_of
 from ldp_client.documents.errors import InputError
 
 WRONG_A_SECOND = 5.0
-# A signature takes a processor some milliseconds: more at once make all of them late.
+# A signature takes some milliseconds of a processor: more at once would delay all of them.
 AT_ONCE, PATIENCE = 8, 5.0
 
 REQUEST_INVALID = Kind(
@@ -47,13 +47,13 @@ TOKEN_ISSUED = Kind(
     "The very request that it was given for is answered again; no other one is.",
 )
 TOO_MANY_CODES = Kind(
-    "too-many-codes", 429, "Too many unknown invitations", "Send the one that you were given.", 1
+    "too-many-codes", 429, "Too many unknown invitations", "Send the invitation that you were given.", 1
 )
 KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOKEN_ISSUED, TOO_MANY_CODES)
 
 
 class Giving:
-    """Gives tokens from one database; a right code is always found, whatever wrong ones come."""
+    """Issues tokens from one database. A valid code is always found, however many wrong codes arrive."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -64,7 +64,7 @@ class Giving:
         )
 
     def answer(self, code: str, body: bytes) -> bytes:
-        """The response to a request, after what it was given for is durable. Raises ProblemError."""
+        """Return the response to a request, once its claim on the code is durable. Raises ProblemError."""
         if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
             raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
         if not code:
@@ -75,7 +75,7 @@ class Giving:
             return _signed(_loaded(private), body)
 
     def _claim(self, session: Session, code: str, body: bytes) -> bytes:
-        """Bind a code to its one request; the private key that it is answered with."""
+        """Bind a code to its only request; return the private key to answer with."""
         require_no_copy(session)
         row = book.code_row(session, code)
         if row is None:
@@ -102,25 +102,25 @@ class Giving:
 
 
 def require_no_copy(session: Session) -> None:
-    """Raises ProblemError for a backup that was put back while the issuer runs, until `accept_copy`."""
+    """Raise ProblemError if a backup was restored while the issuer runs, until `accept_copy`."""
     try:
         book.refuse_copy(session)
     except InputError as error:
         log_throttled(logging.ERROR, str(error), code="copy")
         raise ProblemError(
-            UNAVAILABLE, "the database was put back from a backup; nothing was given"
+            UNAVAILABLE, "the database was restored from a backup; no token was given"
         ) from None
 
 
 def _key_of(row: CodeRow, keys: list[TokenKeyRow], short_id: int) -> TokenKeyRow:
-    # Places have gaps where keys were removed; `key` counts those that there are.
+    # Removed keys leave gaps in `place`; `key` counts only the present keys.
     place = [other.place for other in keys].index(row.place)
     key = keys[place]
     if short_id_of(key.spki) == short_id:
         return key
     if short_id in [short_id_of(other.spki) for other in keys]:
         detail = f"the invitation is for key {place} of its study"
-        # By its id: a study may name the keys in another order, or not all of them.
+        # The id is also sent, because a study may name the keys in another order, or only some of them.
         more = {"key": place, "key_id": short_id_of(key.spki)}
         raise ProblemError(KEY_OTHER, detail, more=more)
     raise ProblemError(KEY_UNKNOWN, "no key of the invitation's study has this id")

@@ -1,4 +1,4 @@
-"""Making codes: `ldpkit issuer invite`, for people whom the operator names or only counts."""
+"""Make codes (`ldpkit issuer invite`) for people whom the operator names or only counts."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ if TYPE_CHECKING:
 OWNER_ONLY = 0o600
 NAME, CODE = "name", "code"
 NEW_NAMES = (
-    "--again: of {count} no code is known here ({names}): where a name was written otherwise before, that "
-    "person's earlier code is still good"
+    "--again: names without a code here: {count} ({names}). If a name was spelt differently before, the "
+    "person's earlier code stays valid"
 )
 HAS_TOKEN = (
-    "{name} got a token already: with another that person may send two reports. Where that is meant, for a "
-    "phone that was lost or a new version of the study, say --second-token"
+    "{name} got a token already: with a second one, this person may send two reports. If that is intended "
+    "(lost phone, new version), add --second-token"
 )
 MAY_HAVE_TOKEN = (
-    "{name} may have got a token after the backup that was put back here: with another that person may send "
-    "two reports. Where they say that they have none, say --second-token"
+    "{name} may have got a token after the backup that was restored: with a second one, this person may "
+    "send two reports. If the person has none, add --second-token"
 )
 UNNAMED_TOKENS = (
-    "{count} of people without names got a token already, or may have: nobody knows to which of them another "
-    "one goes, and each may send two reports. Where that is meant, for a new version of the study, say "
-    "--second-token"
+    "{count} of people without names got a token, or may have: with new codes, these people may send two "
+    "reports. If that is intended (new version), add --second-token"
 )
 SHOWN = 5
 
@@ -62,16 +61,16 @@ def add_invite(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"people: a column {NAME!r}, and one for each public field",
     )
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
-    text = "also those who have a code: an unused one ends; with --count all of people without names"
+    text = "replace codes: an unused one ends; with --count, all codes of people without names"
     invite.add_argument("--again", action="store_true", help=text)
-    text = "with --again, also whose code got its token: that person may send two reports"
+    text = "with --again, also replace used codes: their people may send two reports"
     invite.add_argument("--second-token", action="store_true", help=text)
     invite.add_argument("--out", required=True, metavar="FILE.csv", help="gets names and codes; must be new")
     invite.set_defaults(run=run_invite)
 
 
 def public_of(given: list[str]) -> dict[str, str]:
-    """{field: value} from FIELD=VALUE arguments. Raises UsageError."""
+    """Return {field: value} from FIELD=VALUE arguments. Raises UsageError."""
     public: dict[str, str] = {}
     for setting in given:
         name, equals, value = setting.partition("=")
@@ -93,7 +92,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.out != STREAM and Path(arguments.out).exists():
         raise InputError(f"{arguments.out}: is there already", code="files.exists")
     people = _people(arguments)
-    # Before the transaction, in which an issuer on SQLite waits.
+    # Before the transaction: while it is open, other requests to an issuer on SQLite wait.
     wanted = [(person.name, _looks(person.name)) for person in people if person.name]
     with opened_by(arguments) as database, database.write() as session:
         refuse_copy(session, is_changing=True)
@@ -102,7 +101,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
         elif arguments.again:
             _end_unnamed(session, arguments, people[0].public)
         codes = add_codes(session, arguments.study, people)
-        # Before the codes are good: a list that cannot be written leaves none.
+        # Before the codes become valid: if the list cannot be written, no code is stored.
         _write(arguments.out, people, codes)
     made = (
         f"{counted(len(codes), 'code')} in {arguments.out}: each gets one token; give each person their own"
@@ -167,9 +166,15 @@ def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
 
 
 def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Sequence[tuple[str, str]]) -> None:
-    """End what `--again` replaces. Raises InputError where somebody would get two tokens unasked.
+    """End the codes that `--again` replaces.
 
-    wanted: names, each with how it looks.
+    Args:
+        session: the transaction.
+        arguments: the command's arguments.
+        wanted: each name, with its form for comparison.
+
+    Raises:
+        InputError: a person would get a second token without --second-token.
     """
     from collector.issuer.book import end_unused, names_of
 
@@ -184,14 +189,14 @@ def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Seque
     ended = {looks for _, looks in wanted}
     end_unused(session, arguments.study, {name for name, looks in known.items() if looks in ended})
     if not arguments.second_token:
-        # Only now: a token that was given until the codes ended counts.
+        # Checked after the codes ended, to count a token that was issued until then.
         _refuse_tokens(wanted, names_of(session, arguments.study, with_token=True))
 
 
 def _end_unnamed(session: Session, arguments: argparse.Namespace, public: Mapping[str, str]) -> None:
-    """End what `--again` replaces: who of those without names has which code nobody knows.
+    """End the codes that `--again` replaces, of people without names: their codes cannot be told apart.
 
-    Raises InputError where somebody would get two tokens unasked.
+    Raises InputError if a person would get a second token without --second-token.
     """
     from collector.issuer.book import end_unnamed
 
@@ -202,7 +207,10 @@ def _end_unnamed(session: Session, arguments: argparse.Namespace, public: Mappin
 
 
 def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> None:
-    """seen: {how a name looks: the name}. Raises InputError for a name that is there, or comes twice."""
+    """Raise InputError if a name is already known, or is listed twice.
+
+    seen: {a name's form for comparison: the name}.
+    """
     for name, looks in wanted:
         if looks in seen:
             raise InputError(
@@ -213,8 +221,8 @@ def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> No
 
 
 def _refuse_tokens(wanted: Iterable[tuple[str, str]], with_token: Iterable[Named]) -> None:
-    """Raises InputError where one of these people got a token, or may have."""
-    # Sorted: what is known counts for more than what may be.
+    """Raise InputError if any of these people got a token, or may have got one."""
+    # Sorted, so that a known token overrides a possible one.
     found = {_looks(one.name): one.token for one in sorted(with_token, key=lambda one: bool(one.token))}
     for name, looks in wanted:
         if looks in found:
@@ -224,13 +232,13 @@ def _refuse_tokens(wanted: Iterable[tuple[str, str]], with_token: Iterable[Named
 
 @lru_cache(maxsize=1 << 16)
 def _looks(name: str) -> str:
-    """A name without capitals, blanks around and marks that do not show: spreadsheets leave such."""
+    """Return a name without capitals, outer blanks and invisible marks, because spreadsheets add such."""
     shown = "".join(one for one in normalize("NFKC", name) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()
 
 
 def _alike(name: str, known: str) -> str:
-    """What a refusal says of a name that is known, perhaps in another spelling."""
+    """Return the end of a refusal for a name that is known, perhaps in another spelling."""
     if name == known:
         return ": one person gets one token; --again replaces it"
     return (

@@ -1,4 +1,4 @@
-"""The issuer's tables: they say who got a token, and hold nothing that a report has."""
+"""The issuer's tables: they record who got a token, and hold no data that is also in a report."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class IssuerBase(DeclarativeBase):
 
 
 class IssuerRow(IssuerBase):
-    """One row: the base URL at which devices reach the issuer, as studies name it.
+    """A single row: the base URL at which devices reach the issuer, as studies name it.
 
-    is_copy: whether it was put back from a backup, which knows nothing of later tokens.
+    is_copy: whether the database was restored from a backup, which lacks later tokens.
     """
 
     __tablename__ = "issuer"
@@ -41,8 +41,11 @@ class IssuerRow(IssuerBase):
 class TokenKeyRow(IssuerBase):
     """A key pair of a study, or of one stratum of it.
 
-    place: where the study lists it. spki, private: DER, the latter PKCS #8. public: canonical JSON of the
-    stratum's values.
+    Attributes:
+        place: its position in the study's list.
+        spki: DER of the public key.
+        private: DER of the private key, in PKCS #8.
+        public: canonical JSON of the stratum's values.
     """
 
     __tablename__ = "token_keys"
@@ -55,15 +58,17 @@ class TokenKeyRow(IssuerBase):
 
 
 class CodeRow(IssuerBase):
-    """A code, which gets its person one token. hash: SHA-256 of the code, which itself is nowhere.
+    """A code, which gets its person one token.
 
-    name: what the operator calls who got it, "" for nothing. request: SHA-256 of the request that was
-    answered; that one alone is answered again. ended: whether it gets none any more, as a backup was put back
-    that does not know whether it got one.
+    Attributes:
+        hash: SHA-256 of the code; the code itself is not stored.
+        name: the operator's name for the person, "" for none.
+        request: SHA-256 of the request that was answered; only this request is answered again.
+        ended: whether the code gets no token, because a restored backup does not know whether it got one.
     """
 
     __tablename__ = "codes"
-    # Without rowid: no order of making, and none of use.
+    # Without rowid: rows must not show in which order codes were made or used.
     __table_args__ = (
         ForeignKeyConstraint(["study", "place"], ["token_keys.study", "token_keys.place"]),
         {"sqlite_with_rowid": False},

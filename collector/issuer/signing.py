@@ -1,8 +1,8 @@
-"""The private operation on what devices blinded: by the Chinese remainder theorem, masked, and checked.
+"""The private operation on blinded messages: by the Chinese remainder theorem, masked, and checked.
 
-A fault in one half of such an operation gives the factors away to whoever sees the result (Boneh, DeMillo and
-Lipton 1997), and the time that a power takes depends on its base: so each base is masked with a random one,
-and no result leaves that the public exponent does not turn back into the request.
+A fault in one half of the operation reveals the factors to anyone who sees the result (Boneh, DeMillo and
+Lipton 1997), and the time of an exponentiation depends on its base. So each base is masked with a random
+number, and a result is returned only if the public exponent turns it back into the request.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ldp_client.documents.channel import EXPONENT, MODULUS_BYTES, SPKI_HEAD, SPK
 
 
 class FaultError(Exception):
-    """A signature came out wrong, and was thrown away: memory or processor fail."""
+    """A signature was wrong and was discarded: memory or processor are faulty."""
 
 
 class SigningKey(NamedTuple):
-    """A private key's numbers (RFC 8017, section 3.2)."""
+    """The numbers of a private key (RFC 8017, section 3.2)."""
 
     n: int
     p: int
@@ -40,7 +40,7 @@ class SigningKey(NamedTuple):
         return cls(n, numbers.p, numbers.q, numbers.dmp1, numbers.dmq1, numbers.iqmp)
 
     def sign(self, blinded: bytes) -> bytes | None:
-        """Sign what a device blinded (RFC 9474, section 4.3); None for what is no number below the modulus.
+        """Sign a blinded message (RFC 9474, section 4.3); return None if it is no number below the modulus.
 
         Raises FaultError.
         """
@@ -54,13 +54,13 @@ class SigningKey(NamedTuple):
         return signature.to_bytes(SIGNATURE_BYTES, "big")
 
     def _mask(self) -> tuple[int, int]:
-        """A random number's power, and that number's inverse."""
+        """Return a random number raised to the public exponent, and the inverse of that number."""
         while True:
             number = 1 + secrets.randbelow(self.n - 1)
             try:
                 return pow(number, EXPONENT, self.n), pow(number, -1, self.n)
             except ValueError:
-                # It shares a prime with the modulus.
+                # The number shares a prime with the modulus.
                 continue
 
     def _power(self, base: int) -> int:
@@ -70,7 +70,7 @@ class SigningKey(NamedTuple):
 
 
 def new_pair() -> tuple[bytes, bytes]:
-    """A new key: its SubjectPublicKeyInfo as studies name it, and its PKCS #8, in DER."""
+    """Make a key; return its SubjectPublicKeyInfo, as studies name it, and its PKCS #8, both in DER."""
     key = rsa.generate_private_key(EXPONENT, 8 * MODULUS_BYTES)
     modulus = key.public_key().public_numbers().n.to_bytes(MODULUS_BYTES, "big")
     private = key.private_bytes(

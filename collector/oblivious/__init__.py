@@ -1,1 +1,1 @@
-"""The gateway of oblivious HTTP (RFC 9458): requests that came through a relay."""
+"""The gateway of oblivious HTTP (RFC 9458) for requests that came through a relay."""

@@ -1,4 +1,4 @@
-"""`ldpkit oblivious`: a gateway's keys."""
+"""The commands `ldpkit oblivious`, for a gateway's keys."""
 
 from __future__ import annotations
 
@@ -25,18 +25,16 @@ def add_oblivious(parser: argparse.ArgumentParser) -> None:
     show = add_command(commands, "show", text, "oblivious show ohttp.keys")
     _add_file(show)
     show.set_defaults(run=run_show)
-    text = "add a newer key, or the first one, for the studies to come; those before stay valid"
+    text = "add a newer key, or the first one, for future studies; earlier keys stay valid"
     rotate = add_command(commands, "rotate", text, "oblivious rotate ohttp.keys")
     _add_file(rotate)
     rotate.set_defaults(run=run_rotate)
-    text = "remove an older key, whose studies take no more reports and have none that people may withdraw"
+    text = "remove an older key that no open study states and no device needs to withdraw"
     retire = add_command(commands, "retire", text, "oblivious retire ohttp.keys --number 1")
     _add_file(retire)
     retire.add_argument("--database", metavar="URL", help="the collector's, if not the setting's")
     retire.add_argument("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
-    text = (
-        "also where reports are stored whose devices could then withdraw them no more: for a key that leaked"
-    )
+    text = "also if devices could then no longer withdraw stored reports: for a key that leaked"
     retire.add_argument("--end-withdrawals", action="store_true", help=text)
     retire.set_defaults(run=run_retire)
 
@@ -86,18 +84,19 @@ def run_retire(arguments: argparse.Namespace) -> int:
             stated, needing = open_studies(session, keys, left), withdrawable(session, keys, left)
         if stated:
             raise InputError(
-                f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
-                "close it, or publish a version of it that states the newest key",
+                f"key {arguments.number} is stated by {', '.join(stated)}, which would get no reports: "
+                "close it, or publish a version that states the newest key",
                 code="oblivious.key_in_open_study",
             )
         if needing and not arguments.end_withdrawals:
             raise InputError(
-                f"key {arguments.number} is what devices withdraw with from {_listed(needing)}: "
-                "retire it once these are deleted, or at once, where it leaked, with --end-withdrawals",
+                f"devices need key {arguments.number} to withdraw from {_listed(needing)}: retire it once "
+                "these are deleted, or if it leaked, now with --end-withdrawals",
                 code="oblivious.key_needed_for_withdrawals",
             )
         if needing:
-            # On record before the key is gone: killed behind the line, the same command ends it.
+            # Logged before the key is removed: if the process is killed in between, the same command
+            # completes it.
             database.act(partial(_note_end, number=arguments.number, needing=needing))
     left.replace(arguments.file)
     print(_retired(arguments.number, needing), file=sys.stderr)
@@ -105,7 +104,7 @@ def run_retire(arguments: argparse.Namespace) -> int:
 
 
 def _note_end(session: Session, number: int, needing: list[Needing]) -> None:
-    """Have the audit log say of which versions devices can withdraw no more."""
+    """Record in the audit log the versions whose reports devices can no longer withdraw."""
     from collector.storage import audit_log
 
     for one in needing:
@@ -118,8 +117,8 @@ def _retired(number: int, needing: list[Needing]) -> str:
     if not needing:
         return gone + "a report to a study that states it stays on its device"
     return (
-        f"{gone}devices can no more withdraw what is stored of {_listed(needing)}: say so to who took "
-        "part, and delete with an operator's key what people ask you to"
+        f"{gone}devices can no longer withdraw from {_listed(needing)}: tell the participants, and delete "
+        "on request with an operator's key"
     )
 
 

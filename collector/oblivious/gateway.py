@@ -1,7 +1,7 @@
-"""From an encapsulated request to the collector's own answer, and back: gateway and target in one.
+"""Turn an encapsulated request into the collector's answer and encapsulate it: gateway and target in one.
 
-Inside there is what a device does about its report, and nothing else: no operator's route, no second gateway.
-Every answer has one size, whatever became of the request.
+The inner request may only do what a device does about its report: it reaches no operator's route and no
+second gateway. Every answer has the same size, whatever the result of the request.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 REPORT = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}/reports/[0-9a-f]{32}")
 STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}\?version=[0-9]{1,7}")
 ROUTES = {"PUT": REPORT, "DELETE": REPORT, "GET": STUDY}
-# What a device sends with its requests. Its key of an operator would be refused: see _fields_of.
+# Header fields that devices send. An operator's key in a device's request is refused: see _fields_of.
 SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-invitation", "ldpkit-withdrawal"))
-# Whoever adds these means something that a message in one piece cannot have (RFC 9110, sections 7.6 and 8).
+# A request with these fields cannot be a message in one piece (RFC 9110, sections 7.6 and 8).
 REFUSED = frozenset(
     ("connection", "content-encoding", "expect", "keep-alive", "proxy-authorization", "proxy-connection")
 ) | frozenset(("te", "trailer", "transfer-encoding", "upgrade"))
@@ -68,8 +68,12 @@ SERVER: Mapping[str, Any] = {
 class Gateway:
     """The gateway of one collector.
 
-    keys: those that are valid. target: the collector's own WSGI application, which takes what is inside.
-    Raises MissingExtraError without `pyhpke`.
+    Args:
+        keys: the valid keys.
+        target: the collector's own WSGI application, which answers the inner requests.
+
+    Raises:
+        MissingExtraError: `pyhpke` is not installed.
     """
 
     def __init__(self, keys: GatewayKeys, target: WSGIApplication) -> None:
@@ -78,7 +82,7 @@ class Gateway:
         self._target = target
 
     def open(self, message: bytes) -> Received:
-        """An encapsulated request. Raises ProblemError where no key of this gateway opens it."""
+        """Decapsulate a request. Raises ProblemError if no key of this gateway opens it."""
         number = message[0] if message else -1
         key = self.keys.find(number)
         if len(message) < HEADER_BYTES:
@@ -92,13 +96,13 @@ class Gateway:
             raise ProblemError(OHTTP_MALFORMED, detail) from None
 
     def answer(self, received: Received) -> bytes:
-        """What the collector says to a request that was opened, encapsulated for its device."""
+        """Return the collector's answer to a decapsulated request, encapsulated for its device."""
         try:
             answer = self._ask(_environ_of(Request.decode(received.content)))
         except BinaryError:
             answer = _refusal(ProblemError(OBLIVIOUS_REQUEST, "what is inside is no request of known length"))
         except Exception as error:
-            # Whatever went wrong, outside it looks like any other answer.
+            # From outside, every failure must look like any other answer.
             answer = _refusal(problem_of(error))
         answer.fields.append(("date", formatdate(usegmt=True)))
         try:
@@ -108,12 +112,12 @@ class Gateway:
             return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(ANSWER_BYTES))
 
     def _ask(self, environ: dict[str, Any]) -> Answer:
-        """The target's answer. As a request of its own: nothing of the outer one is seen there."""
+        """Return the target's answer. It runs in a fresh context, which has nothing of the outer request."""
         return Context().run(_asked, self._target, environ)
 
 
 def _environ_of(request: Request) -> dict[str, Any]:
-    """A device's request as the target takes it. Raises ProblemError for anything else."""
+    """Return a device's request as a WSGI environment. Raises ProblemError for any other request."""
     route = ROUTES.get(request.method)
     if route is None or not route.fullmatch(request.path):
         raise ProblemError(OBLIVIOUS_ROUTE, "only what a device does about its report is done in here")
@@ -131,7 +135,7 @@ def _environ_of(request: Request) -> dict[str, Any]:
 
 
 def _fields_of(request: Request) -> dict[str, str]:
-    """The fields that devices send; others mean nothing. Raises ProblemError for those that would lie."""
+    """Return the fields that devices send and ignore others. Raises ProblemError for inconsistent fields."""
     found: dict[str, str] = {}
     for name, value in request.fields:
         is_length = name == "content-length"
@@ -169,7 +173,7 @@ def _asked(target: WSGIApplication, environ: dict[str, Any]) -> Answer:
 
 
 def _at_most(pieces: Iterable[bytes], most: int) -> Iterable[bytes]:
-    """The pieces up to the first that goes beyond: more fits no answer."""
+    """Yield the pieces up to the first that exceeds the limit: the answer is too large then anyway."""
     length = 0
     for piece in pieces:
         yield piece

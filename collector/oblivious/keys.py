@@ -1,4 +1,4 @@
-"""A gateway's keys in a file: the newest, which studies state, and older ones that devices may still hold."""
+"""A gateway's keys in a file: the newest, which studies state, and older keys that devices may still hold."""
 
 from __future__ import annotations
 
@@ -16,46 +16,48 @@ from schemas import Study
 
 FORMAT = "ldpkit.ohttp-keys/1"
 OWNER_ONLY = 0o600
-# Each one that is valid opens what was ever sent to it: retire the keys of studies that are over.
+# A valid key opens everything that was ever sent to it: retire the keys of studies that are over.
 MOST_KEYS = 16
 IDS = 256
 
 
 @dataclass(frozen=True)
 class GatewayKey:
-    """One key pair. number: by which an encapsulated request names it, 0 to 255."""
+    """One key pair. number: the key's number in encapsulated requests, 0 to 255."""
 
     number: int
     private: X25519PrivateKey
 
     @classmethod
     def generate(cls, number: int | None = None) -> GatewayKey:
-        """A new key pair. number: None draws one: a device whose key is lost would not be told so by another
-        key of its number.
+        """Make a key pair.
+
+        number: None draws one. If a device's key is lost and a new key had the same number, the device would
+        not learn of the loss.
         """
         drawn = secrets.randbelow(IDS) if number is None else number
         return cls(drawn, X25519PrivateKey.generate())
 
     @property
     def configuration(self) -> bytes:
-        """Its public part, as a study states it (RFC 9458, section 3.1)."""
+        """The public part, as a study states it (RFC 9458, section 3.1)."""
         return configuration(self.number, self.private.public_key().public_bytes_raw())
 
 
 @dataclass(frozen=True)
 class GatewayKeys:
-    """The keys that are valid, the newest first."""
+    """The valid keys, the newest first."""
 
     keys: tuple[GatewayKey, ...]
 
     @classmethod
     def generate(cls) -> GatewayKeys:
-        """One new key."""
+        """Make one new key."""
         return cls((GatewayKey.generate(),))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GatewayKeys:
-        """The keys in a file that `save` wrote. Raises InputError, which never shows the file's contents."""
+        """Read a file that `save` wrote. Raises InputError, which never shows the file's contents."""
         try:
             stored = json.loads(read_bytes(path))
             if stored["format"] != FORMAT:
@@ -71,41 +73,40 @@ class GatewayKeys:
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a new file that only its owner may read. Raises InputError where there is one already."""
+        """Write a new file that only its owner may read. Raises InputError if the file exists."""
         write_new(path, self._text(), OWNER_ONLY)
 
     def replace(self, path: str) -> None:
-        """Write them instead of what the file holds; it keeps its mode."""
+        """Overwrite an existing file with these keys; the file keeps its mode."""
         with replacing(path, private=True) as file:
             file.write(self._text())
 
     def find(self, number: int) -> X25519PrivateKey | None:
-        """The private key of that number, None where it is not valid."""
+        """Return the private key with this number, or None if it is not valid."""
         return next((key.private for key in self.keys if key.number == number), None)
 
     def opens(self, study: Study) -> bool:
-        """Whether what devices send for a study can be opened; always where it states no relay."""
+        """Return True if these keys open the study's requests, or if the study states no relay."""
         stated = _stated_in(study)
         return stated is None or stated in [key.configuration for key in self.keys]
 
     def lack_for(self, study: Study) -> str:
-        """What an operator is told of an open study that these cannot open; "" of others."""
+        """Return a warning for operators if these keys cannot open an open study's requests, else ""."""
         stated = _stated_in(study)
         if stated is None or self.opens(study):
             return ""
         return (
-            f"study {study.id} states key {stated[0]} of a gateway, which is not in "
-            "ohttp_keys: it is served as closed, and reports to it stay on their devices. Put the file with "
-            "that key back; where it is lost or leaked, publish a version that states what `ldpkit oblivious "
-            "show` prints, or close the study"
+            f"study {study.id} states key {stated[0]} of a gateway, which is not in ohttp_keys: it is "
+            "served as closed, and devices keep their reports. Restore the key file; if the key leaked or "
+            "is lost, close the study, or publish a version with the key of `ldpkit oblivious show`"
         )
 
     def rotated(self) -> GatewayKeys:
-        """With a new key before these. Raises InputError where there are as many as a gateway holds."""
+        """Return the keys with a new key in front. Raises InputError if the gateway is full."""
         if len(self.keys) == MOST_KEYS:
             raise InputError(
-                f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state an "
-                "older one, delete their reports or let them expire, and then run ldpkit oblivious retire",
+                f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state "
+                "an older one, delete their reports or let them expire, and run ldpkit oblivious retire",
                 code="oblivious.too_many_keys",
             )
         taken = {key.number for key in self.keys}
@@ -114,17 +115,17 @@ class GatewayKeys:
         return GatewayKeys((GatewayKey.generate(number), *self.keys))
 
     def without(self, number: int) -> GatewayKeys:
-        """Without one that studies state no more. Raises InputError for none of these, and for the newest."""
+        """Return the keys without an older key. Raises InputError for the newest or an unknown one."""
         known = ", ".join(str(key.number) for key in self.keys[1:]) or "none"
         if number not in {key.number for key in self.keys[1:]}:
             raise InputError(
-                f"no older key has the number {number}: those that can be retired are {known}",
+                f"no older key has the number {number}: keys that can be retired: {known}",
                 code="oblivious.unknown_key",
             )
         return GatewayKeys(tuple(key for key in self.keys if key.number != number))
 
     def published(self) -> bytes:
-        """All configurations in the form application/ohttp-keys (RFC 9458, section 3.2), the newest first."""
+        """Return all configurations as application/ohttp-keys (RFC 9458, section 3.2), the newest first."""
         listed = [key.configuration for key in self.keys]
         return b"".join(len(one).to_bytes(2, "big") + one for one in listed)
 
@@ -134,7 +135,7 @@ class GatewayKeys:
 
 
 def _stated_in(study: Study) -> bytes | None:
-    """The configuration that a study's devices encapsulate to, None of a study without a relay."""
+    """Return the configuration that a study's devices encapsulate to, None for a study without a relay."""
     oblivious = study.channel.oblivious if study.channel else None
     return oblivious.keys if oblivious else None
 

@@ -1,5 +1,7 @@
-"""Which published versions need a gateway's key still: a deletion leaves through the relay as its report did,
-under the key that the report's version states, for as long as the report is stored.
+"""Find published versions that still need a gateway's key.
+
+A deletion is sent through the relay as its report was, under the key that the report's version states. So the
+version needs this key as long as the report is stored.
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ class Needing(NamedTuple):
 
 
 def open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[str]:
-    """The open studies whose version of now states one of the keys that is not left, by id."""
+    """Return the ids of open studies whose current version states one of `keys` that is not in `left`."""
     documents = queries.unfinished_documents(session)
     studies = [Study.from_json(canonical) for canonical, is_open in documents if is_open]
     return sorted(study.id for study in studies if _needs(study, keys, left))
 
 
 def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[Needing]:
-    """The versions whose reports no device can withdraw once only these keys are left, and could before.
+    """Return the versions whose reports devices can withdraw with `keys`, but not with `left`.
 
-    Of every study: one that is over has reports that people may take back.
+    Studies that are over are included, because people may still withdraw reports from them.
     """
     return [
         Needing(study.id, study.version, reports)
@@ -50,12 +52,13 @@ def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list
 
 
 def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
-    """The versions of all studies that state a relay, and how many reports of each are stored.
+    """Yield the versions of all studies that state a relay, and how many reports of each are stored.
 
-    Others are not read: nobody withdraws anything of them, and this release may not know what they say.
+    Documents without a relay or without reports are not parsed: no device withdraws from them through a
+    relay, and this release may not be able to read them.
     """
     relayed = list(_perhaps_relayed(session))
-    # Counting reads every report: only where anybody stated a relay.
+    # Counting reads every report, so count only if a version may state a relay.
     stored = _by_version(arrivals(session)) if relayed else Counter()
     for number, version, canonical in relayed:
         if stored[number, version]:
@@ -65,7 +68,7 @@ def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
 
 
 def _perhaps_relayed(session: Session) -> Iterator[tuple[int, int, bytes]]:
-    """The versions that have the word, without which none states a relay: number, version, document."""
+    """Yield number, version and document of each version whose text has the word that every relay needs."""
     for study_id, number, version in queries.every_version(session):
         canonical = queries.canonical_bytes(session, study_id, version)
         if canonical is not None and b'"oblivious"' in canonical:
@@ -75,17 +78,16 @@ def _perhaps_relayed(session: Session) -> Iterator[tuple[int, int, bytes]]:
 def lost_withdrawals(
     number: int, versions: Iterable[Study], came: Iterable[Arrivals], keys: GatewayKeys
 ) -> list[str]:
-    """What an operator is told of a study's versions whose devices cannot withdraw, for want of a key.
+    """Return warnings about a study's versions whose devices cannot withdraw because a key is missing.
 
-    number: the study's. came: of whatever studies.
+    number: the study's number. came: arrivals of any studies.
     """
     reports = _by_version(came)
     lost = [study for study in versions if reports[number, study.version] and not keys.opens(study)]
     return [
-        f"{counted(reports[number, study.version], 'report')} of version {study.version} cannot be withdrawn "
-        f"by devices, as ohttp_keys lacks the key of a gateway that it states: put the file with that key "
-        "back, unless it was retired because it leaked; where it stays away, delete with an operator's key "
-        "what people ask you to"
+        f"devices cannot withdraw {counted(reports[number, study.version], 'report')} of version "
+        f"{study.version}: the gateway's key is missing in ohttp_keys. Restore the key file; if the key "
+        "leaked or is lost, delete on request with an operator's key"
         for study in lost
     ]
 

@@ -1,1 +1,1 @@
-"""What operators set: keys, invitations, retention."""
+"""What operators control: keys, invitations and retention."""

@@ -1,4 +1,4 @@
-"""The commands `ldpkit invite` and `keys`, at a collector: who may take part and do what."""
+"""The commands `ldpkit invite` and `ldpkit keys`, which control access to a collector."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 ROLES = ("publish", "read", "operate")
 AT_ONCE = 10_000
-# Before a study's id: where people answer it, or devices fetch it.
+# Paths before a study's id: of the page for participants, and of the document for devices.
 OF_A_STUDY = "/s/", "/v1/studies/"
-# Each is a file.
+# Each picture is a file.
 MOST_PICTURES = 10_000
-# Of the audit log, unless --limit says how many; and as many as a collector gives.
+# Lines of the audit log: the default of --limit, and the most that a collector returns.
 LINES, MOST_LINES = 100, 10_000
 
 
@@ -47,18 +47,20 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     action.add_argument("--count", type=int, metavar="N", help="make so many")
     text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
-    action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
-    text = "forget them: whoever needs one needs a new one"
+    action.add_argument(
+        "--lift", action="store_true", help="forget them and admit reports without invitations"
+    )
+    text = "forget them: people need new invitations"
     action.add_argument("--forget", action="store_true", help=text)
-    text = "of a public field that invitations carry, once for each: these invitations are for this value"
+    text = "for a public field that invitations carry, once for each: its value in these invitations"
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "a new file: links, one a line, or *.csv with numbers, invitations and links (default: print them)"
     invite.add_argument("--out", metavar="FILE", help=text)
     invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
     invite.add_argument("--address", metavar="URL", help="where people reach the collector, if not at --to")
-    invite.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    invite.add_argument("--dry-run", action="store_true", help="only print what would be done")
     add_json(invite)
-    text = "say who may publish, read and operate: names, roles, studies, last days and last uses of keys"
+    text = "list who may publish, read and operate: names, roles, studies, last days and last uses of keys"
     keys = add_remote(subparsers, "keys", text, "keys", run_list_keys)
     add_json(keys)
     actions = keys.add_subparsers(metavar="ACTION")
@@ -80,21 +82,21 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
 
 
 def add_log_arguments(parser: argparse.ArgumentParser, condition: str = "") -> None:
-    """Register what to show of the audit log. condition: when, in words."""
+    """Register the options that select lines of the audit log. condition: when they apply, in words."""
     parser.add_argument("--since", metavar="YYYY-MM-DD", help=f"{condition}from this day on (UTC)")
     text = f"{condition}how many lines, the newest first (default {LINES})"
     parser.add_argument("--limit", type=_lines, metavar="N", help=text)
 
 
 def _lines(text: str) -> int:
-    """How many lines of the audit log, as argparse reads it."""
+    """Parse a number of lines of the audit log for argparse."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_LINES:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_LINES}, is {text[:64]}")
     return int(text)
 
 
 def public_values(arguments: argparse.Namespace) -> dict[str, str]:
-    """What --public states. Raises InputError."""
+    """Return the values that --public states, by field. Raises InputError."""
     values: dict[str, str] = {}
     for setting in arguments.public:
         name, equals, value = setting.partition("=")
@@ -107,7 +109,7 @@ def public_values(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def day_of(option: str, text: str) -> date:
-    """The day that an option names. Raises InputError."""
+    """Parse the day that an option names. Raises InputError."""
     try:
         return date.fromisoformat(Day().read(text, option, DocumentError))
     except DocumentError as error:
@@ -132,16 +134,16 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         _rehearse(collector, status, public)
         with new_place(arguments.out, arguments.qr):
-            # It goes again, as nothing is written; what is there already is refused.
+            # An empty file is removed again; an existing file is refused.
             pass
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
         show(_invited(arguments, []), arguments.json, lambda _: [f"would make {made}{others}"])
         return 0
     if arguments.qr:
-        # Before any invitation is made that could not be drawn.
+        # Import it first: without it, the invitations would be made but not drawn.
         import segno  # noqa: F401
     link = f"{page}/s/{arguments.study}#invitation="
-    # With --json standard output has them in its one object.
+    # With --json, the links are part of the one JSON object on standard output.
     kept = io.StringIO() if arguments.json and not arguments.out else None
     try:
         room = room_for(link, arguments.count, arguments.out or "")
@@ -149,7 +151,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
             write = writer(file if kept is None else kept, arguments.out or "", arguments.qr, link)
             _make_all(collector, arguments.study, arguments.count, public, write)
     finally:
-        # They are kept nowhere else: those that were made before an error too.
+        # No other copy exists, so show the invitations made before an error too.
         if kept is not None and kept.tell():
             _show_all(arguments, kept.getvalue().splitlines())
     if arguments.json and kept is None:
@@ -180,7 +182,7 @@ def _change_invitations(arguments: argparse.Namespace) -> int:
 
 
 def _show_all(arguments: argparse.Namespace, links: list[str]) -> None:
-    """Show what no file has. Raises InputError where nobody can read it."""
+    """Print links that are in no file. Raises InputError if standard output cannot be written."""
     try:
         with saying("standard output"):
             show(_invited(arguments, links), True, lambda _: ())
@@ -191,13 +193,13 @@ def _show_all(arguments: argparse.Namespace, links: list[str]) -> None:
 
 
 def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[str, str]) -> None:
-    """Raises InputError where no invitation would be made: the study is over, or --public does not fit it."""
+    """Raise InputError if inviting would fail: the study is over, or --public does not fit it."""
     from collector.operator.inviting import values_of
     from schemas import Study
 
     if status["state"] in OVER:
         raise InputError(
-            f"study {status['id']} was {status['state']}: its invitations would let nobody in",
+            f"study {status['id']} was {status['state']}: its invitations would admit no reports",
             code="ticket.study_ended",
         )
     document = collector.published(status["id"])
@@ -206,38 +208,37 @@ def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[s
 
 
 def _invited(arguments: argparse.Namespace, links: list[str] | None) -> dict[str, Any]:
-    """What came of inviting, for programs. links: those that no file has."""
+    """Return the result of inviting, for programs. links: the links that are in no file."""
     count = arguments.count if links is None else len(links)
     places = {"links": links, "file": arguments.out, "folder": arguments.qr}
     return {"study": arguments.study, "invitations": count, "done": bool(count), **places}
 
 
 def _place_of_links(address: str, study_id: str) -> str:
-    """Where links lead, checked before there are any. Raises InputError."""
+    """Return the base URL of links, checked before invitations are made. Raises InputError."""
     from collector.remote.client import require_address
 
     require_address(address)
     page, parts = address.rstrip("/"), urlsplit(address)
-    # Another name may be the collector's own, behind a proxy that serves it below a path such as /s/panel.
+    # The path may belong to the collector: a proxy can serve it below a path such as /s/panel.
     if page.endswith(tuple(place + study_id for place in OF_A_STUDY)):
-        # As `ldpkit publish` prints it: links made of it would lead nowhere.
+        # `ldpkit publish` prints this address; links based on it would be broken.
         raise UsageError(
             f"{page} is a study's address: name the collector's own, without /s/ID",
             code="ticket.study_address",
         )
     if parts.hostname in LOOPBACK:
-        text = "work on this machine only: --address says where people reach it"
+        text = "work only on this machine: --address gives the URL for other people"
         print(f"links to {page} {text}", file=sys.stderr)
     elif parts.scheme == "http":
-        print(f"links to {page} send reports in clear: use https://", file=sys.stderr)
+        print(f"links to {page} send reports unencrypted: use https://", file=sys.stderr)
     return page
 
 
 def _say_what_undoes(study_id: str, done: int) -> None:
     print(
-        f"{counted(done, 'invitation')} written, and no more; others may have been made, which nobody has. "
-        f"`ldpkit invite {study_id} --lift` lets everybody in again, and after --forget only new ones "
-        "are good",
+        f"{counted(done, 'invitation')} written; others may have been made and lost. `ldpkit invite "
+        f"{study_id} --lift` admits all reports again; after --forget, only new ones are valid",
         file=sys.stderr,
     )
 
@@ -249,7 +250,7 @@ def _make_all(
     public: dict[str, str],
     write: Callable[[list[str]], None],
 ) -> None:
-    """Make the invitations and write them, AT_ONCE at a time. Raises what the collector's refusals raise."""
+    """Make the invitations and write them, AT_ONCE at a time. Raises the collector's refusals."""
     from collector.remote.client import RefusalError
 
     done = 0
@@ -261,7 +262,7 @@ def _make_all(
             write(invitations)
             done += len(invitations)
     except RefusalError:
-        print(f"{counted(done, 'invitation')} written, and no more made", file=sys.stderr)
+        print(f"{counted(done, 'invitation')} written; the others were not made", file=sys.stderr)
         raise
     except (LdpkitError, OSError):
         _say_what_undoes(study_id, done)
@@ -285,9 +286,9 @@ def run_add_key(arguments: argparse.Namespace) -> int:
         show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
         sys.stdout.flush()
     except OSError:
-        # It is shown this once.
+        # The key is shown only once.
         collector.remove_key(arguments.name)
-        print(f"nobody read the key {visible(arguments.name)}: it is good for nothing", file=sys.stderr)
+        print(f"the key {visible(arguments.name)} could not be printed: it was revoked", file=sys.stderr)
         raise
     return 0
 
@@ -318,6 +319,6 @@ def run_revoke_key(arguments: argparse.Namespace) -> int:
         return 0
     require_yes(arguments, f"revoking the key {arguments.name} at {collector.url}")
     collector.remove_key(arguments.name)
-    said = f"{arguments.name} is good for nothing any more"
+    said = f"{arguments.name} is revoked"
     show({**found[0], "done": True}, arguments.json, lambda _: [said])
     return 0

@@ -1,4 +1,4 @@
-"""What operators do to a running collector, with a program or on the page: a line of the audit log each."""
+"""Operators' changes to a running collector, by program or page; each writes a line of the audit log."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collector.context import Collector
 
 T = TypeVar("T")
-# Reports that one request deletes: some ten seconds.
+# Reports that one request deletes: this takes some ten seconds.
 MOST_AT_ONCE = 100_000
 
 
 def close_study(collector: Collector, study_id: str, by: Key) -> int:
-    """Have a study take no more reports, at a node never again; its version. Raises ProblemError."""
+    """Close a study, at a node permanently; return its version. Raises ProblemError."""
 
     def act(session: Session) -> int:
         was_closed = publishing.is_closed(session, study_id)
@@ -49,7 +49,7 @@ def close_study(collector: Collector, study_id: str, by: Key) -> int:
 
 
 def open_study(collector: Collector, study_id: str, by: Key) -> int:
-    """Have a closed study take reports again; its version. Raises ProblemError."""
+    """Reopen a closed study; return its version. Raises ProblemError."""
 
     def act(session: Session) -> int:
         was_closed = publishing.is_closed(session, study_id)
@@ -66,7 +66,10 @@ def open_study(collector: Collector, study_id: str, by: Key) -> int:
 def make_invitations(
     collector: Collector, study_id: str, count: int, public: Mapping[str, str], by: Key
 ) -> tuple[list[str], list[str]]:
-    """New invitations, for the only time, and warnings about what they carry. Raises ProblemError."""
+    """Make invitations; return them, which are shown only now, and warnings about what they carry.
+
+    Raises ProblemError.
+    """
     secret = collector.settings.invitation_secret
     if not secret:
         raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
@@ -81,15 +84,15 @@ def make_invitations(
 
 
 def require_node(collector: Collector) -> None:
-    """Raises ProblemError for a server that takes no lists of invitations."""
+    """Raise ProblemError if the server is no node: only nodes take lists of invitations."""
     if collector.node is None:
         raise ProblemError(STATEMENT_INVALID, "lists of invitations are for nodes of secure sums")
 
 
 def take_invitations(collector: Collector, study_id: str, text: str, by: Key) -> str:
-    """Let in who has the invitations of a list; how many, in words. Raises ProblemError.
+    """Accept the invitations of a list; return how many there are, in words. Raises ProblemError.
 
-    text: what the study's author wrote for this node.
+    text: the list that the study's author wrote for this node.
     """
     _require_nodes_operator(collector, by)
     secret = collector.settings.invitation_secret
@@ -106,13 +109,13 @@ def take_invitations(collector: Collector, study_id: str, text: str, by: Key) ->
 
 
 def forget_invitations(collector: Collector, study_id: str, by: Key) -> None:
-    """Have only new invitations let a report in. Raises ProblemError."""
+    """Forget a study's invitations, so that only new ones admit reports. Raises ProblemError."""
     _require_nodes_operator(collector, by)
     _change_invitations(collector, study_id, partial(inviting.forget, study_id=study_id, by=by.name))
 
 
 def lift_invitations(collector: Collector, study_id: str, by: Key) -> None:
-    """Forget a study's invitations and let everybody's reports in. Raises ProblemError."""
+    """Forget a study's invitations and admit reports without invitations. Raises ProblemError."""
     _change_invitations(collector, study_id, partial(inviting.lift, study_id=study_id, by=by.name))
 
 
@@ -126,9 +129,9 @@ def _change_invitations(collector: Collector, study_id: str, act: Callable[[Sess
 
 
 def keep_up(collector: Collector, day: date | None, by: Key) -> None:
-    """Do the daily upkeep now, of all days' reports. Raises ProblemError.
+    """Run the daily upkeep now, for reports of all days. Raises ProblemError.
 
-    day: what an operator says that today is, where the clock is in doubt.
+    day: today's date as the operator states it, if the clock is in doubt.
     """
     today = collector.today()
 
@@ -137,7 +140,7 @@ def keep_up(collector: Collector, day: date | None, by: Key) -> None:
             detail = f"this collector's clock says {today} (UTC); set it right first"
             raise ProblemError(STATEMENT_INVALID, detail, "date")
         if day is None and (doubt := doubt_of(session, today)):
-            advice = f"where today is {today}, say so with --date {today}"
+            advice = f"if today is {today}, confirm it with --date {today}"
             raise ProblemError(STATEMENT_INVALID, f"{doubt}: {advice}")
         stated = "" if day is None else f"as of {day}, which the operator stated"
         audit_log.record(session, by.name, "upkeep", detail=stated)
@@ -155,7 +158,7 @@ def keep_up(collector: Collector, day: date | None, by: Key) -> None:
 
 
 def count_again(collector: Collector, by: Key) -> list[tuple[str, int]]:
-    """Count every stored report anew; the studies and versions whose running summary was wrong."""
+    """Recount every stored report; return the studies and versions whose running summary was wrong."""
     with collector.counting.hold():
         collector.writer.act(lambda session: audit_log.record(session, by.name, "recount"))
         with _without_hurry(collector) as database:
@@ -164,12 +167,12 @@ def count_again(collector: Collector, by: Key) -> list[tuple[str, int]]:
 
 @contextmanager
 def _without_hurry(collector: Collector) -> Iterator[Database]:
-    """The database, at connections that end no statement for taking long, beside the one that writes."""
+    """Yield a second database object, whose connections have no limit on a statement's duration."""
     database = Database(collector.settings.database, collector.settings.busy_timeout)
     try:
         yield database
     except (DBAPIError, UnfinishedError) as error:
-        # What says that the file is damaged stops the server, too.
+        # An error that shows a damaged file must also stop the server.
         collector.database.note(error.orig if isinstance(error, DBAPIError) else error.__cause__)
         raise
     finally:
@@ -177,14 +180,16 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
 
 
 def count_overdue(collector: Collector, study_id: str) -> int:
-    """How many reports of a study are kept for longer than it states, read anew: another process may have
-    deleted what this one counted."""
+    """Return how many reports of a study are kept for longer than it states.
+
+    The reports are read again, because another process may have deleted some.
+    """
     collector.arrivals.forget()
     return sum(kept.overdue for kept in kept_everywhere(collector) if kept.study == study_id)
 
 
 def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
-    """Delete what is overdue of a study, or about MOST_AT_ONCE of it; how many. Raises ProblemError."""
+    """Delete a study's overdue reports, at most about MOST_AT_ONCE; return how many. Raises ProblemError."""
     _require_nodes_operator(collector, by)
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)
@@ -201,9 +206,9 @@ def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
 
 
 def expire_reports(collector: Collector, study_id: str, before: date, by: Key) -> int:
-    """Delete a study's reports that came before a day, or about MOST_AT_ONCE of them; how many.
+    """Delete a study's reports from before a day, at most about MOST_AT_ONCE; return how many.
 
-    Raises ProblemError for a day to come, and where this day is in doubt.
+    Raises ProblemError if `before` is in the future, or if today's date is in doubt.
     """
     _require_nodes_operator(collector, by)
     today = collector.today()
@@ -215,7 +220,7 @@ def expire_reports(collector: Collector, study_id: str, before: date, by: Key) -
 
 
 def delete_study_of(collector: Collector, study_id: str, by: Key) -> int:
-    """Close a study for good and delete its reports, or about MOST_AT_ONCE of them; how many.
+    """Close a study permanently and delete its reports, at most about MOST_AT_ONCE; return how many.
 
     Raises ProblemError.
     """
@@ -238,7 +243,7 @@ def _delete(collector: Collector, study_id: str, delete: Callable[..., int]) -> 
 def make_key(
     collector: Collector, name: str, role: Role, studies: Sequence[str] | None, expires: date | None, by: Key
 ) -> tuple[str, list[str]]:
-    """A new key, for the only time, and warnings about what it is for. Raises ProblemError."""
+    """Make a key; return it, which is shown only now, and warnings about its rights. Raises ProblemError."""
     require_token(by)
     if expires is not None and expires < collector.today():
         raise ProblemError(STATEMENT_INVALID, "is over", "expires")
@@ -258,10 +263,10 @@ def drop_key(collector: Collector, name: str, by: Key) -> None:
 
 
 def _require_nodes_operator(collector: Collector, by: Key) -> None:
-    """Raises ProblemError at a node for any key but its operator's token.
+    """Raise ProblemError at a node for any key but its operator's token.
 
-    Who closes a sum has a key of every node: whoever could choose at all of them who is in it could learn one
-    person's answer.
+    Closing a sum takes a key of every node. If these keys could also choose at all nodes who is in the sum,
+    their owner could learn one person's answer.
     """
     if collector.node is not None and by != TOKEN_KEY:
         detail = "at a node of secure sums, invitations and deletions need the operator's token"
@@ -269,8 +274,10 @@ def _require_nodes_operator(collector: Collector, by: Key) -> None:
 
 
 def require_token(key: Key) -> None:
-    """Raises ProblemError for any key but the operator's token: who has one could make others, and keep them
-    when it is removed."""
+    """Raise ProblemError for any key but the operator's token.
+
+    The owner of another key could make more keys, and keep them when the first key is removed.
+    """
     if key != TOKEN_KEY:
         raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
 

@@ -1,4 +1,4 @@
-"""What commands that ask a collector over HTTP share: its address, the key, and being sure."""
+"""Shared parts of commands that talk to a collector over HTTP: its address, the key, and confirmation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# Of a study, as `ldpkit status --state` and the page name them.
+# States of a study, as `ldpkit status --state` and the page name them.
 STATES = ("open", "not open yet", "ended", "closed", "deleted")
-# Those that take no reports until somebody opens them, or never again.
+# States in which a study takes no reports until an operator reopens it, or never again.
 OVER = STATES[3:]
 
 
@@ -32,12 +32,12 @@ def add_remote(
     run: Callable[[argparse.Namespace], int],
     is_action: bool = False,
 ) -> argparse.ArgumentParser:
-    """The parser of a command that asks a collector.
+    """Add the parser of a command that talks to a collector, and return it.
 
-    is_action: whether the command above takes --to, --token and --json too, as in `keys --to URL add`.
+    is_action: whether the command above also takes --to, --token and --json, as in `keys --to URL add`.
     """
     parser = add_command(subparsers, name, text, example)
-    # A default of an action would replace what stands before it.
+    # An action's default would replace the value that was given before the action.
     url, token = (argparse.SUPPRESS, argparse.SUPPRESS) if is_action else (DEFAULT_URL, None)
     parser.add_argument("--to", metavar="URL", default=url, help=f"the collector (default {DEFAULT_URL})")
     text = f"an operator's key; better set {TOKEN_VARIABLE}"
@@ -47,7 +47,7 @@ def add_remote(
 
 
 def add_json(parser: argparse.ArgumentParser, is_action: bool = False) -> None:
-    """Register --json. is_action: as of `add_remote`."""
+    """Register --json. is_action: see `add_remote`."""
     text = "for programs: everything, as JSON"
     parser.add_argument(
         "--json", action="store_true", default=argparse.SUPPRESS if is_action else False, help=text
@@ -55,10 +55,10 @@ def add_json(parser: argparse.ArgumentParser, is_action: bool = False) -> None:
 
 
 def add_certainty(parser: argparse.ArgumentParser) -> None:
-    """Register --yes and --dry-run, of what is not easily taken back."""
+    """Register --yes and --dry-run, for changes that are hard to undo."""
     sure = parser.add_mutually_exclusive_group()
     sure.add_argument("--yes", action="store_true", help="do it without asking")
-    sure.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    sure.add_argument("--dry-run", action="store_true", help="only print what would be done")
 
 
 def add_study_change(
@@ -67,7 +67,7 @@ def add_study_change(
     text: str,
     run: Callable[[argparse.Namespace], int],
 ) -> None:
-    """Register a command that changes one study, once that is confirmed."""
+    """Register a command that changes one study after a confirmation."""
     parser = add_remote(subparsers, name, text, f"{name} habits --yes", run)
     parser.add_argument("study", metavar="STUDY_ID")
     add_certainty(parser)
@@ -75,15 +75,15 @@ def add_study_change(
 
 
 def collector_of(arguments: argparse.Namespace, what: str) -> RemoteCollector:
-    """The collector that a command asks. what: needs a key, in words. Raises as `token_of`."""
-    # Parsing a command loads nothing of this.
+    """Return the collector that a command talks to. what: the work that needs a key. Raises as `token_of`."""
+    # Imported late, so that parsing a command line stays fast.
     from collector.remote.operating import RemoteCollector
 
     return RemoteCollector(arguments.to, token_of(arguments, what))
 
 
 def token_of(arguments: argparse.Namespace, what: str) -> str:
-    """The key to send. what: needs it, in words. Raises InputError where there is none."""
+    """Return the key to send. what: the work that needs it, in words. Raises InputError if there is none."""
     refuse_unknown_variables()
     token: str = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token:
@@ -94,9 +94,9 @@ def token_of(arguments: argparse.Namespace, what: str) -> str:
 
 
 def require_yes(arguments: argparse.Namespace, what: str) -> None:
-    """Ask on a terminal whether to do something. Raises InputError for no, and where nobody can be asked.
+    """Ask for confirmation on a terminal. Raises InputError if the answer is no or there is no terminal.
 
-    what: would be done, in words.
+    what: the work to confirm, in words.
     """
     if arguments.yes:
         return
@@ -108,13 +108,20 @@ def require_yes(arguments: argparse.Namespace, what: str) -> None:
 
 
 def show(found: Any, as_json: bool, lines: Callable[[Any], Iterable[str]], ours: Iterable[str] = ()) -> None:
-    """Print what a collector said. lines: for people. ours: lines that have none of its words, in columns."""
+    """Print a collector's answer.
+
+    Args:
+        found: the answer.
+        as_json: whether to print it as JSON.
+        lines: makes lines for people, with words from the collector.
+        ours: lines in columns, without words from the collector.
+    """
     if as_json:
         print(json.dumps(found, indent=2))
         return
     for line in lines(found):
-        # Another collector's words may move the terminal's cursor.
+        # Words from another collector may contain control sequences of the terminal.
         print("\t".join(map(visible, line.split("\t"))))
-    # There several blanks, which in others' words pass for a line's end, stay.
+    # Our own lines keep repeated blanks; in others' words they could imitate a line break.
     for line in ours:
         print(line)

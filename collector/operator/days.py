@@ -1,4 +1,4 @@
-"""What a server does when another day has come, whether or not anybody sends anything."""
+"""A server's daily work, which runs whether or not reports arrive."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ LOOK_SECONDS = 60.0
 
 
 class Days:
-    """Tells each day's counts, deletes reports that were kept for long enough, has the files rewritten."""
+    """Logs each day's counts, deletes reports whose retention is over, and has the files rewritten."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
         self._seen: date | None = None
-        # By study's number and version: the day on which its retention was seen to.
+        # (study's number, version): the day on which its retention was last done.
         self._kept: dict[tuple[int, int], date] = {}
 
     def start(self) -> None:
-        """Look again and again, in a thread of the process that serves: none survives a fork."""
+        """Check periodically, in a thread of the serving process, because threads do not survive a fork."""
         Thread(target=self._watch, name="days", daemon=True).start()
 
     def look(self) -> None:
-        """Do what is due. What fails is logged, and done at a later look."""
+        """Do the work that is due. A failure is logged and retried at a later check."""
         today = self._collector.today()
-        # Deletions first: the upkeep leaves nothing of them in the files.
+        # Deletions first, so that the upkeep removes the deleted reports from the files.
         for name, work in (("retention", self._keep_retention), ("upkeep", self._keep_up)):
             try:
                 work(today)
@@ -62,7 +62,7 @@ class Days:
             except Exception as error:
                 if is_of_all(error) or isinstance(error, (InputError, ProblemError)):
                     raise
-                # One study's fault: the others' reports go all the same.
+                # A failure of one study must not stop the deletions of others.
                 _tell(f"retention of {kept.study}", error)
                 all_done = False
             else:
@@ -77,7 +77,7 @@ class Days:
         note_deleted(collector, kept, deleted)
 
     def _keep_up(self, _today: date) -> None:
-        """What comes with the first reports of a day, where none come."""
+        """Run the upkeep that the first reports of a day trigger, in case none arrive."""
         self._collector.writer.change(("", b""), lambda _session: None)
 
     def _watch(self) -> None:
@@ -87,7 +87,7 @@ class Days:
 
 
 def _tell(what: str, error: Exception) -> None:
-    """Log that some of the day's work failed."""
+    """Log that part of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
     if isinstance(error, WrongSumsError):
         why = f"a running summary is damaged ({why}): run `ldpkit upkeep --recount`"
@@ -96,10 +96,10 @@ def _tell(what: str, error: Exception) -> None:
 
 
 def kept_everywhere(collector: Collector) -> list[Kept]:
-    """What every version of every study states, of those that state how long reports are kept."""
+    """Return the retention of every version of every study that states one."""
     arrivals, today = collector.arrivals.get(), collector.today()
     with collector.database.read() as session:
-        # Of all studies at once: a server may have a thousand, and metrics are read four times a minute.
+        # One query for all studies: a server may have a thousand, and metrics are read four times a minute.
         versions = queries.every_version(session)
     documents = [(one, number, collector.rules.find(one, version).study) for one, number, version in versions]
     return [
@@ -110,14 +110,14 @@ def kept_everywhere(collector: Collector) -> list[Kept]:
 
 
 def documents_of(collector: Collector, study_id: str) -> list[Study]:
-    """Every version of a study."""
+    """Return every version of a study."""
     with collector.database.read() as session:
         versions = queries.published_versions(session, study_id)
     return [collector.rules.find(study_id, version).study for version in versions]
 
 
 def note_deleted(collector: Collector, kept: Kept, deleted: int) -> None:
-    """Have the counts say what retention deleted."""
+    """Add reports that retention deleted to the counts."""
     if deleted:
         collector.metrics.count_deletion("retention", deleted)
         collector.has_changed(kept.study)

@@ -1,4 +1,4 @@
-"""The commands `ldpkit expire` and `delete`, at a collector: reports go for good."""
+"""The commands `ldpkit upkeep`, `expire` and `delete`: they delete reports at a collector permanently."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
 ENDS_SUM = (
-    "unless `ldpkit secure-sum close` has made its total, nobody can once shares are deleted at this node"
+    "once shares are deleted at this node, its total can no longer be made, unless `ldpkit secure-sum "
+    "close` has made it"
 )
 
 
@@ -38,10 +39,10 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     expire.add_argument("--before", metavar="YYYY-MM-DD", help=text)
     add_certainty(expire)
     add_json(expire)
-    add_study_change(subparsers, "delete", "close a study for good and delete its reports", run_delete)
+    add_study_change(subparsers, "delete", "close a study permanently and delete its reports", run_delete)
     text = "delete used invitations and the order of reports now, as a server does once a day"
     upkeep = add_remote(subparsers, "upkeep", text, "upkeep --recount", run_upkeep)
-    text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
+    text = "this day (UTC), if a clock was wrong: reports from future days are dated today"
     action = upkeep.add_mutually_exclusive_group()
     action.add_argument("--date", metavar="YYYY-MM-DD", help=text)
     text = "instead, count every stored report again, for the running summaries"
@@ -71,7 +72,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
     else:
         days = collector.status(arguments.study)["by_day"]
         reports = {arguments.study: sum(day["reports"] for day in days if day["day"] < before)}
-    # Another collector's words may move the terminal's cursor.
+    # Words from another collector may contain control sequences of the terminal.
     what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in reports.items()))
     for study in [one["id"] for one in collector.studies() if one["summed"] and one["id"] in reports]:
         print(visible(f"{study} is a secure sum: {ENDS_SUM}"), file=sys.stderr)
@@ -90,7 +91,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
 
 
 def _day_before(arguments: argparse.Namespace) -> str | None:
-    """What --before says. Raises UsageError for a day to come, and without a study."""
+    """Return the day of --before. Raises UsageError for a future day, and without a study."""
     from collector.storage.upkeep import utc_today
 
     if arguments.before is None:
@@ -107,7 +108,7 @@ def _day_before(arguments: argparse.Namespace) -> str | None:
 
 
 def _delete_each(collector: RemoteCollector, reports: Mapping[str, int], as_json: bool) -> int:
-    """Delete what is overdue of each study. Raises TransferError at the end where the collector could not."""
+    """Delete the overdue reports of each study. Raises TransferError at the end if a deletion failed."""
     from collector.remote.client import PassingError, RefusalError
 
     deleted: dict[str, int] = {}
@@ -124,7 +125,7 @@ def _delete_each(collector: RemoteCollector, reports: Mapping[str, int], as_json
                 if not as_json:
                     print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
     finally:
-        # What was deleted is said, whatever became of the rest.
+        # Report the deletions that succeeded, even if others failed.
         done = len(deleted) == len(reports)
         show({"done": done, "reports": reports, "deleted": deleted}, as_json, lambda _: ())
     if failed:
@@ -134,7 +135,7 @@ def _delete_each(collector: RemoteCollector, reports: Mapping[str, int], as_json
 
 
 def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str, int]:
-    """How many reports are overdue, by study. Raises InputError for a study that states nothing."""
+    """Return the number of overdue reports by study. Raises InputError if `study` states no retention."""
     named = [one for one in found if study in (None, one["study"])]
     if study is not None and not named:
         raise InputError(
@@ -158,11 +159,11 @@ def run_delete(arguments: argparse.Namespace) -> int:
     if status["summed"]:
         print(f"{arguments.study} is a secure sum: {ENDS_SUM}", file=sys.stderr)
     if arguments.dry_run:
-        said = f"would delete {what}, and close it for good"
+        said = f"would delete {what}, and close it permanently"
         show({**named, "done": False, "deleted": 0}, arguments.json, lambda _: [said])
         return 0
-    require_yes(arguments, f"deleting {what}, and closing it for good")
+    require_yes(arguments, f"deleting {what}, and closing it permanently")
     deleted = collector.delete(arguments.study)
-    said = f"{counted(deleted, 'report')} of {arguments.study} deleted, and the study closed for good"
+    said = f"{counted(deleted, 'report')} of {arguments.study} deleted, and the study closed permanently"
     show({**named, "done": True, "deleted": deleted}, arguments.json, lambda _: [said])
     return 0

@@ -1,4 +1,4 @@
-"""`ldpkit init`, which makes a place for a collector; `ldpkit serve` then starts from there."""
+"""`ldpkit init` makes a folder for a collector; `ldpkit serve` starts from there."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_init(arguments: argparse.Namespace) -> int:
             _write_settings(folder, database)
             undo.callback(settings.unlink)
 
-        # In the transaction that makes the tables: on a full disk there is neither, and init can run again.
+        # In the transaction that makes the tables: if the disk is full, both fail and init can run again.
         shown = make_database(Settings(database=database), write)
         undo.pop_all()
     print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
@@ -89,7 +89,7 @@ def _write_settings(folder: Path, database: str) -> None:
 
 
 def _make_gateway_keys(path: Path) -> None:
-    """Those of a place whose settings were lost stay: studies state them."""
+    """Make the gateway's keys, but keep existing ones, because studies state them."""
     from collector.oblivious.keys import GatewayKeys
 
     if path.exists():
@@ -100,7 +100,7 @@ def _make_gateway_keys(path: Path) -> None:
 
 @contextmanager
 def _made(folder: Path) -> Iterator[None]:
-    """Make the folder unless it is there; one that was made goes again where the block raises, if empty."""
+    """Make the folder if it is missing. If the block raises, remove a folder that was made and is empty."""
     there = folder.exists()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -116,9 +116,9 @@ def _made(folder: Path) -> Iterator[None]:
 
 
 def _from_inside(database: str, folder: Path) -> str:
-    """A database's URL as the settings in a folder name it: a file in there relative to them.
+    """Return a database's URL for the settings in a folder: a path relative to it if the file is inside.
 
-    So a copy of the place has a database of its own, and a place that was moved finds its own again.
+    Then a copy of the folder uses its own copy of the database, and a moved folder still finds its database.
     """
     from sqlalchemy import make_url
 
@@ -130,9 +130,9 @@ def _from_inside(database: str, folder: Path) -> str:
 
 
 def make_database(settings: Settings, fill: Callable[[Connection], object] = lambda _: None) -> str:
-    """Make the database that settings name; where it is, in words. Raises InputError where there is one.
+    """Make the database that settings name; return where it is, in words. Raises InputError if it exists.
 
-    fill: does what the database is not made without.
+    fill: runs in the transaction that makes the tables; if it fails, no database is made.
     """
     from collector.storage.database import Database
     from collector.storage.migrating import make

@@ -1,7 +1,7 @@
-"""Invitations: one-time words, shown once and kept as hashes, without which a study takes no report.
+"""Invitations: one-time words, shown once and stored as hashes; an invited study takes no report without one.
 
-For a secure sum its author makes them: a word for each person, and for each node the hashes of what devices
-will show it.
+For a secure sum, the study's author makes them: a word for each person, and for each node the hashes of the
+words that devices will show it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from schemas import Study
 INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000
 HASH_BYTES = 32
-# The longest part of an address that is shown.
+# The most characters of an address that are shown.
 MOST_CHARACTERS = 200
 LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+), node (?P<place>[0-9]{1,4})\n")
 
@@ -54,10 +54,18 @@ def invite(
     public: Mapping[str, str] | None = None,
     by: str = audit_log.BY_TOKEN,
 ) -> list[str]:
-    """New invitations, and the study is for invited reports only from now on.
+    """Make invitations; from now on the study takes invited reports only.
 
-    secret: of the setting invitation_key. public: the values of the study's public fields that they carry.
-    by: the key with which they are made, by name. Raises InputError.
+    Args:
+        session: the transaction.
+        study_id: the study.
+        count: how many invitations to make.
+        secret: the bytes of the setting invitation_key.
+        public: the values of the study's public fields that the invitations carry.
+        by: the name of the key that makes them.
+
+    Raises:
+        InputError: the study takes no such invitations.
     """
     if _is_summed(session, study_id):
         raise InputError(
@@ -75,54 +83,57 @@ def invite(
 
 
 def _refuse_over(session: Session, study_id: str) -> None:
-    """Raises InputError for a study that takes nobody any more."""
+    """Raise InputError if the study was closed or deleted."""
     state = queries.study_state(session, study_id)
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
         raise InputError(
-            f"study {study_id} was {how}: its invitations let nobody in, and none was made",
+            f"study {study_id} was {how}: its invitations admit no reports, and none was made",
             code="ticket.study_closed",
         )
 
 
 def _refuse_tokens(session: Session, study_id: str) -> None:
-    """Raises InputError for a study that takes tokens: an invitation here would join person and report."""
+    """Raise InputError if the study takes tokens: invitations made here would link people and reports."""
     study = _current(session, study_id)
     if study is not None:
         refuse_tokens(study)
 
 
 def refuse_tokens(study: Study) -> None:
-    """The same, of a study at hand."""
+    """Raise InputError if this study takes tokens."""
     if study.channel is not None and study.channel.tokens is not None:
         raise InputError(
-            f"study {study.id} takes tokens: its issuer makes the invitations, with `ldpkit issuer invite`, "
-            "so that nobody can join a person and a report; the collector makes none",
+            f"study {study.id} takes tokens, so that people and reports cannot be linked: its issuer makes "
+            "the invitations, with `ldpkit issuer invite`",
             code="ticket.issuer_gives_them",
         )
 
 
 def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) -> None:
-    """Raises InputError where no version takes reports any more. late: how long past its last day."""
+    """Raise InputError if no version takes reports any more. late: days of grace after the last day."""
     last = _last_day(session, study_id)
     if last is None or today - last <= late:
         return
     study = _current(session, study_id)
     summed = study is not None and study.route is not None
     advice = (
-        "its author can ask anew under another id"
+        "its author can ask again under another id"
         if summed
         else "publish a version with a later `closes` first"
     )
     raise InputError(
-        f"study {study_id} ended on {last}: its invitations let nobody in, and none was made or "
-        f"taken; {advice}",
+        f"study {study_id} ended on {last}: its invitations admit no reports, and none was made or taken; "
+        f"{advice}",
         code="ticket.study_over",
     )
 
 
 def _last_day(session: Session, study_id: str) -> date | None:
-    """The last of all versions' last days, if each has one: an earlier one takes reports until its own."""
+    """Return the latest `closes` of all versions, or None if a version has none.
+
+    All versions count, because an earlier version takes reports until its own last day.
+    """
     state = queries.study_state(session, study_id)
     if state is None or state.closes is None:
         return None
@@ -137,8 +148,10 @@ def _last_day(session: Session, study_id: str) -> date | None:
 
 
 def warnings_of_invitations(session: Session, study_id: str) -> list[str]:
-    """A line where they tell whose report came through a relay, and for each field that they carry and whose
-    values may name a person.
+    """Return warnings about a study's invitations.
+
+    A line says if they show whose report came through a relay. A line for each field that they carry warns if
+    its values may name a person.
     """
     study = _current(session, study_id)
     return [*invitation_notes(study), *names_in_words(study)] if study else []
@@ -150,7 +163,7 @@ def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict
 
 
 def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
-    """What invitations carry, as reports spell it. Raises InputError for what the study does not want so."""
+    """Return the values that invitations carry, spelt as in reports. Raises InputError if they do not fit."""
     fields = _carried_by(study)
     for name in public:
         if name not in fields:
@@ -174,18 +187,26 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_text(study_id: str, node: str, place: int, hashes: Iterable[bytes]) -> str:
-    """A node's list: whose it is, and below it each hash. node: its address. place: in the route, from 0."""
+    """Return a node's list: a header, then each hash. node: its address. place: its index in the route."""
     lines = [f"# invitations to {study_id} at {node}, node {place + 1}", *(each.hex() for each in hashes)]
     return "\n".join(lines) + "\n"
 
 
 def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: str, by: str) -> str:
-    """Let in who has the invitations of a node's list; how many, and at which node, in words.
+    """Accept the invitations of a node's list; return their number and the node, in words.
 
-    secret, by: as `invite` takes them. keys: this node's, as a study names them. Raises InputError for
-    another study's list or another node's, and for one that was taken in before, whole or in part.
+    Args:
+        session: the transaction.
+        study_id: the study.
+        text: the list.
+        secret: the bytes of the setting invitation_key.
+        keys: this node's keys, as a study names them.
+        by: the name of the key that acts.
+
+    Raises:
+        InputError: the list is of another study or node, or was taken before, in whole or in part.
     """
-    # Line ends as any editor or mail program leaves them.
+    # Editors and mail programs may have changed the line ends.
     text = "\n".join(text.removeprefix("\ufeff").splitlines()) + "\n"
     whose = LIST_OF.match(text)
     try:
@@ -215,9 +236,10 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
 
 
 def _refuse_other_node(session: Session, study_id: str, named: str, place: int, keys: str) -> None:
-    """Raises InputError unless the list is this node's: at another one nobody's invitation would be good.
+    """Raise InputError unless the list is for this node: its invitations are valid at no other node.
 
-    Nor would it be at another place of the route, of which devices make what they show.
+    They are also invalid at another place in the route, because devices derive the shown words from the
+    place.
     """
     study = _current(session, study_id)
     if study is None or study.route is None:
@@ -239,21 +261,21 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
 
 
 def lift(session: Session, study_id: str, by: str) -> None:
-    """Forget a study's invitations and let everybody's reports in. Raises InputError.
+    """Forget a study's invitations and admit reports without invitations. Raises InputError.
 
-    Where invitations carry public values nothing is changed: no report comes in without them.
+    If invitations carry public values, nothing is changed: no report is taken without these values.
     """
     if _is_summed(session, study_id):
         raise InputError(
-            f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
+            f"study {study_id} is a secure sum: without invitations, an attacker could send so many shares "
             "that one person's answer is alone in the sum",
             code="ticket.lift_secure_sum",
         )
     carried = ", ".join(carried_fields(session, study_id))
     if carried:
         raise InputError(
-            f"the invitations to {study_id} carry {carried}, without which no report is taken: nothing was "
-            "changed. Publish a version without such fields to let everybody in; --forget forgets "
+            f"the invitations to {study_id} carry {carried}, which every report needs: nothing was "
+            "changed. To admit all reports, publish a version without such fields; --forget forgets "
             "invitations",
             code="ticket.lift_carries_values",
         )
@@ -270,15 +292,15 @@ def lift(session: Session, study_id: str, by: str) -> None:
 
 
 def forget(session: Session, study_id: str, by: str) -> None:
-    """Forget a study's invitations, so that only new ones let a report in. Raises InputError.
+    """Forget a study's invitations, so that only new ones admit reports. Raises InputError.
 
-    Those to a secure sum once it is closed: while it is open, its list could be taken in a second time.
+    A secure sum must be closed first: while it is open, its list could be taken in a second time.
     """
     state = queries.study_state(session, study_id)
     if _is_summed(session, study_id) and state is not None and not state.closed:
         raise InputError(
-            f"study {study_id} is a secure sum: its list could be taken in twice. Put its invitation_key "
-            "back; where it is lost, see docs/operating.md, If `ldpkit.toml` is lost",
+            f"study {study_id} is a secure sum: its list could be taken in twice. Restore its "
+            "invitation_key; if it is lost, see docs/operating.md, If `ldpkit.toml` is lost",
             code="ticket.forget_secure_sum",
         )
     forget_invitations(session, _number(session, study_id))
@@ -286,7 +308,7 @@ def forget(session: Session, study_id: str, by: str) -> None:
 
 
 def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
-    """The public fields whose values the invitations to a study carry now."""
+    """Return the public fields whose values the invitations to a study carry now."""
     study = _current(session, study_id)
     return _carried_by(study) if study else {}
 
@@ -313,15 +335,15 @@ def _number(session: Session, study_id: str) -> int:
 
 
 def node_hashes(words: list[str], node: int) -> list[bytes]:
-    """What the node at this place of the route keeps of these invitations, ascending: not in their order."""
+    """Return the hashes of these invitations for a node, sorted, so that their order is lost."""
     return sorted(hash_key(node_invitation(word, node)) for word in words)
 
 
 def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, str]]:
-    """Write new invitations and each node's list into a new folder; (node's address, its file) for each.
+    """Write new invitations and each node's list into a new folder; return each node's address and file.
 
-    Nobody who has a node's list, or sees what devices show that node, can use it there or at another one.
-    Raises InputError.
+    A node's list, or the words that devices show a node, cannot be used as invitations at any node. Raises
+    InputError.
     """
     assert study.route is not None
     refuse_tokens(study)
@@ -335,7 +357,7 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     try:
         return _write_lists(study, [new_word(INVITATION_BYTES) for _ in range(count)], folder)
     except InputError:
-        # With a part of the lists nobody could begin, nor write them there again.
+        # A partial set of lists is useless, and would block another try with the same folder.
         rmtree(folder, ignore_errors=True)
         raise
 

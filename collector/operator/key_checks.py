@@ -1,4 +1,4 @@
-"""Telling what a request's key is for, with bounded work for wrong ones."""
+"""Look up the keys of requests, with bounded work for wrong keys."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ Act = Callable[[Callable[[Session], None]], None]
 
 
 class KeyChecks:
-    """The keys of one process. token_hash: of the operator's token. today: the clock.
-    act: makes a change durable.
+    """The keys of one process.
 
-    A right key is always found. Wrong ones are counted, logged without the key, and above WRONG_A_SECOND (of
-    all senders together: addresses mean nothing here) told from right ones by hashes read a moment before.
+    A valid key is always found. Wrong keys are counted and logged without the key. Above WRONG_A_SECOND, for
+    all senders together because addresses mean nothing here, keys are first compared with recently read
+    hashes.
+
+    Args:
+        database: has the keys.
+        token_hash: the hash of the operator's token.
+        metrics: counts the wrong keys.
+        today: the clock.
+        act: makes a change durable.
     """
 
     def __init__(
@@ -43,13 +50,14 @@ class KeyChecks:
         self._metrics = metrics
         self._today = today
         self._act = act
-        # By hash, as another key may get the name: the day on which its use was written down, or not.
+        # Keyed by hash, because another key may get the same name. The value is the day of the last attempt
+        # to record its use.
         self._noted: dict[bytes, date] = {}
         self._wrong = TokenBucket(WRONG_A_SECOND)
         self._hashes = CostBoundCache(self._read_hashes)
 
     def find(self, key: str, challenge: dict[str, str]) -> Key:
-        """What a key is. challenge: headers that ask for one. Raises ProblemError for a wrong one."""
+        """Return a valid key's rights. Raises ProblemError for a wrong key, with the headers `challenge`."""
         hashed = hash_key(key)
         if self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash):
             return TOKEN_KEY
@@ -67,7 +75,7 @@ class KeyChecks:
         return found
 
     def _note_use(self, key: Key, hashed: bytes) -> None:
-        """Once a day, and not where the database takes no writes: whoever may read then still may."""
+        """Record a key's use once a day. A failure is only logged, so that reading still works."""
         today = self._today()
         if today in (key.used, self._noted.get(hashed)):
             return
@@ -79,12 +87,12 @@ class KeyChecks:
 
     def _refusal(self, seconds: float, challenge: dict[str, str]) -> ProblemError:
         self._metrics.count_wrong_key()
-        line = "a request had a key that is not one of this collector's"
+        line = "a request had a key that this collector does not know"
         log_throttled(logging.WARNING, line, code="wrong-key")
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)
-        return ProblemError(UNAUTHORIZED, "the key is not one of this collector's", headers=challenge)
+        return ProblemError(UNAUTHORIZED, "this collector does not know the key", headers=challenge)
 
     def _read_hashes(self) -> frozenset[bytes]:
         with self._database.read() as session:
@@ -92,7 +100,7 @@ class KeyChecks:
 
 
 class DailyLines:
-    """Lines of the audit log that one process writes once a day, of what may happen often."""
+    """Lines of the audit log about frequent actions, which one process writes once a day."""
 
     def __init__(self, act: Act, today: Callable[[], date]) -> None:
         self._act = act
@@ -100,7 +108,7 @@ class DailyLines:
         self._written: dict[tuple[str, str, str], date] = {}
 
     def write(self, key: Key, action: str, study_id: str) -> None:
-        """Have a line say that this was done today, with which key. What was done is not undone without."""
+        """Record that this was done today with this key. If recording fails, the action is not undone."""
         what, today = (key.name, action, study_id), self._today()
         if self._written.get(what) == today:
             return

@@ -1,4 +1,4 @@
-"""Invitations as links and QR codes, in files that are kept nowhere else: with room before there are any."""
+"""Invitations as links and QR codes, in the only files that have them; disk space is reserved first."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from ldp_client.files.disk import STREAM, standard_output
 OWNER_ONLY = 0o600
 FOLDER_OF_OWNER = 0o700
 MOST = 1_000_000
-# What fills a file until it has its lines.
+# Fills a file until its lines are written.
 PIECE = b"\n" * (1 << 16)
-# Of an invitation, and at most of its number and what stands between.
+# Characters of an invitation, and at most of its number and the separators.
 CHARACTERS, MORE = 22, 12
 
 
 def room_for(link: str, count: int, path: str) -> int:
-    """The most bytes that the lines of so many invitations take. link: as `writer` takes it."""
+    """Return an upper limit on the bytes of so many lines. link: see `writer`."""
     line = len(link.encode()) + CHARACTERS + MORE
     return count * (line + CHARACTERS if path.endswith(".csv") else line)
 
 
 @contextmanager
 def new_place(path: str | None, folder: str | None, room: int = 0) -> Iterator[IO[str]]:
-    """A new file, standard output without one, and a new folder, which are gone where nothing was written.
+    """Make a new file (or use standard output) and a new folder; remove each if it is still empty at the end.
 
-    Only their owner may read them. room: bytes that the file is to have on its disk before anything is made
-    that only it will know. Raises InputError.
+    Only their owner may read them. Raises InputError.
+
+    room: bytes to reserve for the file on its disk, before the invitations exist that only the file will
+    have.
     """
     if folder:
         _new_folder(folder)
@@ -61,14 +63,14 @@ def _new_file(path: str, room: int) -> Iterator[IO[str]]:
             os.ftruncate(handle, written)
         else:
             os.unlink(path)
-        # What is not flushed by now could not be, and that was said.
+        # If flushing fails here, it has failed before, and that error was reported.
         with suppress(OSError):
             file.close()
 
 
 @contextmanager
 def saying(path: str) -> Iterator[None]:
-    """Name the file that cannot be written, in an InputError. A reader who left is nobody's error."""
+    """Turn an OSError into an InputError that names the file. A broken pipe is passed on unchanged."""
     try:
         yield
     except BrokenPipeError:
@@ -78,7 +80,7 @@ def saying(path: str) -> Iterator[None]:
 
 
 def _fill(handle: int, room: int) -> None:
-    """Have so much room for a file on its disk. Raises OSError."""
+    """Reserve disk space for a file. Raises OSError."""
     try:
         while room > 0:
             room -= os.write(handle, PIECE[:room])
@@ -95,7 +97,7 @@ def _new_folder(path: str) -> None:
 
 
 def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
-    """Writes invitations, to a file and as pictures. link: all of one but the invitation."""
+    """Return a function that writes invitations to a file and as pictures. link: the part before the word."""
     rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
     numbers: Iterator[int] = iter(range(1, MOST + 1))
 
@@ -112,7 +114,7 @@ def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callabl
             file.flush()
             if path not in ("", STREAM):
                 os.fsync(file.fileno())
-        # With its line a picture that cannot be drawn is not lost.
+        # The line is written first, so that a failed picture loses no invitation.
         for number, invitation in numbered if pictures else ():
             _draw(link + invitation, os.path.join(str(pictures), f"invitation-{number:05}.svg"))
 
@@ -120,7 +122,7 @@ def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callabl
 
 
 def _draw(link: str, path: str) -> None:
-    """A QR code of a link, on white: dark pages must not hide it."""
+    """Draw a link as a QR code on white, because a dark page would hide it."""
     import segno
 
     with (

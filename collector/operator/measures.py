@@ -1,4 +1,4 @@
-"""What Prometheus is told of the database and its studies, as they are now: no counts of one process."""
+"""Current measures of the database and its studies for Prometheus; none are counts of one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def measures_of(collector: Collector) -> list[Metric]:
-    """Of a node nothing but whether its database answers. Where that does not, no more is told."""
+    """Return the measures. A node reports no studies; if the database fails, only that is reported."""
     found: list[Metric] = []
     try:
         with collector.database.read() as session:
@@ -33,7 +33,7 @@ def measures_of(collector: Collector) -> list[Metric]:
 
 
 def database_up(answers: bool) -> Metric:
-    """Whether the database answers."""
+    """Return the measure that tells whether the database answers."""
     is_up = GaugeMetricFamily("ldpkit_database_up", "Whether the database answers")
     is_up.add_metric([], int(answers))
     return is_up
@@ -43,7 +43,9 @@ def _of_studies(collector: Collector) -> Iterator[Metric]:
     today, late = collector.today(), dict[str, int]()
     reports = _family("ldpkit_study_reports", "Reports of a study, withdrawn ones not counted")
     is_open = _family("ldpkit_study_open", "Whether a study is open today")
-    left = _family("ldpkit_study_days_left", "Days until a study's last day is over, of those that name one")
+    left = _family(
+        "ldpkit_study_days_left", "Days until a study's last day is over, for studies that name one"
+    )
     overdue = _family(
         "ldpkit_study_reports_overdue", "Reports that are kept for longer than their study states"
     )

@@ -1,4 +1,4 @@
-"""What an operator reads of a study: its state, its reports by day, what is refused, what to look after."""
+"""An operator's view of a study: its state, reports by day, refusals, and warnings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
 from schemas import Study
 
-# What a healthy study stays below.
+# Limits of a healthy study.
 QUIET_DAYS = 3
 SOON_DAYS = 7
 REFUSED_SHARE = 0.05
 
 
 def state_of(study: StudyOverview, today: date) -> str:
-    """One word or two for whether it takes reports."""
+    """Return the study's state in one to three words."""
     if study.deleted:
         return "deleted"
     if study.closed:
@@ -34,14 +34,17 @@ def state_of(study: StudyOverview, today: date) -> str:
 
 
 def days_left(study: StudyOverview, today: date) -> int | None:
-    """Until its last day is over, today among them; None where it names none or takes no reports."""
+    """Return the days until the study's last day is over, including today.
+
+    None if it names no last day, or takes no reports.
+    """
     if study.closes is None or state_of(study, today) not in ("open", "not open yet"):
         return None
     return (study.closes - today).days + 1
 
 
 def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]:
-    """A study's line in a list."""
+    """Return a study's entry in a list."""
     return {
         "id": study.id,
         "version": study.version,
@@ -57,14 +60,14 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
 
 
 def in_one_line(study: Mapping[str, Any]) -> str:
-    """What `listed` says, in columns."""
+    """Return an entry that `listed` made, in columns."""
     is_open = study["state"] in ("open", "not open yet")
     state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
     return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
 
 
 def key_in_one_line(key: Mapping[str, Any]) -> str:
-    """A key's name, role, studies, last day and last use, in columns."""
+    """Return a key's name, role, studies, last day and last use, in columns."""
     studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
     until = "no last day" if key["expires"] is None else f"until {key['expires']}"
     used = "never used" if key["used"] is None else f"used on {key['used']}"
@@ -72,7 +75,7 @@ def key_in_one_line(key: Mapping[str, Any]) -> str:
 
 
 def kept_in_one_line(kept: Mapping[str, Any]) -> str:
-    """How long a version's reports are kept, in columns."""
+    """Return the retention of a version's reports, in columns."""
     until = f"until {kept['until']}" if kept["until"] else "after each one's day"
     stated = f"{counted(kept['days'], 'day')}, {until}"
     return "\t".join(
@@ -81,18 +84,18 @@ def kept_in_one_line(kept: Mapping[str, Any]) -> str:
 
 
 def entry_in_one_line(entry: Mapping[str, Any]) -> str:
-    """A line of the audit log, in columns."""
+    """Return an entry of the audit log, in columns."""
     return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
 
 
 def is_meant(study: Mapping[str, Any], words: str, state: str | None = None) -> bool:
-    """Whether a study's line is in that state, and its id or title has every word."""
+    """Return True if a study is in that state, and its id or title has every word."""
     text = f"{study['id']} {study['title']}".casefold()
     return state in (None, study["state"]) and all(word in text for word in words.casefold().split())
 
 
 def in_lines(status: Mapping[str, Any]) -> list[str]:
-    """What `status_of` says, for people."""
+    """Return the lines of a `status_of` result for people."""
     left = status["days_left"]
     until = "" if left is None else f", {counted(left, 'day')} left with today"
     invitations = status["invitations_left"]
@@ -117,10 +120,14 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
 
 
 class Seen(NamedTuple):
-    """What was counted. arrivals: of all studies. refused: of one, since the collector started.
+    """The counts and facts that a status shows.
 
-    kept: what its versions state of how long reports are kept. lack: why this server can open none of its
-    reports, "" where it can. lost: which of its reports no device can withdraw, in sentences.
+    Attributes:
+        arrivals: reports of all studies, by day.
+        refused: uploads of this study that were refused since the collector started.
+        kept: how long its versions' reports are kept.
+        lack: why this server can open none of its reports, "" if it can.
+        lost: sentences about reports that no device can withdraw.
     """
 
     arrivals: Sequence[Arrivals]
@@ -133,14 +140,14 @@ class Seen(NamedTuple):
 def status_of(
     session: Session, study: StudyOverview, document: Study, seen: Seen, today: date
 ) -> dict[str, Any]:
-    """All that is known of one study."""
+    """Return everything known about one study."""
     by_day: dict[date, int] = defaultdict(int)
     by_version: dict[int, int] = dict.fromkeys(queries.published_versions(session, study.id), 0)
     for one in seen.arrivals:
         if one.study == study.number:
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
-    # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
+    # As `Rules.needs_invitation`: if invitations carry values, they are needed even if none were made yet.
     tokens = document.channel.tokens if document.channel else None
     needs_invitations = tokens is None and (study.invited or bool(document.carried))
     status = {
@@ -157,18 +164,18 @@ def status_of(
 
 
 def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
-    """What somebody should look after, in sentences; none for a healthy study."""
+    """Return warnings for the operator, in sentences; none for a healthy study."""
     said = [_refusals(status)]
     if status["state"] == "open":
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["invitations_left"] == 0:
-            said.append("no invitation is left: nobody else can take part")
+            said.append("no invitation is left: no other person can take part")
     said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
     return [line for line in said if line]
 
 
 def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
-    """What somebody should know of how long a version's reports are kept."""
+    """Return a warning about the retention of a version's reports, or ""."""
     if kept.overdue:
         are = "report is" if kept.overdue == 1 else "reports are"
         return f"{kept.overdue} {are} kept for longer than version {kept.version} states"
@@ -181,10 +188,10 @@ def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
 
 
 def _keeping_each(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
-    """The same where each day's reports are kept for as long."""
+    """Return the warning if each day's reports are kept for the same number of days."""
     here = [one for one in arrivals if (one.study, one.version) == (kept.number, kept.version)]
     first = min(here, key=lambda one: one.day, default=None)
-    # In days: a day so far ahead as a study may state is none that there is.
+    # Compare in days: a study may state so many that the last day is beyond the calendar.
     left = None if first is None else kept.days - (today - first.day).days
     if first is None or left is None or left > SOON_DAYS:
         return ""
@@ -203,7 +210,7 @@ def _refusals(status: Mapping[str, Any]) -> str:
 
 def _silence(by_day: Sequence[Mapping[str, Any]], today: date) -> str:
     if not by_day:
-        # Perhaps one came, and was withdrawn or deleted.
+        # A report may have arrived and been withdrawn or deleted.
         return "it has no report"
     silent = (today - date.fromisoformat(by_day[-1]["day"])).days
     return f"no report came for {silent} days" if silent > QUIET_DAYS else ""

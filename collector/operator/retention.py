@@ -1,4 +1,4 @@
-"""Deleting reports for good: those that came before a day, those of a version, or all of a study."""
+"""Delete reports permanently: those from before a day, of one version, or all of a study."""
 
 from __future__ import annotations
 
@@ -26,19 +26,24 @@ from collector.storage.sums import forget_sums
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 
-# Few enough that uploads hardly wait.
+# Small enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
-# Runs a function of a session in a transaction of its own, durable on return.
+# Runs a function of a session in a separate transaction, which is durable on return.
 Act = Callable[[Callable[[Session], Any]], Any]
 
 
 @dataclass(frozen=True)
 class Doomed:
-    """Reports of a study that are to go. number: the study's key. at_once: how many in one transaction.
+    """Reports of a study that are to be deleted.
 
-    before: those that came before that day, None for all. version: those of one version, None for all.
-    is_stated: whether as their study states, by itself: that ends no study that was closed for a time.
-    is_relayed: whether a relay may have kept their bytes: their ids stay while the study may be opened.
+    Attributes:
+        study: the study's id.
+        number: the study's key in the database.
+        before: only reports that arrived before this day; None for all.
+        version: only reports of this version; None for all.
+        at_once: how many reports one transaction deletes.
+        is_stated: whether the study's stated retention deletes them. If so, a closed study may be reopened.
+        is_relayed: whether a relay may hold copies. If so, ids stay while the study may be reopened.
     """
 
     study: str
@@ -51,12 +56,15 @@ class Doomed:
 
 
 def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
-    """Delete them, or no more than about `most`; how many, withdrawn ones not counted.
+    """Delete the reports, or at most about `most`; return how many, without withdrawn reports.
 
-    Their ids go too, so a device that sent one may send it again while the study takes reports; those of
-    withdrawn ones stay until it is closed, with stated retention or a relay until that is for good, and with
-    a relay the others' stay as long. Raises WrongSumsError where nothing can be deleted until all were
-    counted again.
+    Their ids are deleted too, so a device may send its report again while the study takes reports.
+
+    - Ids of withdrawn reports stay until the study is closed.
+    - With stated retention or a relay, they stay until it is closed permanently.
+    - With a relay, the ids of the other reports stay as long.
+
+    Raises WrongSumsError if nothing can be deleted before all reports are counted again.
     """
     is_all = doomed.before is None and doomed.version is None
     if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
@@ -72,8 +80,10 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
 
 
 def _delete_whole(act: Act, doomed: Doomed) -> int | None:
-    """Delete all that a study has at once, if that is what is doomed; how many. None where it is not, where
-    reports are not kept apart by study, and while somebody such as pg_dump reads them: then page by page.
+    """Delete all reports of a study at once; return how many, or None if they must be deleted page by page.
+
+    That is so if only some reports are to be deleted, if the tables are not partitioned by study, or while
+    another program such as pg_dump reads them.
     """
     try:
         deleted: int | None = act(partial(_empty_if_whole, doomed=doomed))
@@ -88,7 +98,7 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     study = queries.study_state(session, doomed.study)
     if study is None or not partitions.are_in(session) or not _is_over(study, doomed):
         return None
-    # Before the lock: nothing comes any more, and no upload may wait for the counting.
+    # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
     found = count_whole(session, queries.Chosen(doomed.number, doomed.before, doomed.version))
     row = queries.locked_study(session, doomed.study)
     if found.others or row is None or not _is_over(row, doomed):
@@ -102,14 +112,14 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
 
 
 def _is_over(study: StudyRow | queries.StudyState, doomed: Doomed) -> bool:
-    """Whether ids of withdrawn reports may go too: nothing is taken that could be a late copy of one."""
+    """Return True if ids of withdrawn reports may be deleted too, because no late copy can be accepted."""
     may_open = doomed.is_stated or doomed.is_relayed
     return study.final or study.deleted or (study.closed and not may_open)
 
 
 def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
-    """Delete the next ones, by id; what they were."""
-    # Keeps uploads out: one that found a report here must not miss it before it ends.
+    """Delete the next reports by id, and return them."""
+    # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
     row = queries.locked_study(session, doomed.study)
     is_over = row is not None and _is_over(row, doomed)
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
@@ -120,12 +130,12 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
     if row is not None and not all(report.withdrawn for report in deleted):
-        # An export under way would lack them, and pass for whole.
+        # A running export would lack these reports and yet look complete.
         row.deletions += 1
     if row is not None and is_over and any(report.withdrawn for report in deleted):
-        # Late copies of them would be taken, were it opened again.
+        # If the study were reopened, late copies of them would be accepted.
         row.final = True
-        # Their ids are counted no more: what the next export says stays as it was.
+        # These ids are no longer counted, so subtract them to keep the next export's difference right.
         row.withdrawn_exported -= sum(report.withdrawn for report in deleted)
     return deleted
 
@@ -133,9 +143,9 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
 def delete_reports(
     act: Act, find: FindRules, study_id: str, before: date | None, by: str, most: int | None = None
 ) -> int:
-    """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many.
+    """Delete the reports from before a day (UTC), or all, as `delete_doomed` does; return how many.
 
-    by: a key's name. Raises InputError for an unknown study.
+    by: the name of a key. Raises InputError for an unknown study.
     """
     number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
     rules = [find(study_id, version) for version in versions]
@@ -145,36 +155,36 @@ def delete_reports(
 
 
 def _begin(session: Session, study_id: str, before: date | None, by: str) -> tuple[int, list[int]]:
-    """Write the line of the audit log; the study's number and versions."""
+    """Write the line of the audit log; return the study's number and versions."""
     number = _number(session, study_id)
-    # Before anything is deleted.
+    # Checked before anything is deleted.
     require_sums(session, study_id, number)
     line = f"reports from before {before}"
-    # One command may ask several times until all is deleted.
+    # One command may send several requests until all reports are deleted.
     if before is not None and not audit_log.is_said_today(session, by, "expire", study_id, line):
         audit_log.record(session, by, "expire", study_id, line)
     return number, queries.published_versions(session, study_id)
 
 
 def is_relayed(rules: Rules) -> bool:
-    """Whether reports of a version come through a relay, which can bring them again: no token is spent."""
+    """Return True if a version's reports come through a relay, which can resend them: no token is spent."""
     channel = rules.study.channel
     return channel is not None and channel.oblivious is not None and rules.tokens is None
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
-    """Close a study for good and delete all its reports and invitations; how many reports. Raises as
-    `delete_reports` does, and then nothing was done.
+    """Close a study permanently and delete its reports and invitations; return how many reports.
 
-    Its document stays, so that its id cannot come to mean something else; devices get it by its version only,
-    with which they make sure who deletes their report.
+    The document stays, so that its id cannot get another meaning. Devices get it only by its version, and use
+    it to check that the study's collector deletes their report. Raises as `delete_reports` does; then nothing
+    was done.
     """
 
     def end(session: Session) -> None:
         number = _number(session, study_id)
         row = queries.locked_study(session, study_id)
         assert row is not None
-        # Before the study is closed.
+        # Checked before the study is closed.
         require_sums(session, study_id, number)
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)

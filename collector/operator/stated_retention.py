@@ -1,7 +1,7 @@
-"""Keeping what studies state: their reports are deleted when the days are over for which they are kept.
+"""Stated retention: delete reports when the days are over for which their study keeps them.
 
-Each version states it for its own reports: so many days after its `closes`, or without one after the day on
-which each of them arrived. With them goes their part of the running summary.
+Each version states the retention of its own reports: a number of days after its `closes`, or, without
+`closes`, after the day on which each report arrived. Their part of the running summary is deleted too.
 """
 
 from __future__ import annotations
@@ -29,9 +29,14 @@ LOGGER = logging.getLogger("collector")
 
 
 class Kept(NamedTuple):
-    """How long a version's reports are kept. until: their last day, where all have the same.
+    """The retention of a version's reports.
 
-    before: reports that came before this day are overdue. reports, overdue: how many there are, and of these.
+    Attributes:
+        days: the number of days that the version states.
+        until: the last day for all its reports, or None if it depends on the day of arrival.
+        before: reports from before this day are overdue.
+        reports: how many reports are stored.
+        overdue: how many of these are overdue.
     """
 
     study: str
@@ -44,7 +49,7 @@ class Kept(NamedTuple):
     overdue: int
 
     def document(self) -> dict[str, Any]:
-        """It, for programs."""
+        """Return the members for programs."""
         until = self.until and self.until.isoformat()
         own = {"study": self.study, "version": self.version, "days": self.days, "until": until}
         return {**own, "reports": self.reports, "overdue": self.overdue}
@@ -53,7 +58,7 @@ class Kept(NamedTuple):
 def kept_of(
     study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
 ) -> list[Kept]:
-    """What each version of a study states, of those that state anything. arrivals: of all studies."""
+    """Return the retention of each version of a study that states one. arrivals: of all studies."""
     found = []
     for study in versions:
         days = study.retention_days
@@ -68,7 +73,7 @@ def kept_of(
 
 
 def _first_kept(study: Study, days: int, today: date) -> date:
-    """Reports of a version that came before this day are overdue."""
+    """Return the day such that reports of the version from before it are overdue."""
     until = kept_until(study)
     if until is not None:
         return date.max if today > until else date.min
@@ -78,10 +83,12 @@ def _first_kept(study: Study, days: int, today: date) -> date:
 def delete_overdue(
     act: Act, find: FindRules, kept: Kept, today: date, by: str, most: int | None = None
 ) -> int:
-    """Delete what is overdue of a version, or no more than about `most`; how many.
+    """Delete a version's overdue reports, or at most about `most`; return how many.
 
-    by: a key's name, or BY_SERVER. Raises InputError where this day is in doubt: no wrong clock deletes
-    anything. The server itself waits until an upkeep of the last days vouches for the day.
+    The server waits until an upkeep of the last days has confirmed today's date.
+
+    by: the name of a key, or BY_SERVER. Raises InputError if today's date is in doubt, so that a wrong clock
+    deletes nothing.
     """
     if not act(lambda session: _begin(session, kept, today, by)):
         return 0
@@ -93,7 +100,7 @@ def delete_overdue(
 
 
 def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
-    """Write the line of the audit log; whether there is anything to delete."""
+    """Write the line of the audit log; return True if there are reports to delete."""
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
     queries.locked_study(session, kept.study)
@@ -111,7 +118,7 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
         )
         return False
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
-    # Whoever deletes in several parts, as a server's processes do, has said at first how much there was.
+    # Deletion in several parts, as by a server's processes, logs the total at the first part.
     if not audit_log.is_said_today(session, by, ACTION, kept.study, what):
         audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
     return True

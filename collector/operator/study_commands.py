@@ -1,4 +1,4 @@
-"""The commands `ldpkit publish`, `status`, `close` and `open`, at a collector."""
+"""The commands `ldpkit publish`, `status`, `close` and `open`, which talk to a collector."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from schemas import Study
 
 FORBIDDEN, UNKNOWN = 403, 404
-# Numbers before the current version's that are asked for.
+# How many numbers before the current version's are requested.
 MOST_EARLIER = 100
 
 
@@ -41,9 +41,9 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     text = "publish a study, or a new version of one, at a collector"
     publish = add_remote(subparsers, "publish", text, "publish study.json --to https://…", run_publish)
     publish.add_argument("study", metavar="STUDY.json", help="signed or not")
-    publish.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    publish.add_argument("--dry-run", action="store_true", help="only print what would be done")
     add_json(publish)
-    text = "list a collector's studies, or say how one goes: its reports by day, what is refused and why"
+    text = "list a collector's studies, or print one's status: reports by day, refusals and reasons"
     status = add_remote(subparsers, "status", text, "status habits", run_status)
     shown = status.add_mutually_exclusive_group()
     shown.add_argument("study", nargs="?", metavar="STUDY_ID", help="this study (default: a line for each)")
@@ -51,8 +51,8 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     shown.add_argument("--log", action="store_true", help="what operators did, with which key, and when")
     add_log_arguments(status, "with --log: ")
     add_json(status)
-    add_study_change(subparsers, "close", "have a study take no more reports", run_close)
-    add_study_change(subparsers, "open", "have a study that was closed take reports again", run_open)
+    add_study_change(subparsers, "close", "close a study, so that it takes no reports", run_close)
+    add_study_change(subparsers, "open", "reopen a study that was closed", run_open)
 
 
 def run_publish(arguments: argparse.Namespace) -> int:
@@ -64,7 +64,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
-    # Before anybody is asked what could not be analysed.
+    # Check first whether the study could be analysed.
     refuse_taken(study)
     token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token and not _is_signed(document):
@@ -82,7 +82,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
         if is_new:
             _refuse_keys_there(collector, study, before or b"", arguments.study)
-    # Before it is published, as a version never changes.
+    # Noted before publishing, because a published version never changes.
     notes = _told(_anew(collector, study, before) if before and is_new else [])
     if not arguments.dry_run:
         notes += _told([line for line in collector.publish(document, study) if line not in notes])
@@ -99,21 +99,21 @@ def run_publish(arguments: argparse.Namespace) -> int:
 
 
 def _told(notes: list[str]) -> list[str]:
-    """The notes, once they are printed."""
+    """Print the notes and return them."""
     for line in notes:
         print(visible(line), file=sys.stderr)
     return notes
 
 
 def _anew(collector: RemoteCollector, study: Study, before: bytes) -> list[str]:
-    """What a new version costs again, as `anew_in_words` says it of those that the collector serves."""
+    """Return notes on what a new version costs again, compared with the versions that are served."""
     from ldp_client.commands.study_warnings import anew_in_words
 
     return anew_in_words(study, _earlier(collector, study, before))
 
 
 def _require_keys(study: Study, path: str) -> None:
-    """Raises InputError for a new study of whose people no report would ever arrive."""
+    """Raise InputError if reports of some people of a new study could never arrive."""
     from ldp_client.commands.strata import require_keys
 
     try:
@@ -123,8 +123,11 @@ def _require_keys(study: Study, path: str) -> None:
 
 
 def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, path: str) -> None:
-    """Raises InputError for a token key of another study of now, as far as the key may know; publishing looks
-    at all versions. before: the current one of this study.
+    """Raise InputError if another study's current version has the same token key.
+
+    Only studies that the operator's key may read are checked; publishing checks all versions of all studies.
+
+    before: the current version of this study.
     """
     from collector.remote.client import RefusalError
     from collector.studies.token_keys import has_key_of, keys_in, keys_of
@@ -142,10 +145,10 @@ def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, 
 
 
 def _state_of(collector: RemoteCollector, study_id: str) -> str:
-    """A study's state, as far as the key may know: "" where it may not, or no such study is there.
+    """Return a study's state, or "" if the key may not read it or the study is unknown.
 
-    Raises RefusalError where publishing would end with the key: one that is wrong, removed or over. What the
-    key is for is known when it publishes.
+    Raises RefusalError for a key that is wrong, removed or expired, because publishing would fail with it
+    too. The key's role is checked when it publishes.
     """
     from collector.remote.client import RefusalError
 
@@ -158,10 +161,10 @@ def _state_of(collector: RemoteCollector, study_id: str) -> str:
 
 
 def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterator[Study]:
-    """The versions before this one, in their order, which anybody may read. before: the current one.
+    """Yield the versions before this one in order; anyone may read them. before: the current version.
 
-    Most studies have few, and only a memoized question makes anybody look. Where versions are numbered by
-    their days millions of numbers lie between two: the collector tells of what is farther back.
+    Most studies have few versions, and only memoized questions need them. If version numbers are dates,
+    millions of numbers lie between two versions: the collector itself checks versions farther back.
     """
     from schemas import Study
 
@@ -175,18 +178,18 @@ def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterato
 
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:
-    """That a published study takes no reports, and what does something about it."""
+    """Return a warning that a published study is closed, with the command that helps."""
     what = "status" if study.route is not None else "open"
     return f"{study.id} takes no reports, it is closed: `ldpkit {what} {study.id} --to {collector.url}`"
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:
-    """Where people answer; None where nobody does it on a page."""
+    """Return the page where people answer, or None if the study has no page."""
     return None if study.route is not None or study.unit == "holder" else collector.page_of(study.id)
 
 
 def _links(study: Study, collector: RemoteCollector) -> list[str]:
-    """Where to go on with a published study. A node of a secure sum has no pages."""
+    """Return the next addresses and commands for a published study. A node of a secure sum has no pages."""
     devices = f"devices fetch     {collector.address_of(study.id)}"
     page = _page_of(study, collector)
     people = [f"people answer at  {page}"] if page else []
@@ -194,7 +197,7 @@ def _links(study: Study, collector: RemoteCollector) -> list[str]:
 
 
 def _study_in(document: bytes, path: str) -> Study:
-    """The study in a file, signed or not. Raises InputError."""
+    """Read the study in a file, signed or not. Raises InputError."""
     from ldp_client.documents.signed import SignedStudy
     from schemas import Study
 
@@ -267,20 +270,18 @@ def run_close(arguments: argparse.Namespace) -> int:
         print(under_way, file=sys.stderr)
     if arguments.dry_run:
         is_over = status is not None and status["state"] in OVER
-        then = "it would take no more reports, and `ldpkit open` takes that back"
+        then = "it would take no reports; `ldpkit open` reverses that"
         said = f"{what}: {'it takes none already, and nothing would change' if is_over else then}"
         return _show_change(arguments, status, None, said)
     require_yes(arguments, what)
     version = collector.close(arguments.study)
-    return _show_change(
-        arguments, status, version, f"{arguments.study}, version {version}, takes no more reports"
-    )
+    return _show_change(arguments, status, version, f"{arguments.study}, version {version}, is closed")
 
 
 def _under_way(collector: RemoteCollector, study_id: str, status: dict[str, Any] | None) -> str:
-    """What a study whose reports leave in windows would lose, to any version; "" of any other.
+    """Return a warning about reports that closing would lose, if a version sends in windows; else "".
 
-    status: without it, for a key that may not read it, the current version alone is looked at.
+    status: None if the key may not read it. Then only the current version is checked.
     """
     from schemas import Study
 
@@ -311,22 +312,20 @@ def run_open(arguments: argparse.Namespace) -> int:
 
 
 def _what_opening_does(status: dict[str, Any] | None) -> str:
-    """Raises InputError for a study that stays closed."""
+    """Return what opening would do, in words. Raises InputError for a study that stays closed."""
     if status is not None and status["state"] in OVER[1:]:
         raise InputError(
             f"study {status['id']} was {status['state']}: it stays closed", code="publish.stays_closed"
         )
     if status is not None and status["state"] not in OVER:
         return "it was not closed, and nothing would change"
-    return (
-        "it would take reports again, unless it is a secure sum, or what was withdrawn from it is forgotten"
-    )
+    return "it would take reports again, unless it is a secure sum, or its withdrawn ids are forgotten"
 
 
 def _show_change(
     arguments: argparse.Namespace, before: dict[str, Any] | None, version: int | None, said: str
 ) -> int:
-    """Print what became of a study. before: its status then. version: None where nothing was done."""
+    """Print the result of a change. before: the status before it. version: None if nothing was done."""
     found = {"study": arguments.study, "version": version, "done": version is not None}
     was = before and {"state": before["state"], "reports": before["reports"]}
     show({**found, "before": was}, arguments.json, lambda _: [said])
@@ -334,7 +333,7 @@ def _show_change(
 
 
 def _status_of(collector: RemoteCollector, study_id: str) -> dict[str, Any] | None:
-    """How a study stands; None for a key that may not read. Raises RefusalError."""
+    """Return a study's status, or None if the key may not read it. Raises RefusalError."""
     from collector.remote.client import RefusalError
 
     try:

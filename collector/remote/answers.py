@@ -1,6 +1,6 @@
-"""What a collector's answers to operators' commands have to look like, before anything is printed of them.
+"""The shape that a collector's answers to operators' commands must have, checked before printing.
 
-Members that are not named here are left alone: a later release may have more.
+Other members are ignored: a later release may have more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-# Beyond this no collector counts; such a number would fill a terminal.
+# No collector counts beyond this; such a number would fill a terminal.
 MOST = 1 << 53
 WORD = re.compile(r"[A-Za-z0-9_-]{16,128}")
 
@@ -17,32 +17,32 @@ Shape = Callable[[Any], Any]
 
 
 def text(value: Any) -> Any:
-    """A string."""
+    """Check a string."""
     return _checked(value, isinstance(value, str))
 
 
 def number(value: Any) -> Any:
-    """A whole number that something may be counted with."""
+    """Check a count: a whole number."""
     return _checked(value, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST)
 
 
 def truth(value: Any) -> Any:
-    """Yes or no."""
+    """Check a boolean."""
     return _checked(value, isinstance(value, bool))
 
 
 def word(value: Any) -> Any:
-    """A key or an invitation, as collectors make them: it goes into headers and links."""
+    """Check a key or an invitation as collectors make them, because it goes into headers and links."""
     return _checked(value, isinstance(value, str) and WORD.fullmatch(value) is not None)
 
 
 def maybe(shape: Shape) -> Shape:
-    """Something, or null."""
+    """Return the shape of a value or null."""
     return lambda value: None if value is None else shape(value)
 
 
 def list_of(shape: Shape) -> Shape:
-    """A list of such values."""
+    """Return the shape of a list of such values."""
 
     def read(value: Any) -> Any:
         return [shape(one) for one in _checked(value, isinstance(value, list))]
@@ -51,12 +51,12 @@ def list_of(shape: Shape) -> Shape:
 
 
 def counts(value: Any) -> Any:
-    """Whole numbers by name."""
+    """Check whole numbers by name."""
     return {name: number(one) for name, one in _checked(value, isinstance(value, dict)).items()}
 
 
 def members(**shapes: Shape) -> Shape:
-    """An object that has these members, and perhaps others."""
+    """Return the shape of an object that has these members, and perhaps others."""
 
     def read(value: Any) -> Any:
         _checked(value, isinstance(value, dict))
@@ -66,7 +66,7 @@ def members(**shapes: Shape) -> Shape:
 
 
 def besides(shape: Shape, **values: Any) -> Shape:
-    """An object of that shape, where members that are absent have these values."""
+    """Return the shape of an object that may lack some members; these values replace them."""
     return lambda value: shape({**values, **value} if isinstance(value, dict) else value)
 
 

@@ -1,7 +1,8 @@
-"""Asking another server with an operator's key: what a refusal means, patience with troubles, and its end.
+"""Requests to another server with an operator's key: refusals, retries and deadlines.
 
-An answer that is read whole has one deadline, retries and waits included. A stream has an allowance, which
-grows with what comes in: it may have any size, but must bring SLOWEST_BYTES a second in the long run.
+An answer that is read whole has one deadline, which includes retries and waits. A stream has an allowance
+that grows with the bytes received: a stream may have any size, but must bring SLOWEST_BYTES a second in the
+long run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ATTEMPTS = 5
 MAX_PROBLEM_BYTES = 1 << 16
 TOO_LARGE = 413
 NO_SUCH_ADDRESS = (404, 405)
-# Types of problems: the address is none of that server's, whatever study it is about.
+# Types of problems that mean: the server has no such address, whatever study it is about.
 UNROUTED = (None, "urn:ldpkit:problem:not-found", "urn:ldpkit:problem:method-not-allowed")
 NO_ROUTE = "no such address there: is the URL the collector's own, without /s/ID? Nodes have no exports"
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
@@ -41,7 +42,7 @@ STEP_BYTES = 1 << 16
 
 
 class PassingError(TransferError):
-    """Trouble that may be over at the next attempt. status: the answer's, by HTTP; None where none came."""
+    """A failure that may be over at the next attempt. status: the HTTP status; None if no answer arrived."""
 
     code = "server.unavailable"
 
@@ -61,12 +62,23 @@ def ask(
     method: str | None = None,
     again: bool = True,
 ) -> Answer:
-    """What answers a GET, or a POST where there is a body.
+    """Return the answer to a request.
 
-    token: "" for none. who: names the server in errors. most: of its bytes. seconds: for everything. again:
-    whether it may be asked for again, as what is done a second time does no harm.
-    Raises RefusalError where the server refuses, TransferError where it sends more, or stays away in ATTEMPTS
-    attempts, InputError where the key would go out in clear.
+    Args:
+        url: the address.
+        token: the key to send, "" for none.
+        who: names the server in errors.
+        most: the most bytes of its answer.
+        seconds: the deadline for all attempts together.
+        body: what to send; with it the request is a POST, else a GET.
+        media_type: the body's type.
+        method: another method.
+        again: whether to retry, because a repeated request does no harm.
+
+    Raises:
+        RefusalError: the server refuses.
+        TransferError: the answer is too long, or ATTEMPTS attempts failed.
+        InputError: the key would be sent unencrypted.
     """
     end = time.monotonic() + seconds
     request = _request(url, token, body, media_type)
@@ -92,7 +104,7 @@ def ask(
 
 
 class RefusalError(TransferError):
-    """A server's answer that is no success, and will not be at another attempt. status: its HTTP status."""
+    """A refusal by a server; another attempt would fail too. status: its HTTP status."""
 
     code = "server.refused"
 
@@ -102,9 +114,9 @@ class RefusalError(TransferError):
 
 
 class Allowance:
-    """How long a stream's server may yet be waited for, over all connections; time spent on our side is free.
+    """The time left to wait for a stream's server, over all connections; time spent on our side is free.
 
-    What it sends, SLOWEST_BYTES for a second, makes that longer again, up to MOST_WAITING_SECONDS.
+    Each SLOWEST_BYTES received add a second, up to MOST_WAITING_SECONDS.
     """
 
     def __init__(self) -> None:
@@ -112,7 +124,7 @@ class Allowance:
 
     @contextmanager
     def waiting(self, who: str, cutoff: Cutoff) -> Iterator[None]:
-        """Wait for the server in the block, which loses its connection when the time is over.
+        """Wait for the server in the block, and cut its connection when the time is over.
 
         Raises TransferError then.
         """
@@ -137,10 +149,10 @@ class Allowance:
 def stream(
     url: str, token: str, who: str, allowance: Allowance, note: Callable[[Message], None] = lambda _: None
 ) -> Iterator[Iterator[bytes]]:
-    """Open a GET and give its answer in pieces while the block lasts. note: is told its headers first.
+    """Open a GET and yield its answer in pieces while the block lasts. note: gets the headers first.
 
-    Raises TransferError where the server refuses or is too slow, PassingError where it may work another time,
-    also in the block, and InputError where the key would go out in clear.
+    Raises TransferError if the server refuses or is too slow, PassingError, also in the block, if another
+    attempt may succeed, and InputError if the key would be sent unencrypted.
     """
     cutoff = Cutoff()
     try:
@@ -170,17 +182,17 @@ def _pieces(response: Any, who: str, cutoff: Cutoff, allowance: Allowance) -> It
 
 
 class Patience:
-    """ATTEMPTS at something, with a longer wait before each, until one brings something new."""
+    """Counts failed attempts: at most ATTEMPTS, with a longer wait before each, until new data arrives."""
 
     def __init__(self) -> None:
         self._failed = 0
 
     def renew(self) -> None:
-        """Start to count again: something new came."""
+        """Start to count again, because new data arrived."""
         self._failed = 0
 
     def wait(self, trouble: PassingError) -> None:
-        """Wait before the next attempt. Raises the trouble where there is none left."""
+        """Wait before the next attempt. Raises the trouble if no attempt is left."""
         self._failed += 1
         if self._failed == ATTEMPTS:
             raise trouble
@@ -188,7 +200,7 @@ class Patience:
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """What a function gives, asked again while it raises PassingError, ATTEMPTS times at most."""
+    """Call a function and return its result; retry while it raises PassingError, ATTEMPTS times at most."""
     patience = Patience()
     while True:
         try:
@@ -198,7 +210,7 @@ def patiently(ask: Callable[[], T]) -> T:
 
 
 def require_private(url: str) -> None:
-    """Raises InputError for a URL that a key must not go to: no https, and not this machine's either."""
+    """Raise InputError if a key must not go to this URL: it is neither https nor on this machine."""
     parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
         raise UsageError(f"{url!r} is not an http or https URL", code="server.wrong_url")
@@ -210,7 +222,7 @@ def require_private(url: str) -> None:
 
 
 def require_address(url: str) -> None:
-    """Raises InputError for what is no address of a collector that paths can be joined to."""
+    """Raise InputError if this is no collector's address that paths can be joined to."""
     parts = _parts(url)
     fits = parts and parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
     if not fits or not PRINTABLE.difference("?#\\").issuperset(url):
@@ -220,10 +232,10 @@ def require_address(url: str) -> None:
 
 
 def _parts(url: str) -> SplitResult | None:
-    """What a URL is made of, None for what is none."""
+    """Split a URL; return None if it is no URL."""
     try:
         parts = urlsplit(url)
-        # Its number is looked at here.
+        # Reading the port checks it.
         _ = parts.port
     except ValueError:
         return None
@@ -231,7 +243,7 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def require_one_key(token: str) -> None:
-    """Raises InputError for what is no single key: a list of several nodes' keys goes to no node."""
+    """Raise InputError if this is no single key: a list of several nodes' keys must go to no node."""
     if len(token.split()) > 1:
         raise UsageError(
             "the token has a blank in it: only `ldpkit secure-sum close` takes several keys, and this server "
@@ -246,7 +258,7 @@ def _request(url: str, token: str, body: bytes | None = None, media_type: str = 
     require_private(url)
     require_one_key(token)
     request = urllib.request.Request(url, body)
-    # Unredirected: a redirect must not carry the key elsewhere.
+    # The library does not copy this header to a redirect's target, so the key goes nowhere else.
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     if body is not None:
@@ -255,7 +267,7 @@ def _request(url: str, token: str, body: bytes | None = None, media_type: str = 
 
 
 def _refusal(status: int, body: bytes, who: str) -> TransferError:
-    """The error to raise for another status than success, with the reason that the problem document names."""
+    """Return the error for a failed request, with the reason that the problem document names."""
     detail = _problem_detail(body) or "no reason that a collector or node would give"
     if status in NO_SUCH_ADDRESS and _problem_type(body) in UNROUTED:
         detail = NO_ROUTE
@@ -266,12 +278,12 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
 
 
 def _shown(said: object) -> str:
-    """What a server says, cut: letters of any script stay, for a folder may be named by them."""
+    """Return a server's words, cut. Letters of any script stay, because folders may be named with them."""
     return visible(str(said)[:MOST_CHARACTERS])
 
 
 def _problem_detail(body: bytes) -> str | None:
-    """What is wrong, and with which field, where the problem names one."""
+    """Return the detail of a problem document, and the field if the document names one."""
     detail, field = _problem_member(body, "detail"), _problem_member(body, "field")
     return f"{field}: {detail}" if field and detail else detail
 

@@ -1,12 +1,12 @@
-"""Writing fetched reports as a dataset: many Parquet files below a new folder, or an empty place in a store.
+"""Write fetched reports as a dataset: many Parquet files below a new folder, or an empty place in a store.
 
     study_id=ID/study_version=NUMBER/part-BB.parquet
     study_id=ID/_study-NUMBER.json
     study_id=ID/_manifest.json
 
-BB is in hexadecimal the first four bits of a report's random id: all copies of a report are in one part. The
-manifest is written last, and a dataset without it is refused by all who read it through ldpkit. Readers of
-folders of Parquet files leave names with _ out.
+BB is the first four bits of a report's random id in hexadecimal, so all copies of a report are in one part.
+The manifest is written last, and ldpkit refuses to read a dataset without it. Readers of folders of Parquet
+files skip names that begin with _.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from schemas import Report, Study
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
 ROWS_PER_GROUP = 10_000
-# Of a file that is being written, in memory.
+# Bytes of a growing file that stay in memory.
 MOST_IN_MEMORY = 4 << 20
-# Gets a version's document, by its number and digest.
+# Returns a version's document, by its number and digest.
 FindStudy = Callable[[int, str], Study]
 
 
@@ -44,17 +44,17 @@ class Part(NamedTuple):
 
 
 def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: FindStudy) -> list[Part]:
-    """Write a dataset, completely or not at all; its files.
+    """Write a dataset, completely or not at all; return its files.
 
     Args:
         reports: every report of the study, in the order of their ids.
         study_id: the study.
-        address: a folder, or a place such as s3://bucket/habits; nothing may be there yet.
-        find: gets a version's document.
+        address: a folder, or a place such as s3://bucket/habits; it must be empty.
+        find: returns a version's document.
 
     Raises:
-        InputError: something is there already, or cannot be written.
-        TransferError: a store cannot be reached, or says no.
+        InputError: the place is not empty, or cannot be written.
+        TransferError: a store cannot be reached, or refuses.
     """
     store = Store(address)
     if found := store.paths(""):
@@ -85,7 +85,7 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
 
 @contextmanager
 def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
-    """A function that writes a file in a folder; what it wrote is deleted where the work fails."""
+    """Yield a function that writes a file in a folder; if the block fails, its files are deleted."""
     written: list[str] = []
 
     def write(name: str, content: bytes | IO[bytes], size: int | None = None) -> None:
@@ -98,7 +98,7 @@ def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
         store.settle(folder)
     except BaseException:
         for path in written:
-            # What went wrong first is said, even where the store is away.
+            # Keep the first error, even if the store cannot be reached.
             with suppress(LdpkitError):
                 store.remove(path)
         store.remove_empty(folder)
@@ -106,7 +106,7 @@ def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
 
 
 class _File:
-    """A Parquet file of a version's reports under way, on no disk until it is large."""
+    """A growing Parquet file of a version's reports; it moves from memory to disk when it is large."""
 
     def __init__(self, study: Study) -> None:
         self.version = study.version
@@ -135,7 +135,7 @@ class _File:
 
 
 def _files_of(reports: Iterable[Report], study_of: Callable[[Report], Study]) -> list[_File]:
-    """A file for each version, once all of a bucket's reports have come."""
+    """Return a file for each version, once all reports of a bucket have arrived."""
     files: dict[str, _File] = {}
     for report in reports:
         if report.digest not in files:

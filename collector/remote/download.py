@@ -1,4 +1,4 @@
-"""Fetching an export over HTTP, knowing that nothing of it is missing; or the running summary."""
+"""Fetch an export over HTTP and check that it is complete; or fetch the running summary."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ from schemas import Report, Study
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER, end_line, is_end_line
 
 DEADLINE_SECONDS = 300.0
-# A summary of a million choices has some ten.
+# A summary of a million choices has some ten MiB.
 MOST_SUMMARY_BYTES = 256 << 20
 WHO = "the collector"
 Read = TypeVar("Read", bound=Report)
 
 
 class Start:
-    """What the collector said as an export began. withdrawn: how many reports were since the last export.
+    """The collector's statements at the beginning of an export.
 
-    deletions: as whoever resumes says it.
+    Attributes:
+        withdrawn: how many reports were withdrawn since the last export.
+        deletions: the count of deletions, to be sent when the export is resumed.
     """
 
     deletions: str | None = None
     withdrawn = 0
 
     def note(self, headers: Message) -> None:
-        """Take it from an answer's headers."""
+        """Read them from an answer's headers."""
         self.deletions = headers.get(DELETIONS_HEADER)
         withdrawn = headers.get(WITHDRAWN_HEADER, "0")
         self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
 
 def fetch_reports(base_url: str, study_id: str, token: str, start: Start | None = None) -> Iterator[Report]:
-    """Every report of a study in the order of the ids, resumed where a connection breaks.
+    """Yield every report of a study in the order of the ids, resuming when a connection breaks.
 
-    start: gets what the collector says as the export begins.
-    Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or
-    cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
+    start: receives the collector's statements at the beginning of the export. Raises InputError for a URL
+    that a key must not go to, TransferError when the collector refuses or cannot be reached in 5 attempts
+    that bring nothing new, or sends too slowly.
     """
     return _fetch(base_url, study_id, token, "ndjson", Report.from_json, start or Start())
 
@@ -60,7 +62,7 @@ def fetch_reports(base_url: str, study_id: str, token: str, start: Start | None 
 def fetch_dated(
     base_url: str, study_id: str, token: str, start: Start | None = None
 ) -> Iterator[DatedReport]:
-    """The same with the day on which each came."""
+    """Yield every report with the day on which it arrived, as `fetch_reports` does."""
     return _fetch(base_url, study_id, token, "dated", DatedReport.from_line, start or Start())
 
 
@@ -89,10 +91,10 @@ def _fetch(
 
 
 def fetch_summary(base_url: str, study_id: str, token: str) -> str:
-    """The summary of the current version's reports, as JSON text.
+    """Return the summary of the current version's reports, as JSON text.
 
-    Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or is
-    away, and for an answer that is no summary: a page in between, or a proxy's.
+    Raises InputError for a URL that a key must not go to. Raises TransferError if the collector refuses or
+    cannot be reached, and for an answer that is no summary, such as a proxy's page.
     """
     require_private(base_url)
     require_address(base_url)
@@ -109,9 +111,9 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
 
 
 def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Study:
-    """The published document that reports answer.
+    """Return the published document that reports answer.
 
-    Raises InputError, TransferError as `fetch_summary`, and where what comes has another digest.
+    Raises InputError and TransferError as `fetch_summary`, and TransferError if the digest differs.
     """
     require_private(base_url)
     require_address(base_url)
@@ -147,7 +149,7 @@ def _fetch_once(
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; the last one may have none. Raises TransferError above any report's length."""
+    """Yield lines with their ends; the last may have none. Raises TransferError above any report's length."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -168,7 +170,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _whole_export(lines: Iterator[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:
-    """The reports before the end line. Raises PassingError when there is no end line or it disagrees."""
+    """Yield the reports before the end line. Raises PassingError if the end line is missing or disagrees."""
     count = 0
     for line in lines:
         if not line.endswith(b"\n"):

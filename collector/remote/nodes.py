@@ -1,4 +1,4 @@
-"""Talking to one node as the aggregator does: with its operator's key, and patience for what passes."""
+"""The aggregator's client of one node: it sends the node operator's key, and retries passing failures."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ class NodeClient:
         self._token = token
 
     def document(self, version: int) -> bytes:
-        """The canonical bytes of a version of the study, as published there; also of a deleted study's."""
+        """Return the canonical bytes of a version of the study as published there, also if it was deleted."""
         return self._call(f"?version={version}")
 
     def share_count(self) -> Any:
-        """How many shares there are: {"shares": …}; with a wrong key, the refusal that closing would get."""
+        """Return {"shares": how many}. With a wrong key, closing would be refused in the same way."""
         return self._parse(self._call("/shares/count"))
 
     def close(self) -> None:
-        """Take no more shares."""
+        """Close the study: the node takes no further shares."""
         self._call("/close", b"", JSON)
 
     def report_ids(self) -> bytes:
-        """The ids of all shares, 16 bytes each."""
+        """Return the ids of all shares, 16 bytes each."""
         return self._call("/shares")
 
     def commit(self) -> Any:
-        """Commit the node to what it holds and to a nonce; its statement."""
+        """Commit the node to its set of shares and to a nonce; return its statement."""
         return self._parse(self._call("/commitment", b"", JSON))
 
     def show(self, commitments: str) -> Any:
-        """The nonce, for {"commitments": …} of all nodes."""
+        """Return the nonce, for {"commitments": …} of all nodes."""
         return self._parse(self._call("/nonce", commitments.encode(), JSON))
 
     def drawing(self) -> Any:
-        """The drawing of the set that the node is bound to, or None."""
+        """Return the drawing of the set that the node is bound to, or None."""
         return self._parse(self._call("/drawing"))
 
     def confirm(self, drawing: str) -> Any:
-        """Bind the node to the set that was drawn; its statement."""
+        """Bind the node to the set that was drawn; return its statement."""
         return self._parse(self._call("/set", drawing.encode(), JSON))
 
     def total(self, set_digest: str) -> Any:
-        """The sum over the set: {"statement": …, "total": base64}."""
+        """Return the sum over the set: {"statement": …, "total": base64}."""
         return self._parse(self._call("/sum", json.dumps({"set": set_digest}).encode(), JSON))
 
     def _parse(self, body: bytes) -> Any:

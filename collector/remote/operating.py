@@ -1,4 +1,4 @@
-"""A collector as an operator's commands ask it, over HTTP with a key."""
+"""The client with which an operator's commands talk to a collector over HTTP."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 JSON = "application/json"
 WHO = "the collector"
 SECONDS = 60.0
-# A large database is written anew.
+# A large database is rewritten.
 UPKEEP_SECONDS = 3600.0
-# Ten thousand invitations, or lines of the audit log.
+# Enough for ten thousand invitations, or lines of the audit log.
 MOST_BYTES = 16 << 20
-# Each deletes a hundred thousand reports.
+# Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
 UNKNOWN = 404
 
 
 class RemoteCollector:
-    """The collector at an address, for whoever has this key ("" for none).
+    """The collector at an address, with the operator's key ("" for none).
 
-    Its methods raise RefusalError where the collector refuses, TransferError where it is away or what answers
-    is no collector, and InputError for an address that a key must not go to, or what is not one key.
+    Its methods raise RefusalError if the collector refuses, TransferError if it cannot be reached or the
+    answer is not a collector's, and InputError if a key must not go to the address, or the token is not a
+    single key.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -49,33 +50,33 @@ class RemoteCollector:
 
     @property
     def has_key(self) -> bool:
-        """Whether a key is sent."""
+        """Whether requests carry a key."""
         return bool(self._token)
 
     def page_of(self, study_id: str) -> str:
-        """Where people answer a study."""
+        """Return the address of the page where people answer a study."""
         return f"{self.url}/s/{quote(study_id, safe='')}"
 
     def address_of(self, study_id: str) -> str:
-        """Where devices fetch a study."""
+        """Return the address where devices fetch a study."""
         return f"{self.url}{_path(study_id)}"
 
     def studies(self) -> list[dict[str, Any]]:
-        """Every study, as `listed` says it."""
+        """Return the list of studies, in the form of `listed`."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/studies", answers.STUDIES)["studies"]
         return found
 
     def status(self, study_id: str) -> dict[str, Any]:
-        """One study, as `status_of` says it."""
+        """Return one study's status, in the form of `status_of`."""
         found: dict[str, Any] = self._json("GET", f"{_path(study_id)}/status", answers.STATUS)
         return found
 
     def published(self, study_id: str, version: int | None = None) -> bytes | None:
-        """The document of a version, by default the current one; None where it is not published."""
+        """Return the document of a version, by default the current one; None if it is not published."""
         return self.served(study_id, version)[0]
 
     def served(self, study_id: str, version: int | None = None) -> tuple[bytes | None, bool]:
-        """What `published` gives, and whether it is served as a study that takes no reports."""
+        """Return the result of `published`, and True if the study is served as closed."""
         wanted = "" if version is None else f"?version={version}"
         try:
             answer = ask(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
@@ -86,9 +87,10 @@ class RemoteCollector:
         return answer.body, answer.headers.get(STUDY_STATE) == CLOSED
 
     def publish(self, document: bytes, study: Study) -> list[str]:
-        """Publish a study, signed or not; what the collector has to say of it. study: the document's.
+        """Publish a study, signed or not; return the collector's notes.
 
-        Raises TransferError where the collector says that it published another one.
+        study: the study in the document. Raises TransferError if the collector says that it published another
+        study.
         """
 
         def read(body: Any) -> list[str]:
@@ -102,25 +104,25 @@ class RemoteCollector:
         return said
 
     def close(self, study_id: str) -> int:
-        """Have a study take no more reports; its version."""
+        """Close a study; return its version."""
         return int(self._json("POST", f"{_path(study_id)}/close", answers.VERSION, b"{}")["version"])
 
     def reopen(self, study_id: str) -> int:
-        """Have a closed study take reports again; its version."""
+        """Reopen a closed study; return its version."""
         return int(self._json("POST", f"{_path(study_id)}/open", answers.VERSION, b"{}")["version"])
 
     def retention(self) -> list[dict[str, Any]]:
-        """How long reports are kept, of each version that states it."""
+        """Return the retention of each version that states one."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/retention", answers.RETENTION)["retention"]
         return found
 
     def expire(self, study_id: str, before: str | None = None) -> int:
-        """Delete a study's reports from before a day, or those that are overdue; how many."""
+        """Delete a study's reports from before a day, by default its overdue reports; return how many."""
         body = _bytes({} if before is None else {"before": before})
         return self._delete("POST", f"{_path(study_id)}/expire", body)
 
     def delete(self, study_id: str) -> int:
-        """Close a study for good and delete its reports; how many."""
+        """Close a study permanently and delete its reports; return how many."""
         return self._delete("DELETE", _path(study_id), None)
 
     def _delete(self, method: str, path: str, body: bytes | None) -> int:
@@ -141,7 +143,7 @@ class RemoteCollector:
         raise TransferError(f"{self.url} goes on deleting without end", code="server.deletes_without_end")
 
     def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
-        """New invitations, and warnings about what they carry."""
+        """Make invitations; return them, and warnings about what they carry."""
         asked = {
             "count": count,
             "public": [{"field": name, "value": public[name]} for name in sorted(public)],
@@ -158,23 +160,23 @@ class RemoteCollector:
         return found
 
     def take_invitations(self, study_id: str, text: str) -> str:
-        """Let in who has the invitations of a node's list; how many, in words."""
+        """Accept the invitations of a node's list; return their number, in words."""
         path = f"{_path(study_id)}/invitations/list"
         taken: str = self._json("POST", path, answers.TAKEN, _bytes({"list": text}), False)["taken"]
         return taken
 
     def forget_invitations(self, study_id: str) -> None:
-        """Have only new invitations let a report in."""
+        """Forget a study's invitations, so that only new ones admit reports."""
         self._json("POST", f"{_path(study_id)}/invitations/forget", lambda body: body["id"], b"{}")
 
     def lift_invitations(self, study_id: str) -> None:
-        """Forget a study's invitations and let everybody's reports in."""
+        """Forget a study's invitations and admit reports without invitations."""
         self._json("POST", f"{_path(study_id)}/invitations/lift", lambda body: body["id"], b"{}")
 
     def keep_up(self, day: str | None, recount: bool) -> list[dict[str, Any]]:
-        """Have the daily upkeep done now; the versions whose summary was wrong, where they are counted anew.
+        """Run the daily upkeep now; return the versions whose summary was wrong, if reports are recounted.
 
-        day: what today is, where the collector's clock is in doubt.
+        day: today's date, if the collector's clock is in doubt.
         """
         asked = _bytes({"recount": recount} if day is None else {"recount": recount, "date": day})
         found = self._json("POST", "/v1/upkeep", answers.UPKEEP, asked, False, UPKEEP_SECONDS)
@@ -182,14 +184,14 @@ class RemoteCollector:
         return wrong
 
     def keys(self) -> list[dict[str, Any]]:
-        """Every key, by name."""
+        """Return every key, by name."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/keys", answers.KEYS)["keys"]
         return found
 
     def add_key(self, **asked: Any) -> tuple[str, list[str]]:
-        """A new key, and warnings about what it is for.
+        """Make a key; return it, and warnings about its rights.
 
-        asked: name, role, and studies and expires where the key is bound.
+        asked: name and role, and studies and expires if the key is restricted.
         """
         document = _bytes({name: value for name, value in asked.items() if value is not None})
         found = self._json("POST", "/v1/keys", answers.KEY, document, False)
@@ -200,7 +202,7 @@ class RemoteCollector:
         self._json("DELETE", f"/v1/keys/{quote(name, safe='')}", lambda body: body["removed"], again=False)
 
     def audit_log(self, limit: int, since: str | None) -> list[dict[str, Any]]:
-        """The last lines of the audit log, the newest first."""
+        """Return the last lines of the audit log, the newest first."""
         path = f"/v1/audit-log?limit={limit}" + (f"&since={since}" if since else "")
         found: list[dict[str, Any]] = self._json("GET", path, answers.ENTRIES)["entries"]
         return found
@@ -226,7 +228,10 @@ class RemoteCollector:
 
 
 def _deleted(body: Any) -> tuple[int, bool]:
-    """How many went in one request, and whether all have; who deletes none has no more to delete."""
+    """Return how many reports a request deleted, and whether all are deleted.
+
+    Raises ValueError if a request deleted none although some are left.
+    """
     found = answers.DELETED(body)
     if not found["deleted"] and not found["complete"]:
         raise ValueError

@@ -1,4 +1,4 @@
-"""Writing fetched reports to a file: NDJSON, or CSV or Parquet where its name ends so."""
+"""Write fetched reports to a file: as CSV or Parquet if its name ends so, else as NDJSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ Cells = dict[str, str | float | None]
 
 
 class Names(NamedTuple):
-    """Of columns: those of questions, of public fields, and others for people, whether they have numbers."""
+    """Names of columns.
+
+    Attributes:
+        questions: the columns of questions.
+        public: the columns of public fields.
+        shown: the other columns, for people, and whether each has numbers.
+    """
 
     questions: Sequence[str]
     public: Sequence[str]
@@ -34,7 +40,7 @@ class Names(NamedTuple):
 
 
 def write_reports(reports: Iterable[Report], path: Path) -> int:
-    """Write reports to `path`, whole or not at all; returns how many.
+    """Write reports to `path`, completely or not at all; return how many.
 
     Raises InputError when the file cannot be written. Parquet needs pyarrow.
     """
@@ -46,21 +52,25 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
         for report in reports:
             file.write(report.to_json() + "\n")
             count += 1
-        # As in the export that it came from: whoever reads the file knows whether it is whole.
+        # As in the export: the end line shows readers that the file is complete.
         file.write(end_line(count))
         return count
 
 
 def write_decoded(reports: Iterable[DatedReport], path: Path, decoding: Decoding) -> int:
-    """Write the same as a table with columns for people: the day, and what is decoded; to a stream as CSV."""
+    """Write a table that also has decoded columns for people, and the day. A stream gets CSV."""
     return _write_table(reports, path, _decoded(decoding), TABLES.get(path.suffix.lower(), _write_csv))
 
 
 class Form(NamedTuple, Generic[Written]):
-    """What a table of reports has beside the columns that are read back.
+    """The columns for people that a table of reports has, besides the columns that are read back.
 
-    line, read: a report's line while the table waits for its last one, and back. meet: is told of each report
-    before columns are asked for. columns: others for people, and whether each has numbers. cells: a report's.
+    Attributes:
+        line: turns a report into a line, which is kept until the last report has arrived.
+        read: turns the line back into the report.
+        meet: sees each report before `columns` is called.
+        columns: returns the columns for people, and whether each has numbers.
+        cells: returns a report's cells.
     """
 
     line: Callable[[Written], str]
@@ -95,7 +105,7 @@ def _write_table(
         replacing(str(path), is_new=True, private=True) as file,
         TemporaryFile("w+", encoding="utf-8", dir=None if str(path) == STREAM else path.parent) as spool,
     ):
-        # The questions are known only when the last report has come: a study may have versions.
+        # The questions are known only after the last report, because a study may have versions.
         questions: set[str] = set()
         public: set[str] = set()
         count = 0
@@ -144,7 +154,7 @@ def _write_parquet(names: Names, reports: Iterator[tuple[Report, Cells]], file: 
 
 
 def _in_kind(cells: Cells, shown: Mapping[str, bool]) -> Cells:
-    """Cells as the columns have them: numbers as texts where not all of a column's are numbers."""
+    """Turn numbers into texts in columns that do not have only numbers."""
     return {name: value if value is None or shown[name] else str(value) for name, value in cells.items()}
 
 

@@ -1,1 +1,1 @@
-"""The way of a report from a request to the disk: checked, packed, written in a group, once."""
+"""The path of a report from a request to the disk: checked, packed, written in a group, once."""

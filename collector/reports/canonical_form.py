@@ -1,8 +1,8 @@
 """Reading and writing reports in canonical JSON at fixed places, without a JSON parser.
 
-Every payload of a version has one size, so all its canonical reports have the same bytes but for
-the id and the payloads. A body that fits is exactly such a report; any other is left to the parser,
-which alone decides what is wrong with it.
+Every payload of a version has one size, so its canonical reports differ only in the id and the payloads.
+A body that fits is exactly such a report. The parser handles every other body, and it alone decides what is
+wrong with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BATCH_TAIL = b"]}"
 DIGEST_HEAD = b'{"digest":"'
 DIGEST_END = len(DIGEST_HEAD) + 64
 PUBLIC_HEAD = b',"public":'
-# Of one version, the texts of public values that a process keeps: so many, and so many bytes of them.
+# Limits of each version's cache of public value texts: entries, and their bytes in all.
 MOST_REMEMBERED = 8192
 MOST_REMEMBERED_BYTES = 4 << 20
 
@@ -35,7 +35,7 @@ Check = Callable[[bytes], None]
 
 
 def digest_of(body: bytes) -> bytes:
-    """Where a report or batch in canonical form has its (first) digest; else any bytes."""
+    """Return the (first) digest of a canonical report or batch. Other bodies give arbitrary bytes."""
     start = len(BATCH_HEAD) if body.startswith(BATCH_HEAD) else 0
     return body[start + len(DIGEST_HEAD) : start + DIGEST_END]
 
@@ -45,16 +45,16 @@ class Form(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes of the longest report."""
+        """Return the size of the longest report in bytes."""
 
     def read(self, body: bytes) -> PackedReport | None:
-        """The report that a body is, or None if it is not one in this form that a device could send."""
+        """Return the body's report, or None if no device could send this body in this form."""
 
     def read_batch(self, body: bytes) -> list[PackedReport] | None:
-        """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
 
     def write(self, packed: PackedReport) -> bytes:
-        """The canonical JSON of a stored report."""
+        """Return the canonical JSON of a stored report."""
 
 
 class CanonicalForm:
@@ -62,7 +62,7 @@ class CanonicalForm:
 
     def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
         self._version = study.version
-        # Payloads stand in JSON in the order of their names, and in a row in the study's.
+        # JSON orders payloads by name, and a row by the study's order.
         names = sorted(layout.places)
         self._checks = [checks[name] for name in names]
         self._order = [names.index(question_id) for question_id in layout.places]
@@ -79,18 +79,18 @@ class CanonicalForm:
 
     @property
     def size(self) -> int:
-        """Bytes of every report."""
+        """Return the size of every report in bytes."""
         return self._one.size
 
     def read(self, body: bytes) -> PackedReport | None:
-        """The report that a body is, or None if it is not one in this form that a device could send."""
+        """Return the body's report, or None if no device could send this body in this form."""
         if len(body) != self._one.size:
             return None
         found = self._pack([self._one.unpack(body)], self._literals)
         return found[0] if found else None
 
     def read_batch(self, body: bytes) -> list[PackedReport] | None:
-        """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
         members = body[len(BATCH_HEAD) : -len(BATCH_TAIL)] + b","
         is_batch = body.startswith(BATCH_HEAD) and body.endswith(BATCH_TAIL)
         if not is_batch or len(members) % self._member.size:
@@ -98,7 +98,7 @@ class CanonicalForm:
         return self._pack(list(self._member.iter_unpack(members)), self._member_literals)
 
     def write(self, packed: PackedReport) -> bytes:
-        """The canonical JSON of a stored report."""
+        """Return the canonical JSON of a stored report."""
         fields = [hexlify(packed.id)]
         fields += [b2a_base64(packed.payloads[place], newline=False) for place in self._places]
         parts = [piece for pair in zip(self._literals, fields) for piece in pair]
@@ -107,7 +107,7 @@ class CanonicalForm:
     def _pack(
         self, members: list[tuple[bytes, ...]], literals: tuple[bytes, ...]
     ) -> list[PackedReport] | None:
-        """Column by column: a call for each report would cost more than the work."""
+        """Work column by column: a call for each report would cost more than the work."""
         if any(member[::2] != literals for member in members):
             return None
         try:
@@ -124,7 +124,7 @@ class CanonicalForm:
         return [PackedReport(report_id, self._version, b"".join(row)) for report_id, row in zip(ids, rows)]
 
     def _decode(self, texts: list[bytes], check: Check) -> list[bytes]:
-        """The payloads of one question. Raises Base64Error, or ReportError for an impossible one."""
+        """Return one question's payloads. Raises Base64Error, or ReportError for an impossible payload."""
         payloads = [a2b_base64(text) for text in texts]
         if b"".join([b2a_base64(payload, newline=False) for payload in payloads]) != b"".join(texts):
             raise Base64Error("another spelling of a payload")
@@ -134,9 +134,9 @@ class CanonicalForm:
 
 
 class OneQuestionForm:
-    """The canonical JSON of reports that answer one question, perhaps with spaces behind.
+    """The canonical JSON of reports that answer one question, possibly followed by spaces.
 
-    Devices make up the size of the longest report with spaces, so that a report's size says nothing.
+    Devices pad a report with spaces to the longest size, so that its size reveals nothing.
     """
 
     def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
@@ -147,11 +147,11 @@ class OneQuestionForm:
 
     @property
     def size(self) -> int:
-        """Bytes of the longest report."""
+        """Return the size of the longest report in bytes."""
         return max(form.size for form in self._forms.values())
 
     def read(self, body: bytes) -> PackedReport | None:
-        """The report that a body is, or None if it is not one in this form that a device could send."""
+        """Return the body's report, or None if no device could send this body in this form."""
         body = body.rstrip(b" ")
         for name, form in self._forms.items():
             found = form.read(body)
@@ -160,11 +160,11 @@ class OneQuestionForm:
         return None
 
     def read_batch(self, body: bytes) -> None:
-        """Always None: the reports of a batch differ in size, so that they have no fixed places."""
+        """Return None always: the reports of a batch differ in size, so that they have no fixed places."""
         del body
 
     def write(self, packed: PackedReport) -> bytes:
-        """The canonical JSON of a stored report, without spaces."""
+        """Return the canonical JSON of a stored report, without spaces."""
         for name, form in self._forms.items():
             payload = self._layout.find(packed.payloads, name)
             if payload is not None:
@@ -173,9 +173,9 @@ class OneQuestionForm:
 
 
 class PublicForm:
-    """The canonical JSON of reports that also carry public values, perhaps with spaces behind.
+    """The canonical JSON of reports that also carry public values, possibly followed by spaces.
 
-    bare: the form of what is left without them.
+    bare: the form of a report without its public values.
     """
 
     def __init__(self, study: Study, bare: Form) -> None:
@@ -183,22 +183,22 @@ class PublicForm:
         self._bare = bare
         self._public = PublicPlaces(study.public)
         self._tail = f',"study":"{study.id}","version":{study.version}}}'.encode()
-        # No string of JSON has a bare quote, so this stands between two reports only.
+        # No string of JSON has a bare quote, so this matches only between two reports.
         self._between = re.compile(re.escape(self._tail) + b' *,(?={"digest":")')
         self._longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
-        # The same few hundred combinations come again and again. Strangers choose the texts: only those that
-        # are the study's values are kept, which a refusal, being raised, is not.
+        # The same few hundred combinations repeat. Strangers choose the texts, so the cache keeps only the
+        # study's own values: other texts raise an error, and lru_cache keeps no errors.
         most = min(MOST_REMEMBERED, max(1, MOST_REMEMBERED_BYTES // self._longest))
         self._packed = lru_cache(maxsize=most)(self._pack_values)
         self._written = lru_cache(maxsize=most)(self._write_values)
 
     @property
     def size(self) -> int:
-        """Bytes of the longest report."""
+        """Return the size of the longest report in bytes."""
         return self._bare.size + len(PUBLIC_HEAD) + self._longest
 
     def read(self, body: bytes) -> PackedReport | None:
-        """The report that a body is, or None if it is not one in this form that a device could send."""
+        """Return the body's report, or None if no device could send this body in this form."""
         body = body.rstrip(b" ")
         head, mark, rest = body.partition(b"}" + PUBLIC_HEAD)
         if mark and (not rest.endswith(self._tail) or rest.startswith(b"{}")):
@@ -213,7 +213,7 @@ class PublicForm:
             return None
 
     def read_batch(self, body: bytes) -> list[PackedReport] | None:
-        """The reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
         if not (body.startswith(BATCH_HEAD) and body.endswith(BATCH_TAIL)):
             return None
         *members, last = self._between.split(body[len(BATCH_HEAD) : -len(BATCH_TAIL)])
@@ -226,13 +226,13 @@ class PublicForm:
         return found
 
     def write(self, packed: PackedReport) -> bytes:
-        """The canonical JSON of a stored report, without spaces."""
+        """Return the canonical JSON of a stored report, without spaces."""
         text = self._bare.write(packed)
         values = self._written(packed.payloads[: self._public.size])
         return text[: -len(self._tail)] + values + self._tail
 
     def _pack_values(self, text: bytes) -> bytes:
-        """The values of this canonical text in bytes. Raises ReportError where they are not the study's."""
+        """Return this canonical text's values in bytes. Raises ReportError if they are not the study's."""
         values = parse_json(text, ReportError, self._longest)
         plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
         if not plain or canonical_json(values) != text.decode():
@@ -247,13 +247,13 @@ class PublicForm:
 
 
 def form_of(study: Study, layout: Layout, checks: Mapping[str, Check]) -> Form:
-    """The canonical form of a study's reports."""
+    """Return the canonical form of a study's reports."""
     bare: Form = (OneQuestionForm if study.ask_one else CanonicalForm)(study, layout, checks)
     return PublicForm(study, bare) if study.public else bare
 
 
 def _cut(blank: str, names: list[str]) -> tuple[bytes, ...]:
-    """A report's text in pieces: what never changes, the id, what never changes, a payload, … the end."""
+    """Cut a report's text into pieces: constant text, the id, constant text, a payload, … the end."""
     ends = [0]
     for name in ("id", *names):
         head = f'"{name}":"'

@@ -1,4 +1,4 @@
-"""Taking reports in: each is checked against its study, and stored once or refused with a reason."""
+"""Report intake: checks each report against its study, and stores it once or rejects it with a reason."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class Receipt(Enum):
 
 Outcome = Union[Receipt, ProblemError]
 Outcomes = Sequence[Outcome]
-# Of one upload: an outcome for each report, or why none was stored.
+# One upload's result: an outcome for each report, or the reason why none was stored.
 UploadResult = Union[Outcomes, ProblemError]
 StoreStudy = Callable[["Session", str, Sequence[Upload]], Sequence[UploadResult]]
 
 
 class Admission(NamedTuple):
-    """What decides whether reports are let in.
+    """The inputs that decide whether reports are admitted.
 
-    today: the clock, which knows days only. late: how long after a study closes reports are taken.
-    secret: of the setting invitation_key.
+    today: the clock, which knows days only. late: how long reports are accepted after a study closes.
+    secret: from the setting invitation_key.
     """
 
     today: Callable[[], date]
@@ -69,10 +69,10 @@ class Admission(NamedTuple):
 
 
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
-    """Check a report against the version of the study that it answers. Raises ReportError, or
-    ProblemError for a study, or a version of it, that is not published.
+    """Check a report against the version of the study that it answers.
 
-    Versions before the current one are good too: a device answers once, and may send late.
+    Raises ReportError, or ProblemError for a study or version that is not published. Earlier versions are
+    accepted too: a device answers once, and may send late.
     """
     if report.study != study_id:
         raise ReportError(
@@ -88,14 +88,14 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
 
 
 def refuse_batch(rules: Rules) -> None:
-    """Raises ProblemError where reports come with a token each, and so one by one."""
+    """Raise ProblemError if reports need a token each: then devices send them one by one."""
     if rules.tokens is not None:
         raise rules.tokens.needed("reports to this study are sent one by one, each with its token")
 
 
 @contextmanager
 def naming_study(collector: Collector, study_id: str, version: int) -> Iterator[None]:
-    """Have what is refused within name the study's digest, as it is published here."""
+    """Add the study's published digest to every error of the block."""
     try:
         yield
     except Exception as error:
@@ -113,10 +113,10 @@ def submit(
     invitation: str | None = None,
     token: bytes | None = None,
 ) -> Outcomes:
-    """Store checked reports, durable on return; one outcome each, in their order.
+    """Store checked reports, durable on return. Return one outcome each, in their order.
 
-    invitation, token: what came with a single report, of the latter its nonce's hash. Raises ProblemError for
-    a study that is not published, and when too many reports come.
+    invitation, token: sent with a single report; the token as its nonce's hash. Raises ProblemError for a
+    study that is not published, and when too many reports arrive.
     """
     hashed = None if invitation is None else hash_key(invitation)
     upload = Upload(study_id, reports, hashed, token)
@@ -138,9 +138,9 @@ def submit_one(
     authorization: str | None = None,
     nonce: bytes | None = None,
 ) -> Receipt:
-    """Store one checked report, durable on return. Raises ProblemError when it is refused.
+    """Store one checked report, durable on return. Raises ProblemError when it is rejected.
 
-    invitation, authorization: the headers that came with it. nonce: the only one that its token may have.
+    invitation, authorization: the headers sent with it. nonce: the only nonce that its token may have.
     """
     rules = collector.rules.find(study_id, report.version)
     report, token = with_token(rules, report, authorization, nonce)
@@ -152,7 +152,7 @@ def submit_one(
 
 
 def count(collector: Collector, study_id: str, outcomes: Outcomes) -> tuple[int, int]:
-    """How many reports were stored, and how many were before; the metrics count them and the rest."""
+    """Return how many reports were stored now, and how many before. The metrics also count rejected ones."""
     stored, duplicates = outcomes.count(Receipt.STORED), outcomes.count(Receipt.DUPLICATE)
     rejected: list[str] = []
     if stored + duplicates < len(outcomes):
@@ -164,10 +164,10 @@ def count(collector: Collector, study_id: str, outcomes: Outcomes) -> tuple[int,
 def store(database: Database, find: FindRules, admission: Admission, works: Sequence[Work]) -> list[Any]:
     """Store uploads in one transaction and make changes in another, durable on return.
 
-    Each takes its rows in one order, (study, id). In one transaction a change would take a lower id after
-    the uploads' higher ones, and two processes could wait for each other in a circle.
+    Each transaction locks its rows in the order (study, id). Together in one, a change would lock a lower id
+    after the uploads' higher ids, and two processes could deadlock.
 
-    For each upload its outcomes, for each change its value, or the problem.
+    Returns for each upload its outcomes, for each change its value, or the problem.
     """
     uploads = [work for work in works if isinstance(work, Upload)]
     changes = {index: work for index, work in enumerate(works) if isinstance(work, Change)}
@@ -183,7 +183,7 @@ def _make_all(database: Database, changes: Mapping[int, Change]) -> dict[int, An
     try:
         return database.act(lambda session: {index: _make(session, changes[index]) for index in order})
     except Exception as error:
-        # Not raised: the uploads beside them are stored by now.
+        # Returned, not raised: the uploads of this call are stored by now.
         return dict.fromkeys(order, error)
 
 
@@ -220,7 +220,7 @@ def _together(
 def _apart(
     session: Session, study_id: str, uploads: Sequence[Upload], together: StoreStudy
 ) -> Sequence[UploadResult]:
-    """Store one study's uploads so that one with which anything fails is refused alone."""
+    """Store one study's uploads separately, so that an upload that fails is rejected alone."""
     try:
         with session.begin_nested():
             return together(session, study_id, uploads)
@@ -229,7 +229,7 @@ def _apart(
             raise
         if len(uploads) == 1:
             return [problem_of(error)]
-    # In the order of their ids: whoever takes them in another one waits for this, and this for them.
+    # In the order of their ids: with another order, two processes could deadlock.
     order = sorted(
         range(len(uploads)), key=lambda index: min([one.id for one in uploads[index].reports], default=b"")
     )
@@ -238,7 +238,7 @@ def _apart(
 
 
 def _make(session: Session, change: Change) -> Any:
-    """A change's value, or what it raises; then nothing is left of it."""
+    """Return a change's value. If it fails, undo it and return its exception."""
     try:
         with session.begin_nested():
             return change.make(session)
@@ -252,7 +252,7 @@ def _store_uploads(
     session: Session, uploads: Sequence[Upload], store_study: StoreStudy
 ) -> list[UploadResult]:
     results: dict[int, UploadResult] = {}
-    # In the order of the ids, so that two processes cannot wait for each other in a circle.
+    # In the order of the ids, which prevents deadlocks between processes.
     by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
     for study_id, group in groupby(by_study, key=lambda item: item[1].study):
         members = list(group)
@@ -269,7 +269,7 @@ def _store_study(
     admission: Admission,
     look_first: bool,
 ) -> Outcomes:
-    """One outcome for each report. Raises ProblemError for a study that is not published."""
+    """Return one outcome for each report. Raises ProblemError for a study that is not published."""
     study = queries.study_state(session, study_id, keep=True)
     if study is None:
         raise unknown_study(study_id)
@@ -283,7 +283,7 @@ def _store_study(
     takes_tokens = any(of_version(version).tokens is not None for version in versions)
     look_first = look_first or is_invited or takes_tokens or bool(refusals)
     ids = {report.id for report in reports}
-    # Of several with one id the first that may be taken: a refused one takes nothing.
+    # If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
     first: dict[bytes, PackedReport] = {}
     for report in reports:
         if report.version not in refusals:
@@ -313,9 +313,10 @@ def _outcome(
     unclaimed: set[bytes],
     refusal: ProblemError | None,
 ) -> Outcome:
-    """refusal: of what is not held when it comes.
+    """Return the outcome of a report.
 
-    unclaimed: ids stored by this transaction whose first report has not had its outcome yet.
+    refusal: the error for a report that is not stored yet. unclaimed: ids stored by this transaction whose
+    first report has not had its outcome yet.
     """
     if refusal is not None and (report.id not in held or report.id in unclaimed):
         return refusal
@@ -333,18 +334,19 @@ def _outcome(
 def _refusals(
     study: queries.StudyState, find: FindRules, study_id: str, day: date, late: timedelta, versions: set[int]
 ) -> dict[int, ProblemError]:
-    """Why the study takes no new report of some of these versions on this day.
+    """Return why the study accepts no new report today, for each rejected version.
 
-    While the current version is open all are taken; else one is for as long as its own document says: who
-    answered it in time must not wait for a later version to open. None is once its `retention` is over.
+    While the current version is open, all versions are accepted. Otherwise a version's own dates decide: a
+    participant who answered in time must not wait for a later version to open. No version is accepted after
+    its `retention`.
     """
     if study.closed:
         detail = "the study was deleted by its operator" if study.deleted else "the study was closed"
-        # A device says then that waiting is in vain.
+        # The device can then report that waiting is useless.
         more = {"final": True} if study.final else {}
         return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, detail, more=more))
     rules = {version: find(study_id, version) for version in versions}
-    # Those that came now would be kept for longer than their participants were told, or deleted at once.
+    # Later reports would be kept for longer than their participants were told, or deleted at once.
     refusals = {
         version: ProblemError(
             STUDY_CLOSED, f"its reports were kept until {one.until}, and no longer", more={"final": True}
@@ -366,7 +368,7 @@ def _day(text: str | None) -> date | None:
 
 
 def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -> ProblemError | None:
-    """Why no new report is taken on this day, if none is."""
+    """Return the reason why no new report is accepted on this day, or None."""
     if closes is not None and day - closes > late:
         return ProblemError(STUDY_CLOSED, f"the study closed on {closes}")
     if opens is not None and opens - day > EARLY:

@@ -1,4 +1,4 @@
-"""Reports that need an invitation: which have an unused one, and what it carries of their public values."""
+"""Reports that need an invitation: which have an unused invitation, and the public values it carries."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FindRules = Callable[[int], Rules]
 
 
 class Invited(NamedTuple):
-    """reports: new ones, with what their invitations carry, which are used up now.
+    """reports: new reports with the values of their invitations, which are used up now.
 
-    refused: {id: why} of the others; where an invitation does not fit what its report says, it stays good.
+    refused: {id: why} of the other reports. An invitation that does not fit its report stays unused.
     """
 
     reports: list[PackedReport]
@@ -38,14 +38,14 @@ def invited_reports(
     uploads: Sequence[Upload],
     fresh: Sequence[PackedReport],
 ) -> Invited:
-    """Those new reports that need no invitation, or came with one of their own. find: a version's rules."""
+    """Return the new reports that need no invitation, or came with a valid one. find: a version's rules."""
     wanted = {report.id: report for report in fresh if find(report.version).needs_invitation(study)}
     free = [report for report in fresh if report.id not in wanted]
-    missing = ProblemError(INVITATION_NEEDED, "the report has no invitation, or one that was used")
+    missing = ProblemError(INVITATION_NEEDED, "the report has no invitation, or its invitation was used")
     refused = dict.fromkeys(wanted, missing)
     by_invitation: dict[bytes, PackedReport] = {}
     for upload in uploads:
-        # The very report: another one of its id must not be stored on this one's invitation.
+        # Compare the whole report: another report with its id must not be stored on this invitation.
         if upload.invitation is not None and wanted.get(upload.reports[0].id) == upload.reports[0]:
             by_invitation.setdefault(upload.invitation, wanted.pop(upload.reports[0].id))
     if not by_invitation:
@@ -74,11 +74,11 @@ def invited_reports(
 def _filled(
     find: FindRules, by_invitation: Mapping[bytes, PackedReport], carried: Mapping[bytes, Mapping[str, str]]
 ) -> tuple[dict[bytes, PackedReport], dict[bytes, ProblemError]]:
-    """The reports with what their invitations carry, and why others do not fit theirs."""
+    """Return the reports with the values of their invitations, and the errors of reports that do not fit."""
     filled: dict[bytes, PackedReport] = {}
     refused: dict[bytes, ProblemError] = {}
     for invitation, report in by_invitation.items():
-        # An unknown one is not used, and its report refused for that.
+        # An unknown invitation is not used, and its report is rejected for that.
         if invitation not in carried:
             continue
         try:
@@ -91,7 +91,7 @@ def _filled(
 
 
 def as_stored(find: FindRules, report: PackedReport, known: queries.StoredRow) -> PackedReport:
-    """A report as its device sends it again, with what its invitation carried when it was stored."""
+    """Return a resent report with the values that its invitation carried when it was stored."""
     stored = PackedReport._make(known)
     if stored.withdrawn or stored.version != report.version:
         return report

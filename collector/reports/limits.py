@@ -1,4 +1,4 @@
-"""How many reports are taken a second, without asking whose they are."""
+"""Limits on reports per second, without asking who sent them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ DEBT_SECONDS = 10.0
 class TokenBucket:
     """Holds up to BURST_SECONDS of `rate` tokens, and gains `rate` a second. rate: 0 for no limit.
 
-    A token is taken for each report that was stored, once it is: what is refused, or was stored before, keeps
-    nobody out. A full bucket lets a batch of any size in, so that none is refused for ever, and owes
-    DEBT_SECONDS at most (one report, where that is more). Batches that are being written hold back other
-    batches alone.
+    Each stored report takes a token, after it is stored. Rejected reports and duplicates take no token. A
+    full bucket admits a batch of any size, so that no batch is rejected forever. Its debt is at most
+    DEBT_SECONDS (or one report, if that is more). Batches being written hold back only other batches.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +33,7 @@ class TokenBucket:
         self._filled = clock()
 
     def let_in(self, reports: int) -> float:
-        """0 where so many may come in now, to be settled; else the seconds until they may."""
+        """Return 0 if so many reports may enter now (then call settle), else the seconds to wait."""
         if self._rate == 0:
             return 0.0
         with self._lock:
@@ -46,13 +45,13 @@ class TokenBucket:
             return max(0.0, min(missing, self._most - self._least) / self._rate)
 
     def has_spare(self) -> bool:
-        """Whether more than half is left."""
+        """Return True if more than half of the tokens are left."""
         with self._lock:
             self._fill()
             return self._tokens > self._most / 2
 
     def settle(self, reports: int, stored: int) -> None:
-        """Take the tokens of those that were stored, of so many that were let in."""
+        """Take tokens for the stored reports, and release the promise for the admitted reports."""
         if self._rate == 0:
             return
         with self._lock:
@@ -67,15 +66,15 @@ class TokenBucket:
 
 
 class Stored:
-    """How many of an upload's reports were stored; its sender counts them."""
+    """The number of an upload's reports that were stored; the sender of the upload sets it."""
 
     count = 0
 
 
 class UploadLimits:
-    """The limits of one process: on uploads as a whole, of which one study has half.
+    """The limits of one process: on all uploads together, and half of that for each study.
 
-    Beyond its half a study gets what others leave: while more than half of the whole allowance is left.
+    A study may exceed its half while more than half of the whole allowance is left.
     """
 
     def __init__(self, upload_rate: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,14 +85,14 @@ class UploadLimits:
         self._studies: dict[str, TokenBucket] = {}
 
     def require_some(self, study_id: str) -> None:
-        """Raises ProblemError where not even one report would be let in, before anything is spent on it."""
+        """Raise ProblemError if not even one report would be admitted, before spending anything on it."""
         study = self._studies.get(study_id)
         if not self.unlimited and study is not None:
             _refuse_for(0 if self._all.has_spare() else study.let_in(1) or self._all.let_in(1))
 
     @contextmanager
     def letting_in(self, study_id: str, reports: int) -> Iterator[Stored]:
-        """Let reports for a published study in, which the block stores. Raises ProblemError above a limit."""
+        """Admit reports for a published study, which the block stores. Raises ProblemError above a limit."""
         study = self._studies.get(study_id)
         if study is None:
             study = self._studies.setdefault(study_id, TokenBucket(self._study_rate, self._clock))
@@ -108,11 +107,11 @@ class UploadLimits:
             finally:
                 self._all.settle(reports, stored.count)
         finally:
-            # What is beyond its share was promised nothing.
+            # Reports beyond the study's share were promised nothing.
             study.settle(1 if beyond else reports, stored.count)
 
 
 def _refuse_for(seconds: float) -> None:
     if seconds:
         retry = {"Retry-After": str(math.ceil(seconds))}
-        raise ProblemError(TOO_MANY_REPORTS, "more reports came than are taken a second", headers=retry)
+        raise ProblemError(TOO_MANY_REPORTS, "more reports arrived than are accepted a second", headers=retry)

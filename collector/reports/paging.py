@@ -1,10 +1,9 @@
 """Exports: every stored report of a study, page by page, in the order of the random ids.
 
-Each page is read in a short transaction of its own, so that SQLite's write-ahead log stays small
-however slow the reader is. A report acknowledged before the export began is in it exactly once,
-unless it is withdrawn meanwhile; one that arrives meanwhile may be. With `through`, a day that is
-over, the contents are fixed but for withdrawals. Where reports are deleted meanwhile otherwise, as their
-time is over, it breaks off.
+Each page is read in its own short transaction, so that SQLite's write-ahead log stays small however slow the
+reader is. A report acknowledged before the export began is in it exactly once, unless it is withdrawn
+meanwhile. A report that arrives meanwhile may be in it. With `through`, a past day, only withdrawals change
+the contents. The export breaks off if reports are deleted meanwhile because their time is over.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
-# Of a dated export the day stands behind each row.
+# A row of a dated export ends with the day.
 Page = list[queries.StoredRow]
 
 
 @dataclass(frozen=True)
 class Export:
-    """One export. rules: of every version that its reports may answer. pages: never empty ones.
+    """One export. rules: of every version that its reports may answer. pages: never empty.
 
-    number: the study's key. deletions: the study's count of them, which ends the export when it rises.
+    number: the study's key. deletions: the study's count of deletions; the export ends if it rises.
     """
 
     study: str
@@ -44,12 +43,12 @@ class Export:
 
     @property
     def questions(self) -> list[str]:
-        """Every question of every version, by name."""
+        """Return every question of every version, sorted by name."""
         return sorted({name for rules in self.rules.values() for name in rules.mechanisms})
 
     @property
     def public(self) -> list[str]:
-        """Every public field of every version, by name."""
+        """Return every public field of every version, sorted by name."""
         return sorted({field.id for rules in self.rules.values() for field in rules.study.public})
 
 
@@ -62,11 +61,11 @@ def open_export(
     dated: bool = False,
     deletions: int | None = None,
 ) -> Export:
-    """The reports with ids above `after` that came on or before `through`. dated: with their days.
+    """Open an export of the reports with ids above `after` that came by `through`. dated: with their days.
 
-    deletions: of the export that this one goes on with, None for none. Raises ProblemError for a study that
-    is not published, or whose reports are deleted; reading on does too, where they were since, or
-    some of them: what is left would pass for all of them.
+    deletions: the count of the export that this one continues, or None. Raises ProblemError for a study that
+    is not published, or whose reports are deleted. Reading its pages raises it too if reports were deleted
+    since: a partial export would pass for a complete one.
     """
     with collector.database.read() as session:
         study = queries.study_state(session, study_id)
@@ -85,18 +84,18 @@ def open_export(
 
 
 def refuse_gone(study: queries.StudyState, study_id: str) -> None:
-    """Raises ProblemError for a study whose reports are not here any more."""
+    """Raise ProblemError for a study whose reports are deleted."""
     if study.deleted:
         raise deleted_reports(study_id)
 
 
 def page_limit(rules: Iterable[Rules]) -> int:
-    """How many reports to hold at once, whatever version they answer."""
+    """Return how many reports to hold at once, whatever version they answer."""
     return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
 
 
 class Following(NamedTuple):
-    """A study that is being exported, and its number. deletions: its count of them when that began."""
+    """A study during its export, and its number. deletions: its count of deletions at the start."""
 
     database: Database
     study: str
@@ -115,7 +114,7 @@ def _pages(
     while True:
         with following.database.read() as session:
             page = queries.report_page(session, following.number, max(rules), after, through, limit, dated)
-            # Behind the page: PostgreSQL shows each statement what was committed before it.
+            # Read after the page: PostgreSQL shows each statement all earlier commits.
             study = queries.study_state(session, following.study)
             assert study is not None
         refuse_gone(study, following.study)

@@ -1,8 +1,8 @@
-"""What a published version of a study demands of its reports, and what each adds to the version's sums.
+"""Requirements of a published version for its reports, and the share of each report in the version's sums.
 
-The sums of a version are one vector: for each question, in the study's order, how many reports
-answer it, the values of its reduction (summaries.reductions), and how many lie far out where its noise has a
-law for that (summaries.noise_tails). Where summaries are kept by cell (summaries.cells) that stands there for
+The sums of a version are one vector. For each question, in the study's order, it has how many reports answer
+it, the values of its reduction (summaries.reductions), and how many are far out, if its noise has a law for
+that (summaries.noise_tails). If summaries are kept by cell (summaries.cells), the vector has all this for
 each cell, in the order of their numbers.
 """
 
@@ -32,16 +32,16 @@ from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
 from summaries.reductions import REDUCTIONS
 
-# Sums are read and written with every commit. Larger ones are counted from the reports when asked for.
+# Sums are read and written with every commit. Larger sums are counted from the reports on request.
 MOST_KEPT_BYTES = 1 << 16
-# Nor may counting a report take more than the rest of its way: a hash costs 40 to 100 ns.
+# Counting a report may not cost more than the rest of its processing: a hash costs 40 to 100 ns.
 MOST_KEPT_HASHES = 128
 
 
 class Tally:
     """How reports of one version become sums.
 
-    size: how many. hashes: computed to count one report. needs_reports: the questions whose posteriors
+    size: the number of sums. hashes: computed to count one report. needs_reports: questions whose posteriors
     need the reports themselves, so that there is no summary.
     """
 
@@ -62,17 +62,17 @@ class Tally:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the sums are kept up to date as reports arrive: small, cheap ones of what adds up."""
+        """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
         return small and not self.needs_reports and self._study.route is None
 
     def parts(self, payloads: Sequence[bytes]) -> int:
-        """How often `count` counts a question: once in each cell that these reports are in."""
+        """Return how often `count` counts a question: once in each cell of these reports."""
         cells = len(np.unique(self._public.cells(payloads))) if self._cells else 1
         return cells * len(self._mechanisms)
 
     def count(self, payloads: Sequence[bytes]) -> Sums:
-        """The sums of reports, given as their packed payloads."""
+        """Return the sums of reports, given as their packed payloads."""
         if not self._cells:
             return self._count(payloads)
         of_cell: dict[int, list[bytes]] = {}
@@ -93,7 +93,7 @@ class Tally:
         return np.concatenate(parts).astype(np.int64)
 
     def summary(self, sums: Sums) -> Summary:
-        """The summary that sums stand for."""
+        """Return the summary that belongs to these sums."""
         study = self._study
         by_cell = sums.reshape(-1, self._cell_size)
         cells = None
@@ -112,14 +112,14 @@ class Tally:
 
 
 class UnknownVersionError(LdpkitError):
-    """No such version of a study is published."""
+    """This version of a study is not published."""
 
     exit_code = EXIT_REFUSED
     code = "study.version_unknown"
 
 
 def kept_until(study: Study) -> date | None:
-    """The last day of a version's reports; None where each has its own, or none is stated."""
+    """Return the last day of a version's reports. None if each has its own day, or none is stated."""
     days = study.retention_days
     if days is None or study.closes is None:
         return None
@@ -134,7 +134,7 @@ def _later(day: date, days: int) -> date:
 class Rules:
     """One version of a study with its mechanisms, ready to check, pack, count and write reports.
 
-    until: see kept_until. tokens: what checks them, None where reports need none.
+    until: see kept_until. tokens: the check of tokens, None if reports need none.
     """
 
     study: Study
@@ -161,21 +161,21 @@ class Rules:
 
     @property
     def body_size(self) -> int:
-        """Bytes of the longest body that devices send; through a relay all their requests are as long."""
+        """Return the size of the longest body from devices. Through a relay all requests have this size."""
         channel = self.study.channel
         relayed = channel is not None and channel.oblivious is not None
         return body_bytes(self.form.size) if relayed else self.form.size
 
     def needs_invitation(self, study: StudyState) -> bool:
-        """Whether this version's reports need an invitation.
+        """Return True if this version's reports need an invitation.
 
-        All versions' do where the operator wants it; where invitations carry values, nobody can lift it. None
-        does that takes tokens.
+        They do if the operator demands it for all versions. If invitations carry values, the operator cannot
+        lift the requirement. A version with tokens never needs invitations.
         """
         return self.tokens is None and (study.invited or self.public.is_invited)
 
     def filled(self, report: PackedReport, carried: Mapping[str, str]) -> bytes:
-        """A report's payloads with the public values of its token's key. Raises ProblemError for others."""
+        """Return payloads with the public values of the token's key. Raises ProblemError if values differ."""
         try:
             return self.public.filled(report.payloads, carried)
         except ReportError as error:
@@ -202,14 +202,14 @@ class Rules:
 
 
 def bodies_in_words(rules: Rules) -> str:
-    """What devices send, and how long it is, for an operator who has set a limit."""
+    """Describe the bodies that devices send, with their length, for an operator who has set a limit."""
     if rules.body_size == rules.form.size:
         return f"reports of {rules.form.size} bytes"
     return f"requests of {rules.body_size} bytes through its relay"
 
 
 def require_same(published: Mapping[int, str], rules: Iterable[Rules]) -> None:
-    """Raises ProblemError where a version's digest is not the one that its rules were built for.
+    """Raise ProblemError if a version's digest differs from the digest of its rules.
 
     Documents never change, so the database was replaced under this process: it would read reports wrongly.
     """
@@ -233,7 +233,7 @@ class RuleBook:
         self._studies: set[str] = set()
 
     def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
-        """The rules of one published version. Raises UnknownVersionError.
+        """Return the rules of one published version. Raises UnknownVersionError.
 
         reserved: see Database.read.
         """
@@ -241,11 +241,11 @@ class RuleBook:
         return found or self._load(study_id, version, reserved)
 
     def knows(self, study_id: str) -> bool:
-        """Whether `find` has found a version of this study before."""
+        """Return True if `find` has found a version of this study before."""
         return study_id in self._studies
 
     def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
-        """The rules of a version by its digest in hexadecimal, if `find` has found them before."""
+        """Return the rules of a version by its digest in hexadecimal, if `find` has found them before."""
         return self._by_digest.get((study_id, digest))
 
     def _load(self, study_id: str, version: int, reserved: bool) -> Rules:

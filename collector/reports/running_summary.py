@@ -1,4 +1,4 @@
-"""The summary of each version, exact at all times: it changes in the transaction that changes the reports."""
+"""The summary of each version, always exact: it changes in the transaction that changes the reports."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from summaries.summary import NEEDS_REPORTS
 if TYPE_CHECKING:
     from collector.context import Collector
 
-# To compute in answer to one request: some ten seconds' work, at 11 µs for a question's part of a cell.
+# Most work for one request: about ten seconds, at 11 µs for a question's part of a cell.
 MOST_HASHES = 1 << 28
 MOST_PARTS = 1 << 20
-# Numbers in a summary, with or without reports, more than any one question has: a second's work, and some
-# hundred MB while it is written.
+# Most numbers in a summary, with or without reports; no single question has so many. Writing them takes a
+# second, and some hundred MB.
 MOST_VALUES = 1 << 21
 
 FindRules = Callable[[str, int], Rules]
@@ -52,17 +52,17 @@ def add_reports(
 def take_back_reports(
     session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[queries.StoredRow]
 ) -> None:
-    """Undo the counting of reports that this transaction deletes; withdrawn ones are not counted any more."""
+    """Undo the counting of reports that this transaction deletes. Withdrawn reports no longer count."""
     for rules, payloads in _by_version(find, study_id, reports):
         require_same(queries.document_digests(session, study), [rules])
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
 def summary_text(collector: Collector, study_id: str, version: int | None, counting: Room) -> str:
-    """The summary of one version's reports, the current one's unless `version` says otherwise, as JSON.
+    """Return the summary of one version's reports as JSON; without a version, of the current version.
 
-    counting: room for those that are not kept, held until the document is written: its text takes more
-    memory than all else. Raises ProblemError also where there is none.
+    counting: room for summaries that are not kept, held until the document is written: its text takes more
+    memory than all else. Raises ProblemError also if there is no summary.
     """
     document, tally = _find_tally(collector, study_id, version)
     if tally.is_kept:
@@ -72,7 +72,7 @@ def summary_text(collector: Collector, study_id: str, version: int | None, count
 
 
 def _find_tally(collector: Collector, study_id: str, version: int | None) -> tuple[DocumentRow, Tally]:
-    """A version, and how its reports are counted; a ProblemError where there is no summary, or a huge one."""
+    """Return a version and its tally. Raises ProblemError if there is no summary, or a huge one."""
     with collector.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
@@ -100,7 +100,7 @@ def _read_summary(collector: Collector, study_id: str, document: DocumentRow, ta
                 return tally.summary(read_sums(session, document.study, document.version, tally.size))
         except WrongSumsError as error:
             raise problem_of(error) from None
-    # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
+    # Count outside a transaction: SQLite's write-ahead log grows while a transaction lasts.
     try:
         return tally.summary(_count_export(open_export(collector, study_id), document.version))
     except ProblemError as problem:
@@ -110,14 +110,14 @@ def _read_summary(collector: Collector, study_id: str, document: DocumentRow, ta
 
 
 def require_sums(session: Session, study_id: str, study: int) -> None:
-    """Raises WrongSumsError where a version's sums are damaged: none of its reports can be taken back."""
+    """Raise WrongSumsError if a version's sums are damaged: none of its reports can be taken back."""
     for version, rules in _rules_of(session, study_id).items():
         if rules.tally.is_kept:
             read_sums(session, study, version, rules.tally.size)
 
 
 def build_sums(session: Session) -> None:
-    """Count every stored report anew, in this transaction."""
+    """Count every stored report again, in this transaction."""
     studies = queries.study_numbers(session)
     forget_sums(session, [number for _, number in studies])
     for study_id, number in studies:
@@ -125,7 +125,7 @@ def build_sums(session: Session) -> None:
 
 
 def recount(session: Session) -> list[tuple[str, int]]:
-    """Like `build_sums`, with uploads kept out until the transaction ends; the versions that were wrong."""
+    """Rebuild the sums, blocking uploads until the transaction ends. Return the versions that were wrong."""
     studies = queries.study_numbers(session)
     for study_id, _ in studies:
         queries.locked_study(session, study_id)
@@ -145,7 +145,7 @@ def _is_same(counted: Sums | None, kept: Sums | None) -> bool:
 
 
 def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums | None]:
-    """The kept sums of each version, None where their length is another's."""
+    """Return the kept sums of each version, or None if they have another version's length."""
     found: dict[int, Sums | None] = {}
     for version, rules in _rules_of(session, study_id).items():
         if rules.tally.is_kept:
@@ -157,7 +157,7 @@ def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums | 
 
 
 def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
-    """Every version's rules."""
+    """Return every version's rules."""
     found = {}
     for version in queries.published_versions(session, study_id):
         canonical = queries.canonical_bytes(session, study_id, version)
@@ -191,9 +191,9 @@ def _count_export(export: Export, version: int) -> Sums:
 def _by_version(
     find: FindRules, study_id: str, reports: Iterable[queries.StoredRow]
 ) -> Iterator[tuple[Rules, Sequence[bytes]]]:
-    """Payloads to count, without withdrawn ones.
+    """Yield each version's rules and the payloads to count, without withdrawn reports.
 
-    In the order of the versions, so that no two processes wait for each other in a circle.
+    Versions are in ascending order, which prevents deadlocks between processes.
     """
     payloads: dict[int, list[bytes]] = {}
     for _, version, payload in reports:

@@ -1,4 +1,4 @@
-"""Reports that need a token (RFC 9577, RFC 9578): verified when they come, spent when they are stored."""
+"""Reports that need a token (RFC 9577, RFC 9578): verified on arrival, spent when the report is stored."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ PADDING = padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
 
 
 class Good(NamedTuple):
-    """A token that the study's issuer signed. nonce: its hash. key: the one it was signed with."""
+    """A token that the study's issuer signed. nonce: its hash. key: the key that signed it."""
 
     nonce: bytes
     key: TokenKey
 
 
 class TokenCheck:
-    """What tokens one version of a study takes."""
+    """The check of the tokens that one version of a study accepts."""
 
     def __init__(self, study: Study, tokens: Tokens) -> None:
         self.issuer = tokens.name
         self._challenge = challenge_of(tokens.name, study.digest)
         self._keys = {key_id_of(key.spki): (key, _public_key(key)) for key in tokens.keys}
         header = challenge_header(self._challenge, tokens.keys[0].spki)
-        # As RFC 9110 wants of a 401; devices know both from the study.
+        # RFC 9110 requires this header in a 401. Devices know its values from the study.
         self._asking = {"WWW-Authenticate": header}
 
     def needed(self, detail: str) -> ProblemError:
-        """The problem of a report without a token."""
+        """Return the problem of a report without a token."""
         return ProblemError(TOKEN_NEEDED, detail, headers=self._asking)
 
     def check(self, authorization: str | None, nonce: bytes | None = None) -> Good:
-        """Check a header's token. nonce: the only one that it may have. Raises ProblemError."""
+        """Check a header's token. nonce: the only nonce that it may have. Raises ProblemError."""
         if not authorization:
             raise self.needed("the report came without a token of the study's issuer")
         token = token_in(authorization) if len(authorization) <= LONGEST_HEADER else None
         if token is None:
             raise self._invalid("the header has no token of type 0x0002")
         if nonce not in (None, token[NONCE]):
-            raise self._invalid("the token is not for these shares, or LDPKit-Shares does not say which")
+            raise self._invalid("the token is not for these shares, or LDPKit-Shares does not name them")
         key, public = self._keys.get(token[KEY_ID], (None, None))
         if key is None or public is None:
             raise self._invalid(
@@ -89,10 +89,10 @@ def _public_key(key: TokenKey) -> rsa.RSAPublicKey:
 def with_token(
     rules: Rules, report: PackedReport, authorization: str | None, nonce: bytes | None = None
 ) -> tuple[PackedReport, bytes | None]:
-    """A report with what its token's key says of its stratum, and the token's nonce, as a hash.
+    """Return a report with the stratum of its token's key, and the token's nonce, as a hash.
 
-    nonce: the only one that the token may have. Raises ProblemError where the version takes tokens and this
-    one is none of them.
+    nonce: the only nonce that the token may have. Raises ProblemError if the version needs tokens and this
+    token is not valid.
     """
     if rules.tokens is None:
         return report, None
@@ -103,7 +103,7 @@ def with_token(
 
 
 class Tokened(NamedTuple):
-    """reports: new ones that need no token, or whose token is spent on them now. refused: {id: why}."""
+    """reports: new reports that need no token, or spend their token now. refused: {id: why}."""
 
     reports: list[PackedReport]
     refused: dict[bytes, ProblemError]
@@ -125,7 +125,7 @@ def tokened_reports(
     refused = dict.fromkeys(wanted, spent)
     by_nonce: dict[bytes, PackedReport] = {}
     for upload in uploads:
-        # The very report: another one of its id must not be stored on this one's token.
+        # Compare the whole report: another report with its id must not be stored on this token.
         is_wanted = wanted.get(upload.reports[0].id) == upload.reports[0] if upload.token else False
         if upload.token is not None and is_wanted and upload.token not in by_nonce:
             by_nonce[upload.token] = wanted.pop(upload.reports[0].id)

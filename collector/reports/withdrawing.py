@@ -1,4 +1,4 @@
-"""Deleting one report for good, by the device that made it or by an operator."""
+"""Permanent deletion of one report, by the device that made it or by an operator."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def withdraw(
     by_device: bool,
     refuse: Callable[[Session, queries.StudyState], None] = lambda _session, _study: None,
 ) -> None:
-    """Delete a report but for its id, durable on return; doing so again changes nothing.
+    """Delete a report except its id, durable on return. Deleting it again changes nothing.
 
-    by_device: as its device asked, who gets its way also before the report has come. refuse: raises where the
-    study lets this report not go. Raises ProblemError for an unknown study, for an unknown report that no
-    device asks for, and above the limits.
+    by_device: its device asked, which may do so before the report arrives. refuse: raises if the study does
+    not allow this deletion. Raises ProblemError for an unknown study, for an unknown report that no device
+    asks for, and above the limits.
     """
 
     find = partial(collector.rules.find, reserved=True)
@@ -66,7 +66,7 @@ def withdraw(
 def _withdraw_stored(
     collector: Collector, session: Session, study: queries.StudyState, report_id: bytes, by_device: bool
 ) -> PackedReport | None:
-    """Leave a report's id alone in the database; what it was, if it has come."""
+    """Delete all of a report except its id. Return the report as it was, if it has arrived."""
     day = settled_day(session, collector.today())
     report = withdraw_report(session, study.number, day, report_id)
     if report is None and not by_device:
@@ -74,18 +74,18 @@ def _withdraw_stored(
     if report is None and not study.final:
         collector.deletions.take_unknown()
         if not insert_withdrawn(session, study.number, day, report_id):
-            # It came meanwhile.
+            # The report arrived meanwhile.
             report = withdraw_report(session, study.number, day, report_id)
     return report
 
 
 class Deletions:
-    """The deletions that one process was asked for by right: limited in rate, counted, and logged as counts.
+    """The authorized deletions in one process: limited in rate, counted, and logged as counts.
 
-    rate: a second, 0 for no limit; of reports that are not held UNKNOWN_SHARE of it, as anybody can draw a
-    secret, and each is a row that stays. A log line says how many there were since the last one, and is
-    written for every LINE_EVERY of them, or after LINE_SECONDS once there are LINE_LEAST: no line dates one
-    deletion.
+    rate: a second, 0 for no limit. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
+    attacker can draw secrets, and each deletion leaves a row. A log line has the count since the last line.
+    It is written for every LINE_EVERY deletions, or after LINE_SECONDS for at least LINE_LEAST: no line dates
+    one deletion.
     """
 
     UNKNOWN_SHARE = 0.1
@@ -103,15 +103,15 @@ class Deletions:
         self._logged = clock()
 
     def take(self) -> None:
-        """Admit one more. Raises ProblemError above the limit."""
+        """Admit one more deletion. Raises ProblemError above the limit."""
         _take(self._bucket)
 
     def take_unknown(self) -> None:
-        """Admit one more of a report that is not held. Raises ProblemError above the limit."""
+        """Admit one more deletion of a report that is not stored. Raises ProblemError above the limit."""
         _take(self._unknown)
 
     def count(self, by_device: bool) -> None:
-        """Add one that is durable. by_device: with the report's secret, else with an operator's key."""
+        """Count a durable deletion. by_device: with the report's secret, else with an operator's key."""
         self._metrics.count_deletion("device" if by_device else "operator")
         with self._lock:
             self._unlogged[by_device] += 1
@@ -120,7 +120,7 @@ class Deletions:
                 self._log()
 
     def close(self) -> None:
-        """Log what is left to be logged."""
+        """Log the remaining counts."""
         with self._lock:
             if any(self._unlogged.values()):
                 self._log()
@@ -138,5 +138,5 @@ def _take(bucket: TokenBucket) -> None:
     seconds = bucket.let_in(1)
     if seconds:
         retry = {"Retry-After": str(math.ceil(seconds))}
-        raise ProblemError(TOO_MANY_DELETIONS, "more deletions came than are made a second", headers=retry)
+        raise ProblemError(TOO_MANY_DELETIONS, "more deletions arrived than are made a second", headers=retry)
     bucket.settle(1, 1)

@@ -1,7 +1,7 @@
-"""The one thread of a process that writes: it takes all that waits, commits it at once, then answers.
+"""The only writing thread of a process: it takes all waiting work, commits it at once, then answers.
 
-A commit costs a flush of the disk, whatever it holds. While one is under way, uploads gather; the
-next takes them all. No upload waits for others to come.
+A commit costs a flush of the disk, whatever its size. While a commit runs, uploads gather, and the next
+commit takes them all. No upload waits for others to arrive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collector.bounding import log_throttled
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
 
-# Reports in one commit: a second's work onto millions of others.
+# Most reports in one commit: a second's work with millions of reports stored.
 MOST_AT_ONCE = 10_000
 T = TypeVar("T")
 Action = Callable[[Session], Any]
@@ -29,7 +29,7 @@ Action = Callable[[Session], Any]
 
 @dataclass(frozen=True)
 class Upload:
-    """Checked reports for one study. invitation, token: the hash of what came with a single report."""
+    """Checked reports for one study. invitation, token: the hash, for a single report."""
 
     study: str
     reports: Sequence[PackedReport]
@@ -39,10 +39,10 @@ class Upload:
 
 @dataclass(frozen=True)
 class Change:
-    """A small change, written in one transaction with others: so many of them cost no flush of their own.
+    """A small change, written in one transaction with others, so that many changes share a disk flush.
 
-    make: returns what the thread that waits gets, or raises for it alone. key: the study and the
-    report; changes are made in its order, so that two processes cannot wait for each other in a circle.
+    make: returns the result for the waiting thread, or raises an error for that thread alone. key: the study
+    and the report. Changes are made in the order of their keys, which prevents deadlocks between processes.
     """
 
     key: tuple[str, bytes]
@@ -53,13 +53,13 @@ Work = Union[Upload, Change]
 
 
 class _Job:
-    """Something to write, and the thread that waits for what becomes of it."""
+    """Something to write, and the thread that waits for the result."""
 
     def __init__(self, work: Union[Work, Action]) -> None:
         self.work = work
         self.size = len(work.reports) if isinstance(work, Upload) else 1
         self._result: Any = None
-        # A bare lock: an Event costs as much as the rest of a request's waiting.
+        # A bare lock: an Event costs as much as the rest of a request's wait.
         self._pending = Lock()
         self._pending.acquire()
 
@@ -69,11 +69,11 @@ class _Job:
         self._pending.release()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the value; whether it came in time."""
+        """Wait for the value. Return True if it came in time."""
         return self._pending.acquire(timeout=seconds)
 
     def result(self) -> Any:
-        """The value, once it is there."""
+        """Return the value, or raise the error, once it is there."""
         if isinstance(self._result, BaseException):
             raise self._result
         return self._result
@@ -82,11 +82,11 @@ class _Job:
 class Writer:
     """Writes for every thread of a process.
 
-    store: commits uploads and changes in one transaction; one result each, an exception for one to refuse.
-    act: runs a function of a session in a transaction of its own. capacity: how many reports may
-    wait. observe: told the seconds of each commit, and how many reports wait after it. patience: seconds that
-    one commit may take; while one takes longer nobody waits, so that threads are left for requests that need
-    no database.
+    store: commits uploads and changes in one transaction, and returns one result or exception for each.
+    act: runs a function of a session in its own transaction. capacity: how many reports may wait.
+    observe: gets the seconds of each commit, and how many reports wait after it. patience: most seconds for a
+    commit; while a commit takes longer, requests fail at once, so that threads are left for requests that
+    need no database.
     """
 
     def __init__(
@@ -110,34 +110,34 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """How many reports wait or are being written now."""
+        """Return how many reports wait or are being written now."""
         return self._depth
 
     def upload(self, upload: Upload) -> Any:
-        """What `store` gives for an upload, durable on return.
+        """Return the result of `store` for an upload, durable on return.
 
-        Raises ProblemError when too much waits, and what the database raises.
+        Raises ProblemError when too much work waits, and the errors of the database.
         """
         return self._run_job(_Job(upload))
 
     def change(self, key: tuple[str, bytes], action: Callable[[Session], T]) -> T:
-        """What `act` gives, in a transaction that it shares with others: see Change."""
+        """Return the value of `action`, in a transaction that it shares with others: see Change."""
         value: T = self._run_job(_Job(Change(key, action)))
         return value
 
     def act(self, action: Callable[[Session], T]) -> T:
-        """A function's value, durable on return; raises what it raises."""
+        """Return a function's value, durable on return. Raises the function's errors."""
         value: T = self._run_job(_Job(action))
         return value
 
     def close(self) -> None:
-        """Finish what waits and end the thread; nothing may be written afterwards."""
+        """Finish the waiting work and end the thread. Write nothing afterwards."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
 
     def require_moving(self) -> None:
-        """Raises ProblemError while one commit takes longer than anybody waits."""
+        """Raise ProblemError while one commit exceeds the patience."""
         since = self._since
         if since is not None and time.monotonic() - since > self._patience:
             raise _stuck()
@@ -149,7 +149,7 @@ class Writer:
                 raise ProblemError(OVERLOADED, "too many reports wait to be written; nothing was stored")
             self._depth += job.size
             if self._thread is None:
-                # Not sooner: a thread does not survive the fork that starts a worker.
+                # Start it here: a thread does not survive the fork that starts a worker.
                 self._thread = Thread(target=self._run, name="writer", daemon=True)
                 self._thread.start()
         self._queue.put(job)
@@ -158,7 +158,7 @@ class Writer:
         return job.result()
 
     def _time_left(self) -> float:
-        """Seconds until the commit under way has taken too long."""
+        """Return the seconds until the current commit has taken too long."""
         since = self._since
         return self._patience if since is None else max(0.01, since + self._patience - time.monotonic())
 
@@ -172,7 +172,7 @@ class Writer:
                         self._commit([job], lambda works: [self._act(works[0])])
 
     def _take(self) -> list[_Job]:
-        """All that waits up to MOST_AT_ONCE, at least one; nothing once the writer is closed."""
+        """Return the waiting jobs up to MOST_AT_ONCE, at least one. Return none once the writer is closed."""
         jobs, size = [], 0
         job = self._queue.get()
         while job is not None:
@@ -201,13 +201,13 @@ class Writer:
         try:
             self._observe(time.monotonic() - start, self._depth)
         except Exception as error:
-            # The thread must live: without it every upload would wait for ever.
+            # The thread must live: without it every upload would wait forever.
             log_throttled(logging.ERROR, "a commit could not be counted", error, "uncounted-commit")
         for job, result in results:
             job.resolve(result)
 
 
 def _stuck() -> ProblemError:
-    line = "the database takes longer to write than anybody waits"
+    line = "a commit of the database takes longer than requests wait"
     log_throttled(logging.WARNING, line, code="database-slow")
-    return ProblemError(UNAVAILABLE, "the database takes too long; what was sent may be stored yet")
+    return ProblemError(UNAVAILABLE, "the database takes too long; the reports may still be stored")

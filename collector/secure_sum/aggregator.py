@@ -1,7 +1,6 @@
-"""Closing a secure sum: one set that every node confirms, and one sum from each.
+"""Close a secure sum: all nodes confirm one set, and each returns one sum.
 
-Nothing is remembered between runs but by the nodes: after a crash at any point the same command
-gives the same sums.
+Only the nodes keep state between runs: after a crash at any point, the same command gives the same sums.
 """
 
 from __future__ import annotations
@@ -27,10 +26,17 @@ NONCE = Record({"nonce": Hex(2 * NONCE_BYTES)})
 def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:
     """Close a study with the route secure_sum at all its nodes and get their signed sums, unchecked.
 
-    tokens: the operator's key of each node, in the study's order, or one for all. Raises InputError
-    for another document than the nodes have or too few shares at one of them, before anything is closed,
-    and when too few devices reached every node; TransferError; StatementError where a node does not
-    hold what it committed to.
+    Args:
+        study: the study.
+        tokens: the operator's key of each node, in the study's order, or one for all.
+        progress: prints a line.
+
+    Raises:
+        InputError: before any node closes, if the nodes have another document or one has too few shares;
+            after
+            that, if too few devices reached every node.
+        TransferError: a node refuses or cannot be reached.
+        StatementError: a node does not hold what it committed to.
     """
     assert study.route is not None
     route = study.route
@@ -73,9 +79,10 @@ def _check_document(client: NodeClient, study: Study) -> None:
 
 
 def _check_counts(route: Route, clients: Sequence[NodeClient], progress: Progress) -> None:
-    """Closing is for good: before the first node is closed every one has to take its key, and to have enough.
+    """Check before the first node closes, permanently, that each accepts its key and has enough shares.
 
-    Counts alone, as report ids that are listed while devices answer would tell when each of them did.
+    Only counts are used: report ids that are listed while devices answer would tell when each device
+    answered.
     """
     counts = [_checked(client, _read_count, client.share_count()) for client in clients]
     for client, count in zip(clients, counts):
@@ -94,7 +101,7 @@ def _read_count(document: Any) -> int:
 
 
 def _bound_drawing(clients: Sequence[NodeClient]) -> Drawing | None:
-    """What an earlier run drew, if any node is bound to its set: whatever became of the shares since."""
+    """Return an earlier run's drawing if a node is bound to its set, even if shares were deleted since."""
     for client in clients:
         found = client.drawing()
         if found is not None:
@@ -104,7 +111,7 @@ def _bound_drawing(clients: Sequence[NodeClient]) -> Drawing | None:
 
 
 def _draw(route: Route, clients: Sequence[NodeClient]) -> Drawing:
-    """Have all nodes commit, and only then show their nonces. Raises InputError for too few devices."""
+    """Collect the commitments of all nodes, then their nonces. Raises InputError for too few devices."""
     held = [_checked(client, split_ids, client.report_ids()) for client in clients]
     everywhere = set(held[0]).intersection(*held[1:])
     if len(everywhere) < route.fewest:

@@ -30,7 +30,7 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     close.add_argument(
         "--same-token",
         action="store_true",
-        help="send one key to all nodes: whoever runs one of them could use it at the others",
+        help="send one key to all nodes: the operator of any node could use it at the others",
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
     text = "do it without asking, where shares may still wait for their window"
@@ -94,7 +94,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     for written, kinds in ((arguments.out, (SUMMARY,)), (path, BEGINNINGS)):
         refuse_replacing(written, [arguments.study])
         refuse_replacing_other(written, *kinds)
-        # The nodes are closed for good before it is written.
+        # The nodes close permanently before it is written.
         refuse_unwritable(written)
     tokens = _tokens(study, arguments)
     _require_yes(study, arguments)
@@ -102,7 +102,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     try:
         total = transcript.total(study)
     except SummaryError as error:
-        # Somebody went wrong, and this says who signed what.
+        # A node or a device is at fault; the transcript shows who signed what.
         _write(path, transcript.to_json())
         raise InputError(f"{error}; what each node signed is in {path}", code="node.closing_failed") from None
     _write(path, transcript.to_json())
@@ -112,7 +112,7 @@ def run_close(arguments: argparse.Namespace) -> int:
 
 
 def _require_yes(study: Study, arguments: argparse.Namespace) -> None:
-    """Say what closing would lose of a study whose shares leave in windows, and ask. Raises InputError."""
+    """Warn what closing would lose of a study whose shares leave in windows, and ask. Raises InputError."""
     from collector.operator.at_a_collector import require_yes
 
     hours = 0 if study.channel is None else study.channel.hours
@@ -120,8 +120,8 @@ def _require_yes(study: Study, arguments: argparse.Namespace) -> None:
         return
     print(
         f"shares to {study.id} leave up to {2 * hours} hours after they were made, uncounted until then: "
-        "those under way are refused once it is closed, for good; close it that much later than the last "
-        "people answered",
+        "after closing, late ones are refused permanently. Close that much later than the last people "
+        "answered",
         file=sys.stderr,
     )
     require_yes(arguments, f"closing {study.id} at its nodes")

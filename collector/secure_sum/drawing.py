@@ -1,8 +1,8 @@
 """The set that a sum is over, drawn by all nodes together once the study is closed.
 
-Each node commits to the reports that it holds and to a nonce before it hears any other's nonce, and shows the
-nonce only for one list of all commitments. So nobody knows whose reports will be drawn while reports can be
-sent, left out or chosen: neither senders, nor the closer, nor any node while another one is honest.
+Each node commits to the reports that it holds and to a nonce before it sees another node's nonce, and shows
+the nonce only for one list of all commitments. So while reports can still be sent, left out or chosen, the
+drawn set is unknown to senders, to the operator who closes, and to every node while another node is honest.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ldp_client.documents.report import ID_BYTES
 from schemas import Study
 
 FORMAT = "ldpkit.drawing/1"
-# Two purposes never share a hash.
+# Different prefixes keep the two uses of the hash apart.
 SEED_PREFIX, PLACE_PREFIX = b"ldpkit.draw-seed/1\0", b"ldpkit.draw-place/1\0"
 NONCE_BYTES = 32
-# Of a report in a drawing: its id, and a bit for each node that holds it. In base64.
+# Bytes with a report's bit for each node that holds it. A drawing has them and the id in base64.
 HOLDERS_BYTES = 4
 BYTES_A_REPORT = -(-(ID_BYTES + HOLDERS_BYTES) * 4 // 3)
 
@@ -36,7 +36,7 @@ class _Bytes:
     def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
         try:
             found = a2b_base64(value) if isinstance(value, str) else b"?"
-        except ValueError:  # also for what is not ASCII
+        except ValueError:  # raised also for text that is not ASCII
             found = b"?"
         if b2a_base64(found, newline=False).decode() != value:
             raise error(path, "must be base64")
@@ -44,7 +44,7 @@ class _Bytes:
 
 
 class _AnyStatement:
-    """A statement's own document."""
+    """Accepts any object; the statement checks its own document."""
 
     def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
         del path, error
@@ -65,7 +65,13 @@ _SHAPE = Record(
 
 @dataclass(frozen=True)
 class Drawing:
-    """commitments, nonces: of each node, in the study's order. held: {report id: a bit for each node}."""
+    """How a set was drawn.
+
+    Attributes:
+        commitments: each node's commitment, in the study's order.
+        nonces: each node's nonce, in the study's order.
+        held: {report id: a bit for each node}.
+    """
 
     commitments: Sequence[Statement]
     nonces: Sequence[bytes]
@@ -75,7 +81,7 @@ class Drawing:
     def of(
         cls, commitments: Sequence[Statement], nonces: Sequence[bytes], lists: Sequence[Sequence[bytes]]
     ) -> Drawing:
-        """From the ids that each node holds."""
+        """Make a drawing from the ids that each node holds."""
         held: dict[bytes, int] = {}
         for node, ids in enumerate(lists):
             for report_id in ids:
@@ -83,23 +89,23 @@ class Drawing:
         return cls(tuple(commitments), tuple(nonces), dict(sorted(held.items())))
 
     def chosen(self, study: Study) -> list[bytes]:
-        """The set that follows, ascending, after every check that can be made.
+        """Return the drawn set, ascending, after every possible check.
 
-        Raises StatementError where a signature, a nonce or a list is not what its node committed to, and for
-        fewer reports at every node than a sum may be over.
+        Raises StatementError if a signature, a nonce or a list does not match its node's commitment, or if
+        too few reports reached every node.
         """
         assert study.route is not None
         nodes = len(study.route.nodes)
         check_commitments(study, self.commitments)
         if [sha256(nonce).hexdigest() for nonce in self.nonces] != [each.total for each in self.commitments]:
             raise StatementError(
-                "nonces", "are not those that the nodes committed to", code="statement.nonces_differ"
+                "nonces", "differ from the nodes' commitments", code="statement.nonces_differ"
             )
         for node, commitment in enumerate(self.commitments):
             ids = [report_id for report_id, holders in self.held.items() if holders >> node & 1]
             if (len(ids), set_digest(ids)) != (commitment.clients, commitment.set):
                 raise StatementError(
-                    "ids", f"are not those that node {node} said that it holds", code="statement.ids_differ"
+                    "ids", f"differ from the ids that node {node} committed to", code="statement.ids_differ"
                 )
         everywhere = [report_id for report_id, holders in self.held.items() if holders == (1 << nodes) - 1]
         if len(everywhere) < study.route.fewest:
@@ -110,7 +116,7 @@ class Drawing:
         return sorted(drawn)
 
     def to_document(self) -> dict[str, Any]:
-        """The plain JSON value."""
+        """Return the plain JSON value."""
         holders = b"".join(each.to_bytes(HOLDERS_BYTES, "big") for each in self.held.values())
         return {
             "format": FORMAT,
@@ -121,12 +127,12 @@ class Drawing:
         }
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
+        """Return the canonical JSON text."""
         return canonical_json(self.to_document())
 
     @classmethod
     def from_document(cls, document: Any) -> Drawing:
-        """Validate a plain JSON value; `chosen` checks what it says. Raises StatementError."""
+        """Validate a plain JSON value; `chosen` checks its contents. Raises StatementError."""
         parsed = _SHAPE.read(document, "", StatementError)
         ids, holders = split_ids(parsed["ids"]), parsed["holders"]
         if len(holders) != HOLDERS_BYTES * len(ids):
@@ -142,16 +148,16 @@ class Drawing:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Drawing:
-        """`from_document` of a text. Raises StatementError."""
+        """Parse a text with `from_document`. Raises StatementError."""
         return cls.from_document(parse_json(text, StatementError, len(text)))
 
 
 def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
-    """Raises StatementError unless each of the study's nodes signed its own of them, in the study's order."""
+    """Raise StatementError unless each of the study's nodes signed its commitment, in the study's order."""
     assert study.route is not None
     if len(commitments) != len(study.route.nodes):
         raise StatementError(
-            "commitments", "must be one of each node of the study", code="statement.wrong_commitment_count"
+            "commitments", "must be one for each node of the study", code="statement.wrong_commitment_count"
         )
     for index, (commitment, node) in enumerate(zip(commitments, study.route.nodes)):
         commitment.check(node.signing_key)
@@ -162,7 +168,7 @@ def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
 
 
 def digest_of(commitments: Sequence[Statement]) -> bytes:
-    """SHA-256 of all commitments: what a node shows its nonce for, once."""
+    """Return the SHA-256 of all commitments; a node shows its nonce only for one such digest."""
     return sha256(canonical_json([each.to_document() for each in commitments]).encode()).digest()
 
 

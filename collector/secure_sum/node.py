@@ -1,4 +1,4 @@
-"""One node of secure sums: what it takes, and the one sum that it gives away for each study."""
+"""A node of secure sums: it takes sealed shares, and gives away one sum for each study."""
 
 from __future__ import annotations
 
@@ -43,21 +43,27 @@ from ldp_client.documents.errors import StatementError, StudyError
 from ldp_client.secure_sum.messages import OVERHEAD_BYTES
 from schemas import Study
 
-# Rows that are read at once: so many, but not more bytes than these.
+# Limits on the rows and the bytes that are read at once.
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
-# Of a drawing, which operators alone send: some two million reports.
+# The most bytes of a drawing: some two million reports. Only operators send drawings.
 MOST_DRAWING_BYTES = 1 << 26
 GONE = (
     "shares of its set were deleted at this node before they were summed: this study has no sum any more "
     "(`ldpkit status --log` there says why)"
 )
-# Runs a function in the one writer's transaction, that all uploads wait for: what takes long stays outside.
+# Runs a function in the single writer's transaction, which all uploads wait for: keep slow work outside.
 Act = Callable[[Callable[[Session], Any]], Any]
 
 
 @dataclass(frozen=True)
 class Node:
-    """keys: the node's own. database: where the sealed shares are, as reports. body_limit: the setting."""
+    """A node.
+
+    Attributes:
+        keys: the node's keys.
+        database: stores the sealed shares as reports.
+        body_limit: the setting.
+    """
 
     keys: NodeKeys
     database: Database
@@ -65,7 +71,7 @@ class Node:
     _openers: dict[str, Opener] = field(default_factory=dict)
 
     def place(self, study: Study) -> int:
-        """Which of the study's nodes this one is. Raises StudyError when it is none of them, or several."""
+        """Return this node's place among the study's nodes. Raises StudyError if it has none, or several."""
         if study.route is None:
             raise StudyError(
                 "route", "is missing: this server is a node of secure sums", code="study.route_missing"
@@ -74,7 +80,7 @@ class Node:
         if keys.count(self.keys.fragment) > 1:
             raise StudyError(
                 "route.nodes",
-                "names this node's keys twice: every node needs keys of its own",
+                "names this node's keys twice: every node needs separate keys",
                 code="study.node_keys_twice",
             )
         if self.keys.fragment not in keys:
@@ -82,10 +88,10 @@ class Node:
         return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
-        """`publishing.publish`, for studies that name this node.
+        """Publish a study that names this node, as `publishing.publish`.
 
-        One version alone: two sums of nearly the same devices would tell them apart. Raises StudyError,
-        ProblemError.
+        A study may have only one version: two sums of nearly the same devices would reveal the devices in
+        which they differ. Raises StudyError, ProblemError.
         """
         self.check_size(study)
         if (sent := body_size(study)) > MOST_BYTES:
@@ -97,12 +103,12 @@ class Node:
             raise ProblemError(STUDY_CONFLICT, detail, "version")
         new = publishing.publish(session, study)
         if study.channel is None or study.channel.tokens is None:
-            # From now on, before there are any: who may send without one decides who is in the sum.
+            # Required before any invitation exists: uninvited senders could decide who is in the sum.
             demand_invitations(session, row.number)
         return new
 
     def check_size(self, study: Study) -> None:
-        """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
+        """Raise StudyError if the study's shares, or the drawing, would be too large for this node."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
         assert study.route is not None
         share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.route.clients
@@ -120,11 +126,11 @@ class Node:
 
     @property
     def drawing_limit(self) -> int:
-        """The most bytes of a drawing."""
+        """Return the most bytes of a drawing."""
         return max(self.body_limit, MOST_DRAWING_BYTES)
 
     def opener(self, study_id: str) -> Opener:
-        """What opens a published study's shares. Raises ProblemError for an unknown study."""
+        """Return the opener of a published study's shares. Raises ProblemError for an unknown study."""
         if study_id not in self._openers:
             with self.database.read() as session:
                 document = queries.find_document(session, study_id)
@@ -135,15 +141,15 @@ class Node:
         return self._openers[study_id]
 
     def take(self, study_id: str, report_id: str, sealed: bytes) -> PackedReport:
-        """A share to store, as it came. Raises ReportError for one that cannot be opened, ProblemError."""
+        """Check that a share can be opened; return it in stored form. Raises ReportError, ProblemError."""
         opener = self.opener(study_id)
         opener.open(report_id, sealed)
         return PackedReport(bytes.fromhex(report_id), opener.study.version, sealed)
 
     def share_count(self, study_id: str) -> int:
-        """How many shares a closing would find here: of its set, once the node is bound to one.
+        """Return how many shares a closing would find here, or the size of the set that the node is bound to.
 
-        Also while the study is open, so that nothing is closed in vain. Raises ProblemError.
+        Open studies are counted too, so that the aggregator can check before it closes. Raises ProblemError.
         """
         with self.database.read() as session:
             study = queries.study_state(session, study_id)
@@ -153,10 +159,10 @@ class Node:
             return summing.share_count(session, study.number) if confirmed is None else len(confirmed)
 
     def report_ids(self, study_id: str) -> list[bytes]:
-        """The ids of a closed study's shares, ascending: all, or the set that the node is bound to.
+        """Return the ids of a closed study's shares, ascending: all, or the set that the node is bound to.
 
-        So an aggregator that runs again finds the set of before, whatever it had heard then and whatever
-        became of the shares since. Raises ProblemError while the study is open.
+        So an aggregator that runs again finds the same set, whatever it had heard and whatever became of the
+        shares since. Raises ProblemError while the study is open.
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
@@ -164,7 +170,7 @@ class Node:
             return summing.share_ids(session, number) if confirmed is None else confirmed
 
     def commit(self, study_id: str, act: Act) -> Statement:
-        """Commit to what the node holds, and to a nonce: for good. Raises ProblemError."""
+        """Commit to the node's set and to a nonce, permanently. Raises ProblemError."""
         with self.database.read() as session:
             number = _closed_study(session, study_id)
             part = summing.find_part(session, number)
@@ -183,7 +189,7 @@ class Node:
         return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
 
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
-        """The nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
+        """Return the nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
         number = _closed_study(session, study_id)
         opener, part = self.opener(study_id), summing.find_part(session, number, keep=True)
         check_commitments(opener.study, commitments)
@@ -195,10 +201,10 @@ class Node:
         return part.nonce
 
     def confirm(self, study_id: str, drawing: Drawing, act: Act) -> Statement:
-        """Bind the node to the set that was drawn, for good.
+        """Bind the node to the set that was drawn, permanently.
 
-        Raises ProblemError for another than before and where shares are gone, StatementError for a set that
-        does not follow from what all nodes committed to.
+        Raises ProblemError if the node is bound to another set or shares are missing, StatementError if the
+        set does not follow from the nodes' commitments.
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
@@ -211,7 +217,7 @@ class Node:
             return self._statement("set", study_id, confirmed)
         ids = drawing.chosen(self.opener(study_id).study)
         if confirmed is None:
-            # A share that is deleted from here on is missed when the node adds up.
+            # If a share is deleted after this check, the node notices when it sums.
             self._require_shares(number, ids)
         act(lambda session: _bind_once(session, number, ids, text))
         return self._statement("set", study_id, ids)
@@ -223,13 +229,13 @@ class Node:
             raise ProblemError(SHARES_GONE, GONE)
 
     def drawing(self, study_id: str) -> bytes | None:
-        """The drawing of the set that the node is bound to, if any. Raises ProblemError."""
+        """Return the drawing of the set that the node is bound to, if any. Raises ProblemError."""
         with self.database.read() as session:
             part = summing.find_part(session, _closed_study(session, study_id))
         return None if part is None else part.drawing
 
     def total(self, study_id: str, wanted: str) -> tuple[Statement, bytes]:
-        """The one sum, over the confirmed set; what it was before if it was asked for before.
+        """Return the only sum, over the confirmed set; a repeated request gets the same sum.
 
         wanted: that set's digest. Raises ProblemError for a set that was not confirmed.
         """
@@ -264,7 +270,7 @@ class Node:
 
 
 def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> summing.Part:
-    """What the node committed to before, or else this."""
+    """Commit the node unless it is committed already; return its part."""
     queries.locked_study(session, study_id)
     part = summing.find_part(session, number)
     if part is None:
@@ -274,7 +280,7 @@ def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, sai
 
 
 def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) -> None:
-    """Raises ProblemError where the node is bound to another set."""
+    """Bind the node to the set. Raises ProblemError if it is bound to another set."""
     summing.find_part(session, number, keep=True)
     confirmed = summing.confirmed_ids(session, number)
     if confirmed is None:
@@ -285,12 +291,12 @@ def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) 
 
 
 def at_once(opener: Opener) -> int:
-    """How many shares to read at once, so that memory depends neither on how many nor on how long."""
+    """Return how many shares to read at once, so that memory depends on neither their number nor length."""
     return max(1, min(MOST_AT_ONCE, BYTES_AT_ONCE // opener.share_size))
 
 
 def _closed_study(session: Session, study_id: str) -> int:
-    """The study's number. Raises ProblemError unless it is published and closed."""
+    """Return the study's number. Raises ProblemError unless it is published and closed."""
     study = queries.study_state(session, study_id)
     if study is None:
         raise unknown_study(study_id)

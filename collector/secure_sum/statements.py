@@ -1,4 +1,4 @@
-"""What a node says under its signature: what it holds, which set of it it confirmed, what that sums to."""
+"""A node's signed statements: the reports that it holds, the set that it confirmed, and its sum."""
 
 from __future__ import annotations
 
@@ -36,11 +36,17 @@ STATEMENT = Record(
 
 @dataclass(frozen=True)
 class Statement:
-    """kind: "set" (the node will sum this set and no other) or "sum" (it did; total is the sum's SHA-256).
+    """A statement by a node.
 
-    Before these, "draw": the set is all that the node holds after the close, total the SHA-256 of its nonce.
-
-    node: its place in the study's route. clients: how many reports the set has. set: `set_digest`.
+    Attributes:
+        kind: "draw", "set" or "sum", in this order. "draw": `set` has everything that the node holds after
+            the
+            close, and `total` is the SHA-256 of its nonce. "set": the node will sum this set and no other.
+            "sum": it
+            has summed the set, and `total` is the sum's SHA-256.
+        node: its place in the study's route.
+        clients: how many reports the set has.
+        set: `set_digest` of the set.
     """
 
     kind: str
@@ -53,12 +59,12 @@ class Statement:
     signature: str = ""
 
     def signed(self, key: Ed25519PrivateKey) -> Statement:
-        """The same, with the node's signature."""
+        """Return the statement with the node's signature."""
         signature = b2a_base64(key.sign(self._message()), newline=False).decode()
         return replace(self, signature=signature)
 
     def check(self, signing_key: bytes) -> None:
-        """Raises StatementError unless the owner of this Ed25519 key signed it."""
+        """Raise StatementError unless the owner of this Ed25519 key signed it."""
         try:
             signature = a2b_base64(self.signature)
             if b2a_base64(signature, newline=False).decode() != self.signature:
@@ -71,11 +77,11 @@ class Statement:
 
     @property
     def subject(self) -> tuple[str, str, str, int, int, str]:
-        """What it is about, without the total."""
+        """Return the members that identify the subject, without the total."""
         return self.kind, self.study, self.digest, self.node, self.clients, self.set
 
     def to_document(self) -> dict[str, Any]:
-        """The plain JSON value."""
+        """Return the plain JSON value."""
         return {"format": FORMAT, **asdict(self)}
 
     @classmethod
@@ -90,12 +96,12 @@ class Statement:
 
 
 def set_digest(ids: Sequence[bytes]) -> str:
-    """SHA-256 of report ids in ascending order."""
+    """Return the SHA-256 of report ids in ascending order."""
     return sha256(b"".join(ids)).hexdigest()
 
 
 def split_ids(joined: bytes) -> list[bytes]:
-    """Report ids from their concatenation. Raises StatementError unless they ascend strictly."""
+    """Split concatenated report ids. Raises StatementError unless they ascend strictly."""
     ids = [joined[start : start + ID_BYTES] for start in range(0, len(joined), ID_BYTES)]
     if len(joined) % ID_BYTES or any(left >= right for left, right in zip(ids, ids[1:])):
         raise StatementError(

@@ -1,7 +1,7 @@
-"""A node's sum over the set that it is bound to: opening shares, expanding seeds, adding modulo 2**64.
+"""A node's sum over the set that it is bound to: open shares, expand seeds, add modulo 2**64.
 
-The sum takes bounded memory. The set and its sum are in the database; all statements that reach them are
-here.
+The sum takes bounded memory. The set and its sum are in the database; this module has all statements that
+read or write them.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Part(NamedTuple):
 
 
 def find_part(session: Session, study: int, keep: bool = False) -> Part | None:
-    """What the node contributed to the study's drawing.
+    """Return the node's part in the study's drawing.
 
-    keep: nobody else can change it until this transaction ends.
+    keep: lock it until this transaction ends.
     """
     columns = (DRAWINGS.c.nonce, DRAWINGS.c.commitment, DRAWINGS.c.shown_for, DRAWINGS.c.drawing)
     statement = select(*columns).where(DRAWINGS.c.study == study)
@@ -64,28 +64,31 @@ def find_part(session: Session, study: int, keep: bool = False) -> Part | None:
 
 
 def insert_part(session: Session, study: int, nonce: bytes, commitment: str) -> None:
-    """Commit the node; a second commitment for the study is an error of the database."""
+    """Commit the node; a second commitment for the study raises a database error."""
     session.execute(insert(DRAWINGS).values(study=study, nonce=nonce, commitment=commitment))
 
 
 def note_shown(session: Session, study: int, commitments: bytes) -> None:
-    """The nonce is shown for these commitments, and never for others."""
+    """Record the commitments for which the nonce is shown; it is never shown for others."""
     session.execute(update(DRAWINGS).where(DRAWINGS.c.study == study).values(shown_for=commitments))
 
 
 def store_drawing(session: Session, study: int, drawing: bytes) -> None:
-    """Keep what the set was drawn by."""
+    """Store the drawing of the set."""
     session.execute(update(DRAWINGS).where(DRAWINGS.c.study == study).values(drawing=drawing))
 
 
 def share_ids(session: Session, study: int) -> list[bytes]:
-    """The ids of a study's shares, ascending, without withdrawn ones."""
+    """Return the ids of a study's shares, ascending, without withdrawn ones."""
     statement = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
     return [bytes(found) for found in session.scalars(statement.order_by(REPORTS.c.id))]
 
 
 def keeps(session: Session, study: int, report_id: bytes) -> bool:
-    """Whether a closed study has this share, or had it when its set was bound: it may be part of the sum."""
+    """Return True if a closed study has this share or had it when its set was bound.
+
+    Then the share may be part of the sum.
+    """
     held = select(REPORTS.c.id).where(REPORTS.c.study == study, REPORTS.c.id == report_id)
     if session.scalar(held.where(REPORTS.c.payloads != b"")) is not None:
         return True
@@ -93,13 +96,13 @@ def keeps(session: Session, study: int, report_id: bytes) -> bool:
 
 
 def share_count(session: Session, study: int) -> int:
-    """How many shares a study has, without withdrawn ones."""
+    """Return how many shares a study has, without withdrawn ones."""
     counted = select(func.count()).where(REPORTS.c.study == study, REPORTS.c.payloads != b"")
     return session.scalars(counted).one()
 
 
 def confirmed_ids(session: Session, study: int) -> list[bytes] | None:
-    """The set that the node is bound to."""
+    """Return the set that the node is bound to, or None."""
     joined = session.scalar(select(SECURE_SUMS.c.ids).where(SECURE_SUMS.c.study == study))
     if joined is None:
         return None
@@ -107,17 +110,17 @@ def confirmed_ids(session: Session, study: int) -> list[bytes] | None:
 
 
 def insert_set(session: Session, study: int, ids: Sequence[bytes]) -> None:
-    """Bind the node; a second set for the study is an error of the database."""
+    """Bind the node; a second set for the study raises a database error."""
     session.execute(insert(SECURE_SUMS).values(study=study, ids=b"".join(ids)))
 
 
 def stored_total(session: Session, study: int) -> bytes | None:
-    """The sum, once it was given away."""
+    """Return the sum if it was already given away, else None."""
     return session.scalar(select(SECURE_SUMS.c.total).where(SECURE_SUMS.c.study == study))
 
 
 def store_total(session: Session, study: int, total: bytes) -> None:
-    """Keep the sum, so that it is the same for ever, whatever becomes of the shares."""
+    """Store the sum permanently, so that it stays the same whatever becomes of the shares."""
     session.execute(
         update(SECURE_SUMS)
         .where(SECURE_SUMS.c.study == study, SECURE_SUMS.c.total.is_(None))
@@ -127,7 +130,7 @@ def store_total(session: Session, study: int, total: bytes) -> None:
 
 Words = NDArray[np.uint64]
 
-# So many expanded seeds are added at once: they should stay in a processor's cache.
+# How many expanded seeds are added at once: they should fit into a processor's cache.
 MOST_AT_ONCE, CACHE_BYTES = 64, 1 << 19
 
 
@@ -135,7 +138,9 @@ MOST_AT_ONCE, CACHE_BYTES = 64, 1 << 19
 class Opener:
     """Opens one node's shares for one study.
 
-    node: its place in the route; the first gets words, each other a seed. size: bytes of the vector.
+    Attributes:
+        node: its place in the route. The first node gets words, each other node a seed.
+        size: bytes of the vector.
     """
 
     study: Study
@@ -145,17 +150,17 @@ class Opener:
 
     @classmethod
     def of(cls, study: Study, node: int, key: X25519PrivateKey) -> Opener:
-        """For the node at this place."""
+        """Make the opener for the node at this place."""
         size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         return cls(study, node, size, key)
 
     @property
     def share_size(self) -> int:
-        """Bytes of a share before it is sealed."""
+        """The bytes of a share before it is sealed."""
         return SEED_BYTES if self.node else self.size
 
     def open(self, report_id: str, sealed: bytes) -> bytes:
-        """A share. Raises ReportError for one that was not sealed to this node for this report."""
+        """Open a share. Raises ReportError unless it was sealed to this node for this study and report."""
         if len(sealed) != self.share_size + OVERHEAD_BYTES:
             raise ReportError(
                 "share",
@@ -174,9 +179,9 @@ class Opener:
         return share
 
     def nonce(self, report_id: str, sealed: bytes, digests: str) -> bytes:
-        """The nonce of a token for this share and all others of these digests; none where it is not of them.
+        """Return the token nonce for this share and all others of these digests; b"" if it is not among them.
 
-        digests: SHA-256 of every sealed share, as the device's header has it.
+        digests: SHA-256 of every sealed share, as in the device's header.
         """
         try:
             each = bytes.fromhex(digests)
@@ -189,7 +194,7 @@ class Opener:
 
 
 def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The sum of (report id, sealed share), as little-endian 64-bit words. Raises ReportError."""
+    """Return the sum of (report id, sealed share) as little-endian 64-bit words. Raises ReportError."""
     opened = (opener.open(report_id.hex(), sealed) for report_id, sealed in shares)
     if opener.node == 0:
         return _add_words(opened, opener.size).tobytes()
@@ -198,7 +203,7 @@ def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 def add_seeds(expansion: str, seeds: Iterable[bytes], size: int) -> Words:
-    """The sum of the vectors of `size` bytes that seeds of 32 bytes stand for."""
+    """Return the sum of the vectors of `size` bytes that seeds of 32 bytes expand to."""
     if expansion != "chacha20":
         return _add_words((expand(expansion, seed, size) for seed in seeds), size)
     total, zeros = np.zeros(size // WORD_BYTES, dtype="<u8"), bytes(size)
@@ -206,7 +211,7 @@ def add_seeds(expansion: str, seeds: Iterable[bytes], size: int) -> Words:
     buffer = memoryview(bytearray(at_once * size))
     places = [buffer[row * size : (row + 1) * size] for row in range(at_once)]
     rows = np.frombuffer(buffer, dtype="<u8").reshape(at_once, -1)
-    # One cipher object whose key is exchanged: to make a new one each time takes as long as its stream.
+    # One cipher object gets each key in turn: making a new one takes as long as its stream.
     algorithm = ChaCha20(bytes(SEED_BYTES), NONCE)
     cipher, remaining = Cipher(algorithm, mode=None), iter(seeds)
     while batch := list(islice(remaining, at_once)):

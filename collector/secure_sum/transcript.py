@@ -1,4 +1,4 @@
-"""The transcript of a closing: what each node signed, from which anyone can check and repeat the total."""
+"""The transcript of a closing: what each node signed, so that anyone can check and repeat the total."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.transcript/2"
-# Of files of transcripts: what nodes confirmed stands before the format, and has formats of its own.
+# Beginnings of transcript files. "confirmed" comes before "format", and contains formats too.
 BEGINNINGS = (FORMAT, '{"confirmed":')
 MAX_BYTES = 1 << 30
 
@@ -33,7 +33,7 @@ class _Words:
     def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
         try:
             words = a2b_base64(value) if isinstance(value, str) else b"?"
-        except ValueError:  # also for what is not ASCII
+        except ValueError:  # raised also for text that is not ASCII
             words = b"?"
         if len(words) % 8 or b2a_base64(words, newline=False).decode() != value:
             raise error(path, "must be 64-bit words in base64")
@@ -41,7 +41,7 @@ class _Words:
 
 
 class _AnyStatement:
-    """A statement's own document."""
+    """Accepts any object; the statement checks its own document."""
 
     def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
         del path, error
@@ -64,7 +64,7 @@ class NodeSum:
         return cls(**_SUM.read(document, "", StatementError))
 
     def to_document(self) -> dict[str, Any]:
-        """The plain JSON value."""
+        """Return the plain JSON value."""
         words = b2a_base64(self.total, newline=False).decode()
         return {"statement": self.statement.to_document(), "total": words}
 
@@ -78,7 +78,7 @@ class _AnySum:
 
 
 class _AnyDrawing:
-    """A drawing's own document."""
+    """Accepts any object; the drawing checks its own document."""
 
     def read(self, value: Any, path: str, error: type[StatementError]) -> Drawing:
         del path, error
@@ -99,7 +99,13 @@ _SHAPE = Record(
 
 @dataclass(frozen=True)
 class Transcript:
-    """drawing: how the nodes drew the set. confirmed, sums: what they said of it, in the study's order."""
+    """What the nodes signed.
+
+    Attributes:
+        drawing: how the nodes drew the set.
+        confirmed: each node's statement of the set, in the study's order.
+        sums: each node's sum, in the study's order.
+    """
 
     study: str
     digest: str
@@ -108,7 +114,7 @@ class Transcript:
     sums: Sequence[NodeSum]
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
+        """Return the canonical JSON text."""
         head = {"format": FORMAT, "study": self.study, "digest": self.digest}
         confirmed = [statement.to_document() for statement in self.confirmed]
         sums = [part.to_document() for part in self.sums]
@@ -117,18 +123,18 @@ class Transcript:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Transcript:
-        """Parse a transcript; `total` checks what it says. Raises StatementError."""
+        """Parse a transcript; `total` checks its contents. Raises StatementError."""
         document = parse_json(text, StatementError, MAX_BYTES)
         parsed = _SHAPE.read(document, "", StatementError)
         del parsed["format"]
         return cls(**parsed)
 
     def total(self, study: Study) -> Summary:
-        """The total of the nodes' sums, after every check that can be made.
+        """Return the total of the nodes' sums, after every possible check.
 
-        Raises StatementError where a signature, a set or a sum is not what the others say, and
-        SummaryError for a total that no devices could have: then a node summed wrongly, or a device
-        sent shares of what is no answer. Which of them cannot be told from sums.
+        Raises StatementError if a signature, a set or a sum contradicts the others, and SummaryError if no
+        devices could produce the total. Then a node summed wrongly or a device sent shares that encode no
+        answer; the sums do not show which.
         """
         assert study.route is not None
         same_study = (self.study, self.digest) == (study.id, study.digest)
@@ -162,7 +168,7 @@ def _check_node(
             )
     if len(part.total) != size or sha256(part.total).hexdigest() != said.total:
         raise StatementError(
-            f"node {index}", "its sum is not the one that it signed", code="statement.wrong_sum"
+            f"node {index}", "its sum differs from its signed sum", code="statement.wrong_sum"
         )
 
 

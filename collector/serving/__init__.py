@@ -1,1 +1,1 @@
-"""The processes that listen: granian."""
+"""The listening processes: granian."""

@@ -1,4 +1,4 @@
-"""A server's own certificate: what is wrong with it is said before anything listens."""
+"""A server's own certificate, checked before the server listens."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Certificate:
 
 
 def certificate_of(chain: str | None, key: str | None) -> Certificate | None:
-    """The certificate in these files, checked; None where neither is named.
+    """Check and return the certificate in these files. Return None if neither is named.
 
     Raises:
-        UsageError: only one of them is named.
+        UsageError: one is named without the other.
         InputError: they cannot be read, do not fit each other, or are not valid now.
     """
     if chain is None and key is None:
@@ -57,7 +57,7 @@ def _check(certificate: Certificate, now: datetime) -> None:
         ) from None
     if key.public_key() != own.public_key():
         raise InputError(
-            f"{certificate.key} is not the key of {certificate.chain}: its first certificate counts",
+            f"{certificate.key} is not the key of the first certificate in {certificate.chain}",
             code="server.key_not_of_certificate",
         )
     if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
@@ -68,6 +68,6 @@ def _check(certificate: Certificate, now: datetime) -> None:
         )
     if certificate.key.stat().st_mode & stat.S_IRWXO:
         raise InputError(
-            f"everybody here can read {certificate.key}: chmod o= it, or get a new one if somebody has",
+            f"all users can read {certificate.key}. Run chmod o= on it, or get a new key if one did",
             code="server.key_readable_by_all",
         )

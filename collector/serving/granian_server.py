@@ -1,4 +1,4 @@
-"""Running the collector with granian, whose HTTP is not written in Python."""
+"""Running the collector with granian, whose HTTP implementation is not written in Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from collector.storage.database import sqlite_file
 
 STOP_SECONDS = 10
 WATCH_SECONDS = 1.0
-# Of ends within RECENT_SECONDS, so many are made good at once; then each waits twice as long as the last.
+# Up to ENDS_AT_ONCE exits in RECENT_SECONDS, workers restart at once. Each further exit doubles the delay.
 RECENT_SECONDS = 60.0
 ENDS_AT_ONCE = 3
 ENDS_REMEMBERED = 16
@@ -36,14 +36,14 @@ LONGEST_DELAY = 30.0
 def serve(
     settings: Settings, place: Place, announce: Callable[[str], None], node_key: str | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the requests at hand.
+    """Serve until SIGTERM or SIGINT, then finish the current requests.
 
-    node_key: as `create_app` takes it. announce: called once with the base URL when connections are taken.
+    node_key: as for `create_app`. announce: called once with the base URL when connections are accepted.
     Raises InputError for an address or a database that cannot be used.
     """
     with held(place) as address, shared_metrics(place.workers, sqlite_file(settings.database)):
         server, start = _server(place, address, announce, settings.log)
-        # Here too, not in the workers alone, so that a wrong database is one clear line.
+        # Load here too, not only in the workers, so that a wrong database is one clear line.
         load_app(settings, node_key).extensions["ldpkit"].close()
         start()
         load = partial(_load_in_worker, settings, node_key, os.getpid())
@@ -54,7 +54,7 @@ def serve_plain(load: Callable[[], Flask], place: Place, announce: Callable[[str
     """Serve another application than the collector, as `serve` does. load: makes it, in each worker."""
     with held(place) as address:
         server, start = _server(place, address, announce, log)
-        # Here too, as above.
+        # Load here too, as above.
         load()
         start()
         server.serve(target_loader=partial(_load_plain, load, log, os.getpid()), wrap_loader=False)
@@ -71,7 +71,7 @@ def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
 def _server(
     place: Place, address: Address, announce: Callable[[str], None], log: str
 ) -> tuple[Respawning, Callable[[], None]]:
-    """A server, whose workers bind for themselves, and what has its URL announced once they do."""
+    """Return a server whose workers bind the port, and a function that starts announcing its URL."""
     logging.getLogger("_granian").addFilter(_is_news)
     server = Respawning(
         "collector",
@@ -85,13 +85,13 @@ def _server(
         websockets=False,
         ssl_cert=place.certificate and place.certificate.chain,
         ssl_key=place.certificate and place.certificate.key,
-        # Some phones in use have no newer one.
+        # Some phones in use have no newer version.
         ssl_protocol_min=SSLProtocols.tls12,
         log_level=LogLevels.warning,
         log_access=False,
         log_dictconfig=CONFIGURATION if log == JSON_LINES else None,
         respawn_failed_workers=True,
-        # A worker told to stop while it starts does not hear it, and would be waited for without end.
+        # SIGTERM is lost while a worker starts; without a timeout we would wait forever.
         workers_kill_timeout=STOP_SECONDS,
     )
     waiting = Thread(target=_announce_when_ready, args=(address, announce), daemon=True)
@@ -99,9 +99,9 @@ def _server(
 
 
 class Respawning(Granian):  # type: ignore[misc,valid-type]
-    """Granian that starts a worker again however often one ends, later each time.
+    """Granian that always restarts a worker that ends, with growing delays.
 
-    Granian itself ends the server when a worker ends twice within 5.5 s: what ends one could end them all.
+    Granian itself ends the server when a worker ends twice within 5.5 s: one cause could end all workers.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -111,16 +111,16 @@ class Respawning(Granian):  # type: ignore[misc,valid-type]
     def _respawn_workers(self, workers: Any, *arguments: Any, **options: Any) -> None:
         self._ends.append(time.monotonic())
         recent = sum(1 for end in self._ends if end > self._ends[-1] - RECENT_SECONDS)
-        # Set by a signal to stop, which is not waited out.
+        # A stop signal sets this event and so cuts the delay short.
         self.main_loop_interrupt.wait(respawn_delay(recent))
         if not self.interrupt_signal:
             super()._respawn_workers(workers, *arguments, **options)
-        # What Granian tells a loop of ends by.
+        # Granian detects a crash loop by this record.
         self.respawned_wrks.clear()
 
 
 def respawn_delay(recent: int) -> float:
-    """Seconds until a worker is started again, where so many ended within RECENT_SECONDS."""
+    """Return the seconds until a worker restarts, after `recent` exits within RECENT_SECONDS."""
     repeated = recent - ENDS_AT_ONCE
     return 0.0 if repeated <= 0 else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** (repeated - 1))
 
@@ -128,7 +128,7 @@ def respawn_delay(recent: int) -> float:
 def _load_in_worker(settings: Settings, node_key: str | None, master: int) -> Flask:
     end_with(master)
     app = load_app(settings, node_key)
-    # Not sooner, as what it imports needs the shared folder.
+    # Import here: its imports need the shared folder.
     from collector.operator.days import Days
 
     Days(app.extensions["ldpkit"]).start()
@@ -137,7 +137,7 @@ def _load_in_worker(settings: Settings, node_key: str | None, master: int) -> Fl
 
 
 def end_with(master: int) -> None:
-    """End this process when its parent has ended: a worker left over would hold the port and the database."""
+    """End this process when its parent has ended: an orphaned worker would hold the port and the database."""
 
     def watch() -> None:
         while os.getppid() == master:
@@ -150,7 +150,7 @@ def end_with(master: int) -> None:
 
 
 def _end_if_orphan(master: int) -> None:
-    """Listen at no port that may be another server's by now, as the parent was killed meanwhile."""
+    """Exit if the parent was killed meanwhile: the port may belong to another server by now."""
     if os.getppid() != master:
         os._exit(1)
 
@@ -158,19 +158,19 @@ def _end_if_orphan(master: int) -> None:
 def _is_news(record: logging.LogRecord) -> bool:
     """Silence the warning about more threads than processors: they wait for the disk, not for Python.
 
-    That a worker refuses to stop is put right: it waits for a client, or was told so while it started.
+    Reword the warning that a worker refuses to stop: it waits for a client, or was starting at the signal.
     """
     message = record.getMessage()
     if message.startswith("Killing worker"):
         seconds = f"{STOP_SECONDS} s"
-        record.msg = f"a worker was ended that still waited for a request's rest, or started, after {seconds}"
+        record.msg = f"killed a worker that still waited for a request's rest, or started, after {seconds}"
         record.args = ()
     return "Configuration allows spawning" not in message
 
 
 def load_app(settings: Settings, node_key: str | None = None) -> Flask:
-    """The application, made in each worker."""
-    # Not sooner: prometheus_client looks for the shared folder when it is imported.
+    """Make the application, in each worker."""
+    # Import here: prometheus_client looks for the shared folder when it is imported.
     from collector.app import create_app
 
     write_logs(settings.log)

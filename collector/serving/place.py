@@ -1,4 +1,4 @@
-"""Where a server listens, and how many processes and threads it has."""
+"""The server's address, and its numbers of processes and threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METRICS_PREFIX = ".ldpkit-metrics-"
 
 @dataclass(frozen=True)
 class Place:
-    """Where and how wide the server runs. port 0 takes any free one. certificate: for https."""
+    """The server's address and size. port: 0 takes any free port. certificate: for https."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -37,16 +37,16 @@ class Place:
 
     @property
     def scheme(self) -> str:
-        """What its URL begins with."""
+        """Return the scheme of its URL."""
         return HTTP if self.certificate is None else HTTPS
 
 
 def listen(place: Place) -> socket.socket:
-    """A listening socket. Raises InputError for an address that cannot be used."""
+    """Return a listening socket. Raises InputError for an address that cannot be used."""
     host, port = place.host, place.port
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # Of `::` with IPv4, as granian has it: another server's may be taken.
+        # `::` includes IPv4, as in granian: another server may hold that port.
         both = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
@@ -56,7 +56,7 @@ def listen(place: Place) -> socket.socket:
 
 
 class Address(NamedTuple):
-    """Where a server is to listen, whose workers bind by themselves. let_go: for when they have."""
+    """A server's address, which its workers bind themselves. let_go: call it once they have."""
 
     host: str
     port: int
@@ -66,10 +66,11 @@ class Address(NamedTuple):
 
 @contextmanager
 def held(place: Place) -> Iterator[Address]:
-    """An address that was found free, and goes to no other server until this one's workers listen.
+    """Yield a free address, reserved for this server until its workers listen.
 
-    A second after that the kernel would give a free port to any program, and granian's workers share one with
-    those of another collector: devices would be dealt between the two. Raises InputError as `listen` does.
+    Without this, the kernel could give a free port to any program within a second. Granian's workers also
+    share a port with another collector's workers: devices would be split between the two. Raises InputError
+    as `listen` does.
     """
     with ExitStack() as kept:
         _keep(kept, turn(place))
@@ -77,7 +78,7 @@ def held(place: Place) -> Iterator[Address]:
             host, port = listener.getsockname()[:2]
             url, family = base_url(listener, place.scheme), listener.family
         if place.port == 0 and sys.platform == "linux":
-            # It listens to nothing, and stands back for sockets of its kind, as granian's workers have there.
+            # This socket never listens. Its option lets granian's workers, which have it too, bind the port.
             holder = _keep(kept, socket.socket(family))
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             holder.bind((host, port))
@@ -85,18 +86,18 @@ def held(place: Place) -> Iterator[Address]:
 
 
 def _keep(kept: ExitStack, held: socket.socket) -> socket.socket:
-    """Close it at the end; in workers at once, which would keep it for as long as they live."""
+    """Close a socket when the stack ends, and at once in workers, which would keep it while they live."""
     os.register_at_fork(after_in_child=held.close)
     return kept.enter_context(held)
 
 
 def turn(place: Place) -> socket.socket:
-    """The turn of starting at a port, which one server of this machine has at a time; closed, it is over.
+    """Take the turn to start at a port, and return its socket; closing it ends the turn.
 
-    Whoever has it for longer than a start takes is no server that starts, and is waited for no more.
+    One server of this machine has the turn at a time. The wait for another holder ends after START_SECONDS.
     """
     taken, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + START_SECONDS
-    # Such a name is no file: it is gone with its process, and the network namespace's, as ports are.
+    # An abstract name is not a file: it ends with its process and network namespace, as ports do.
     while place.port and sys.platform == "linux" and time.monotonic() < deadline:
         try:
             taken.bind(f"\0ldpkit starts at port {place.port}")
@@ -107,17 +108,17 @@ def turn(place: Place) -> socket.socket:
 
 
 def base_url(listener: socket.socket, scheme: str) -> str:
-    """The URL that a listening socket is reached at."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 @contextmanager
 def shared_metrics(workers: int, database: Path | None) -> Iterator[None]:
-    """A folder for the counts of several processes, unless the operator has named one.
+    """Make a folder for the metrics of several processes, unless the operator has named a folder.
 
-    database: the file beside which it is made; with None among temporary files, whose cleaners pass by a
-    folder that is locked.
+    database: the folder is made next to this file. None: it is made among temporary files, whose cleaners
+    skip locked folders.
     """
     if workers == 1 or METRICS_FOLDER in os.environ:
         yield
@@ -131,7 +132,7 @@ def shared_metrics(workers: int, database: Path | None) -> Iterator[None]:
     try:
         yield
     finally:
-        # A worker leaves through here too, while the others still count.
+        # Workers also run this when they exit, while the other processes still count.
         if os.getpid() == master:
             os.environ.pop(METRICS_FOLDER, None)
             shutil.rmtree(folder, ignore_errors=True)
@@ -139,7 +140,7 @@ def shared_metrics(workers: int, database: Path | None) -> Iterator[None]:
 
 
 def _remove_left_over(parent: Path) -> None:
-    """Remove the folders of servers that were killed: nobody locks those any more."""
+    """Remove the folders of killed servers: they hold no lock any more."""
     for folder in parent.glob(f"{METRICS_PREFIX}*"):
         with suppress(OSError):
             lock = _lock(str(folder), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,7 +149,7 @@ def _remove_left_over(parent: Path) -> None:
 
 
 def _lock(folder: str, kind: int) -> int:
-    """A handle that holds a lock on a folder. Raises OSError."""
+    """Return a handle that holds a lock on a folder. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, kind)

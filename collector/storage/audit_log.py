@@ -1,6 +1,6 @@
-"""What operators did: with which key, on which day, to which study. Nothing in it changes.
+"""The audit log of operators' actions: with which key, on which day, to which study. Entries never change.
 
-It names no person, and of a day nothing says what came first: the database keeps no time of day at all.
+It names no person, and has no order within a day: the database keeps no time of day at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from collector.storage.models import AuditRow
 
-# Who has no key of a name; parentheses are in no name.
+# Names of actors without a named key; no key's name has parentheses.
 BY_TOKEN, AT_DATABASE, BY_SIGNATURE, BY_SERVER = "(token)", "(database)", "(signature)", "(server)"
 ID_BYTES = 16
 
@@ -31,14 +31,14 @@ class Entry(NamedTuple):
 
 
 def record(session: Session, key: str, action: str, study: str | None = None, detail: str = "") -> None:
-    """Write a line, in the transaction of what it is about."""
+    """Write a line, in the transaction of the action."""
     at = _now()
     id_ = secrets.token_bytes(ID_BYTES)
     session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
 
 
 def is_said_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
-    """Whether a line of today says that already. start: of its detail."""
+    """Return True if today's lines have this action already. start: the start of its detail."""
     same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
     statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(start, autoescape=True)).limit(1)
     return session.execute(statement).first() is not None
@@ -51,7 +51,7 @@ def _now() -> str:
 def entries(
     session: Session, most: int, since: date | None = None, studies: Iterable[str] | None = None
 ) -> list[Entry]:
-    """The last lines, the newest first. studies: those that they may be about, None for all lines."""
+    """Return the last lines, the newest first. studies: only lines about these, None for all lines."""
     columns = (AuditRow.at, AuditRow.key, AuditRow.action, AuditRow.study, AuditRow.detail)
     statement = select(*columns).order_by(AuditRow.at.desc(), AuditRow.id).limit(most)
     if since is not None:

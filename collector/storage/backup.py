@@ -1,4 +1,4 @@
-"""Copying a database that is in use, as it was at one moment."""
+"""Copying a database in use, as of one moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from collector.storage.partitions import partition_names
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, name_new
 
-# What a dump brings into order: tables, and their keys.
+# Tables that a dump sorts, and their keys.
 ORDERED = {
     "reports": "study, id",
     "invitations": "study, hash",
@@ -29,21 +29,21 @@ ORDERED = {
     "codes": "hash",
 }
 COMPLETE = b"-- PostgreSQL database dump complete"
-# Before the rows, and after them.
+# A dump's parts: before the rows, and after them.
 PARTS = 2
 
 
 def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: str = "") -> None:
     """Write a copy to a new file, whole or not at all: an SQLite file, or SQL for psql.
 
-    Of an earlier release's database too: it is copied before it is migrated. mark: a statement that the copy
-    alone gets, for a database of this release.
-    Reports stand in it in the order of their ids. Only its owner may read it. Raises InputError when it
-    cannot be made, and where there is a file already.
+    An earlier release's database can be copied too, before it is migrated. mark: a statement that only the
+    copy gets, for a database of this release.
+    The copy has reports in the order of their ids. Only its owner may read it. Raises InputError when it
+    cannot be made, and if the file exists.
     """
     if str(path) == STREAM:
         raise UsageError(
-            "--out -: a backup is a new file of its owner's, not standard output: name one",
+            "--out -: a backup cannot be written to standard output. Name a new file",
             code="backup.to_standard_output",
         )
     if not path.parent.is_dir():
@@ -71,14 +71,14 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
 def copy_sqlite(source: Path, path: Path, mark: str = "") -> None:
     """Copy an SQLite database at one moment, and check the copy. Raises InputError.
 
-    mark: a statement that the copy alone gets.
+    mark: a statement that only the copy gets.
     """
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
-            # Reads one snapshot, however long it takes, and leaves deleted contents behind.
+            # Reads one snapshot, however long it takes, and does not copy deleted contents.
             connection.execute("VACUUM INTO ?", (str(path),))
         with closing(sqlite3.connect(path)) as connection:
-            # No log is this file's: see wal.py.
+            # No log belongs to this file: see wal.py.
             connection.execute("PRAGMA user_version = 0")
             connection.execute(mark)
             connection.commit()
@@ -90,7 +90,7 @@ def copy_sqlite(source: Path, path: Path, mark: str = "") -> None:
 
 
 def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
-    """pg_dump's SQL, of one snapshot, with the rows of ORDERED between: pg_dump writes rows as they came."""
+    """Write pg_dump's SQL of one snapshot, with ORDERED's rows sorted: pg_dump keeps arrival order."""
     try:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
@@ -99,9 +99,9 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
             }
             tables = [f'"{schema}"."{name}"' for name in ordered]
             connection.rollback()
-            # Before the snapshot: a table that is emptied whole later is empty for this one too.
+            # Lock before the snapshot: a later TRUNCATE would make the table empty in this snapshot too.
             connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
-            # In another style a day before the 13th is one of another month where it is read.
+            # In another style a day before the 13th can be read with day and month swapped.
             connection.exec_driver_sql("SET DateStyle = ISO")
             snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
             with path.open("wb") as file:
@@ -122,13 +122,13 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
     if _rows_of(path, tables) != rows:
         raise InputError(f"the copy of {database.shown} is damaged", code="backup.dump_damaged")
     if mark:
-        # pg_dump leaves no schema to look in.
+        # pg_dump leaves an empty search path.
         with path.open("a", encoding="utf-8") as file:
             file.write(f'\nSET search_path = "{schema}";\n{mark};\n')
 
 
 def _copy_rows(connection: Connection, table: str, key: str, file: BinaryIO) -> int:
-    """Write a table's rows in the order of its key; how many."""
+    """Write a table's rows in the order of its key. Return how many."""
     file.write(f"\nCOPY {table} FROM stdin;\n".encode())
     driver: Any = connection.connection.driver_connection
     with driver.cursor() as cursor:
@@ -142,7 +142,7 @@ def _copy_rows(connection: Connection, table: str, key: str, file: BinaryIO) -> 
 
 
 def _rows_of(path: Path, tables: Sequence[str]) -> list[int]:
-    """How many rows a dump has of each table; none where its end is missing."""
+    """Return how many rows a dump has of each table; an empty list if its end is missing."""
     counts = dict.fromkeys((f"COPY {name} FROM stdin;\n".encode() for name in tables), 0)
     table, last = None, b""
     with path.open("rb") as file:
@@ -158,7 +158,7 @@ def _rows_of(path: Path, tables: Sequence[str]) -> list[int]:
 
 
 def is_whole_dump(path: Path) -> bool:
-    """Whether a file has both parts of a dump to their ends: psql takes a cut one for whole."""
+    """Return True if a file has both parts of a dump to their ends: psql accepts a truncated dump."""
     complete, is_rows = 0, False
     with path.open("rb") as file:
         for line in file:
@@ -172,8 +172,8 @@ def is_whole_dump(path: Path) -> bool:
 
 
 def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
-    """Append what pg_dump says. Raises InputError."""
-    # Whoever restores it need not have this database's roles. In UTF-8 are the rows between.
+    """Append the output of pg_dump. Raises InputError."""
+    # Restoring must not need this database's roles. The rows between are in UTF-8.
     roles = ["--no-owner", "--no-privileges", "--encoding=UTF8"]
     command, environment = postgresql_call("pg_dump", url, *roles, *options)
     file.flush()
@@ -185,7 +185,7 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
 
 
 def postgresql_call(name: str, url: URL, *options: str) -> tuple[list[str], dict[str, str] | None]:
-    """The command line of one of PostgreSQL's programs, and its environment. Raises InputError."""
+    """Return the command line of a PostgreSQL program, and its environment. Raises InputError."""
     program = shutil.which(name)
     if program is None:
         raise InputError(
@@ -194,10 +194,10 @@ def postgresql_call(name: str, url: URL, *options: str) -> tuple[list[str], dict
     from psycopg.conninfo import make_conninfo
 
     _, parameters = url.get_dialect()().create_connect_args(url)
-    # In the environment: arguments can be read by every user of the machine.
+    # In the environment: every user of the machine can read arguments.
     password = parameters.pop("password", None)
     if "sslpassword" in parameters:
-        advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
+        advice = "libpq has no environment variable for it: use a key without password (`openssl pkey`)"
         raise InputError(
             f"sslpassword would be an argument of {name}, which all users can read; {advice}",
             code="backup.password_exposed",
@@ -207,7 +207,7 @@ def postgresql_call(name: str, url: URL, *options: str) -> tuple[list[str], dict
 
 
 def flush(path: Path) -> None:
-    """Have what a file holds, or the names in a folder, on the disk. Raises OSError."""
+    """Flush a file's content, or the names in a folder, to disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -30,14 +30,14 @@ SILENCE_SECONDS = 10
 OWNER_ONLY = 0o600
 # Options of a PostgreSQL URL that no message may show.
 SECRETS = ("password", "sslpassword")
-# The slowest that a server does: counting many millions of reports for the operator's page.
+# The server's slowest statement counts many millions of reports for the operator's page.
 STATEMENT_SECONDS = 30
-# Connections beside those for reading: one writes, one looks whether the database answers.
+# Connections in addition to those for reading: for writing, and for checking that the database answers.
 RESERVED = 2
 POSTGRESQL_DISK_FULL = "53100"
-# No such table, as while a dump is put back: no server starts on a database without.
+# No such table, as during a restore: no server starts on a database without tables.
 POSTGRESQL_NO_TABLE = "42P01"
-# Two transactions waited for each other, and PostgreSQL ended this one: a deadlock, or what stands for one.
+# PostgreSQL ended this transaction because of a deadlock, or a serialization failure.
 POSTGRESQL_ENDED = ("40P01", "40001")
 MOST_TRIES = 3
 SUPPORTED = ("sqlite", "postgresql")
@@ -53,8 +53,8 @@ class Bounds(NamedTuple):
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    busy_timeout: seconds that a write waits for a lock before the request is given up. bounds: a server's;
-    a command, whose statements may take as long as they need, has none.
+    busy_timeout: seconds that a write waits for a lock before the request fails. bounds: of a server. A
+    command has none: its statements may take as long as they need.
     """
 
     def __init__(self, url: str, busy_timeout: float, bounds: Bounds | None = None) -> None:
@@ -68,12 +68,12 @@ class Database:
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
         self._looks = Looks(self._look)
-        # What else has to hold while the database answers; raises what is to be said.
+        # A further condition while the database answers; raises an error if it fails.
         self.require_more: Callable[[Session], None] = lambda _session: None
 
     @property
     def shown(self) -> str:
-        """Where it is, as messages say it: a whole path, or a URL without its password."""
+        """Return the database's location for messages: a full path, or a URL without its password."""
         file = self._file
         open_url = self.url.difference_update_query(SECRETS).render_as_string()
         return f"database {open_url if file is None else file.absolute()}"
@@ -84,11 +84,11 @@ class Database:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a file to open without taking in another's log; of PostgreSQL True."""
+        """Return True if there is a file to open, without another file's log; True for PostgreSQL."""
         return self._file is None or (self._file.is_file() and not has_foreign_log(self._file))
 
     def require_file(self, advice: str) -> None:
-        """Raises InputError where an SQLite file would have to be made, or would take in another's log.
+        """Raise InputError if an SQLite file is missing, or would take in another file's log.
 
         advice: where else the file may be.
         """
@@ -97,7 +97,7 @@ class Database:
         self._refuse_foreign_log()
 
     def make_file(self) -> None:
-        """Make SQLite's file, for its owner alone, unless there is one. Raises InputError."""
+        """Make SQLite's file, for its owner alone, unless it exists. Raises InputError."""
         self._refuse_foreign_log()
         if self._file is not None and not self._file.exists():
             write_new(self._file, "", OWNER_ONLY)
@@ -107,31 +107,31 @@ class Database:
             return
         log, mark = beside(self._file, "-wal"), beside(self._file, MARK_FILE)
         raise InputError(
-            f"{self.shown}: the log beside it is another file's: stop every server, then put a backup back "
+            f"{self.shown}: its log is another file's: stop every server, then put a backup back "
             f"with `ldpkit restore`, or delete {mark.name} if {log.name} is this file's",
             code="database.foreign_log",
         )
 
     @contextmanager
     def read(self, reserved: bool = False) -> Iterator[Session]:
-        """A session in one read transaction.
+        """Open a session in one read transaction.
 
-        reserved: for the one thread that writes, and the one that looks whether the database answers. Raises
-        TimeoutError (SQLAlchemy's) where too many others read. No block may open another: it would wait for
-        itself.
+        reserved: for the writing thread, and the thread that checks that the database answers. Raises
+        TimeoutError (SQLAlchemy's) if too many others read. A block must not open another session: it would
+        wait for itself.
         """
         room = nullcontext() if reserved or self._room is None else self._room.hold()
         with room, self._noting(), self._readers.begin() as session:
             yield session
 
     def note(self, error: BaseException | None) -> None:
-        """Stop where an error of SQLite, at a connection of one's own, says that the file is damaged."""
+        """Stop if an SQLite error, at the caller's own connection, shows that the file is damaged."""
         if self._same is not None:
             self._same.note(error)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Rows that are read from the driver itself say alone that they are damaged."""
+        """Note errors of rows read through the driver itself, which bypass SQLAlchemy's events."""
         try:
             yield
         except DatabaseError as error:
@@ -139,7 +139,7 @@ class Database:
             raise
 
     def require_answer(self, seconds: float) -> None:
-        """Raises what the database raises, or SQLAlchemy's TimeoutError where it says nothing for so long."""
+        """Raise the database's errors, or SQLAlchemy's TimeoutError if it does not answer in time."""
         if not self._looks.wait(seconds):
             raise PoolTimeoutError(f"no answer for {seconds:g} s")
 
@@ -151,14 +151,14 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A session in one write transaction, durable once the block has ended without an error."""
+        """Open a session in one write transaction, durable once the block has ended without an error."""
         with self._noting(), self._writers.begin() as session:
             yield session
 
     def act(self, action: Callable[[Session], T]) -> T:
-        """The value of a function of a session, durable on return.
+        """Return the value of a function of a session, durable on return.
 
-        It is called again where PostgreSQL ended its transaction, of which nothing is left, for another's.
+        The function is called again if PostgreSQL rolled back its transaction in favour of another.
         """
         for _ in range(MOST_TRIES - 1):
             try:
@@ -172,13 +172,13 @@ class Database:
 
     @contextmanager
     def writing_connection(self) -> Iterator[Connection]:
-        """A connection in one write transaction, for what is no ordinary work on rows."""
+        """Open a connection in one write transaction, for unusual work, such as migrations."""
         with self.engine.execution_options(**{WRITES: True}).begin() as connection:
             yield connection
 
 
 class Looks:
-    """Runs `look` in a thread beside: none starts while one is under way, however long that takes."""
+    """Runs `look` in a separate thread. At most one runs at a time, however long it takes."""
 
     def __init__(self, look: Callable[[], None]) -> None:
         self._look = look
@@ -186,7 +186,7 @@ class Looks:
         self._latest: Future[None] | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Look, and return whether that ended in time. Raises what it raises."""
+        """Look, and return True if that ended in time. Raises the errors of `look`."""
         with self._lock:
             if self._latest is None or self._latest.done():
                 self._latest = Future()
@@ -207,25 +207,25 @@ class Looks:
 
 
 def sqlite_file(url: str) -> Path | None:
-    """The file of an SQLite database, None for PostgreSQL. Raises InputError."""
+    """Return the file of an SQLite database, None for PostgreSQL. Raises InputError."""
     return _file_of(_parse_url(url))
 
 
 def is_disk_full(error: SQLAlchemyError) -> bool:
-    """Whether the database refused because its disk is full."""
+    """Return True if the error means that the database's disk is full."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     code = getattr(cause, "sqlite_errorcode", None)
     return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
 
 
 def is_without_tables(error: Exception) -> bool:
-    """Whether PostgreSQL refused because a table is away; SQLite says so as it says that it is away."""
+    """Return True if PostgreSQL lacks a table. SQLite reports that like an unavailable database."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     return getattr(cause, "sqlstate", None) == POSTGRESQL_NO_TABLE
 
 
 def has_lagging_replica(database: Database) -> bool:
-    """Whether a replica follows that commits do not wait for: it may lack what was acknowledged."""
+    """Return True if a replica follows without commits waiting for it: it may lack acknowledged reports."""
     if database.engine.dialect.name != "postgresql":
         return False
     with database.read() as session:
@@ -248,7 +248,7 @@ def _parse_url(text: str) -> URL:
         ) from None
     if url.get_backend_name() not in SUPPORTED:
         raise UsageError(
-            f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}",
+            f"setting database: {url.get_backend_name()!r} is not supported: use {', '.join(SUPPORTED)}",
             code="database.unsupported_kind",
         )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
@@ -280,10 +280,10 @@ def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None, same: S
 
 
 def _give_up_on_silence(engine: Engine) -> None:
-    """End what waits for an answer longer than any statement may take.
+    """End waits for an answer that exceed the time limit of statements.
 
-    A server that was stopped keeps its connections alive and answers nothing: no timeout of its own, or of
-    TCP, ends the wait.
+    A suspended server keeps its connections alive and answers nothing: neither its timeouts nor TCP's end the
+    wait.
     """
     import psycopg
 
@@ -298,7 +298,7 @@ def _give_up_on_silence(engine: Engine) -> None:
 
 
 def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
-    """psycopg's generator, which asks for its socket again and again, until a moment."""
+    """Run psycopg's generator, which polls its socket, until a deadline."""
     import psycopg
 
     try:
@@ -306,7 +306,7 @@ def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any
         while True:
             ready = yield wanted
             if not ready and time.monotonic() > end:
-                # Before the error: what follows one would wait for the server again.
+                # Before the error: its handling would wait for the server again.
                 connection.pgconn.finish()
                 raise psycopg.OperationalError("the server has gone silent")
             wanted = waiting.send(ready)
@@ -316,14 +316,14 @@ def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any
 
 def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[str, Any]:
     milliseconds = max(1, round(busy_timeout * 1000))
-    # Behind the operator's own, which these arguments take the place of.
+    # Append to the operator's options, which these arguments replace.
     settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
     if serves:
         settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
         settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
-    # A server that has gone silent must not hold the writer for ever.
+    # A silent server must not block the writer forever.
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
-    # Else what a server in SQL_ASCII sends stays bytes, before anything can be said about it.
+    # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
     encoding = {"client_encoding": "UTF8"}
     return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **encoding, **silence}
 
@@ -363,7 +363,7 @@ def _make_durable(engine: Engine, busy_timeout: float, same: SameFile) -> None:
     def begin(connection: Connection) -> None:
         same.require()
         # A deferred transaction that starts to write after another has written fails at once,
-        # without waiting; one that takes the write lock first waits its turn.
+        # without waiting. An immediate transaction takes the write lock first and waits its turn.
         writes = connection.get_execution_options().get(WRITES, False)
         if writes:
             same.take_log_of(connection)
@@ -371,5 +371,5 @@ def _make_durable(engine: Engine, busy_timeout: float, same: SameFile) -> None:
 
 
 def one_line(error: BaseException | None) -> str:
-    """An error's message without line breaks."""
+    """Return an error's message without line breaks."""
     return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Deleting reports but for their ids, so that no copy of them is taken."""
+"""Deleting reports except their ids, so that no copy of them is accepted."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from collector.storage.queries import (
 
 
 def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
-    """Leave nothing but their ids of the next `most` reports, by id; what they were, without withdrawn ones.
+    """Delete all but the ids of the next `most` reports, by id. Return the deleted reports.
 
-    Their day becomes EXPIRED: nobody withdrew them. after: the id to go on from.
+    Withdrawn reports are skipped. The day becomes EXPIRED: these reports were not withdrawn. after: the id to
+    continue from.
     The caller holds the study's row.
     """
     kept = (REPORTS.c.payloads != b"", REPORTS.c.id > after)
@@ -33,9 +34,9 @@ def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> 
 
 
 def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -> PackedReport | None:
-    """Leave nothing of a report but its id; what it was, if there is such a report, withdrawn or not.
+    """Delete all of a report but its id. Return its former row, withdrawn or not, or None if there is none.
 
-    day: on which one is withdrawn that had expired.
+    day: the day of withdrawal, for a report that had expired.
     """
     here = (REPORTS.c.study == study, REPORTS.c.id == report_id)
     found = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*here).with_for_update()
@@ -48,19 +49,19 @@ def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -
 
 
 def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
-    """Keep the id of a report that has not come, so that it is not taken when it comes; False if it has."""
+    """Store the id of a report that has not arrived, so that it is never accepted. False if it has."""
     version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
     return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
 def count_withdrawn(session: Session, study: int) -> int:
-    """How many reports of a study were withdrawn, of those whose ids are still kept."""
+    """Return how many reports of a study were withdrawn and still have their ids stored."""
     here = (REPORTS.c.study == study, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
     return int(session.execute(select(func.count()).where(*here)).scalar_one())
 
 
 def withdrawn_since_export(session: Session, study: int, withdrawn: int) -> int:
-    """How many of `withdrawn` reports were withdrawn since an export last came to its end."""
+    """Return how many of `withdrawn` reports were withdrawn since the last complete export."""
     exported = session.execute(
         select(StudyRow.withdrawn_exported).where(StudyRow.number == study)
     ).scalar_one()
@@ -68,5 +69,5 @@ def withdrawn_since_export(session: Session, study: int, withdrawn: int) -> int:
 
 
 def note_export(session: Session, study: int, withdrawn: int) -> None:
-    """Keep how many reports were withdrawn when an export began that came to its end."""
+    """Store how many reports were withdrawn when a complete export began."""
     session.execute(update(StudyRow).where(StudyRow.number == study).values(withdrawn_exported=withdrawn))

@@ -1,4 +1,4 @@
-"""The problem that an exception stands for: what a document or a database says, in a sender's words."""
+"""The problem for an exception: a document's or a database's error, in the sender's terms."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from collector.storage.queries import OtherReleaseError
 from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import ReportError, StatementError, StudyError
 
-# Of what a statement was given, or of the statement; all others are the database's own.
+# Errors of a statement or its values. All others are errors of the database itself.
 OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 
 
 def is_of_all(error: Exception) -> bool:
-    """Whether whatever else is written now would fail alike: the database is locked, full or away."""
+    """Return True if every other write would fail now too: the database is locked, full or away."""
     of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
     return of_database or is_without_tables(error) or isinstance(error, OtherReleaseError)
 
 
 @singledispatch
 def problem_of(error: Exception) -> ProblemError:
-    """The problem that an exception stands for."""
-    # Neither path nor body: a log line that named a report would give it a time.
+    """Return the problem for an exception."""
+    # Log neither path nor body: a log line with a report would give it a time.
     log_throttled(logging.ERROR, "a request failed", error, "request-failed")
     return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
 

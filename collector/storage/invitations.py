@@ -1,9 +1,9 @@
 """The invitations that let reports in, as hashes, and which of them were used.
 
-A report and the use of its invitation are one transaction, so each invitation lets one report in, whatever
-crashes. Whoever reads a database's log sees both together. So a use is written as a tag, HMAC-SHA256 of the
-invitation's hash under a key that this database does not have: see `Spending`. Once a day the invitations
-behind the tags are deleted, all at once and in the order of their hashes, and the tags' key is forgotten.
+A report and the use of its invitation are one transaction, so each invitation lets exactly one report in,
+even after a crash. An attacker who reads the database's log sees both together. So a use is written as a tag,
+HMAC-SHA256 of the invitation's hash under a key that this database does not have: see `Spending`. Once a day
+the invitations behind the tags are deleted, all at once and ordered by hash, and the tags' key is forgotten.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ldp_client.documents.errors import InputError
 INVITATIONS = cast(Table, InvitationRow.__table__)
 SPENT = cast(Table, SpentInvitationRow.__table__)
 LISTS = cast(Table, InvitationListRow.__table__)
-# Fewer used invitations wait for others: together they are deleted.
+# Used invitations are deleted at least so many at a time; fewer wait.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
-    "setting invitation_key: not the one that this study's invitations are used with; where that is lost, "
-    "`ldpkit invite STUDY_ID --forget` forgets them, and new ones can be made. Not of a secure sum: "
-    "put the key back, or have its author close the study, and ask anew under another id"
+    "setting invitation_key: not the key of this study's invitations. Put it back. If it is lost: "
+    "run `ldpkit invite STUDY_ID --forget` and make new invitations, or (secure sum) "
+    "close the study and ask again under another id"
 )
 
 
 class Spending(NamedTuple):
-    """The secret that tags are made with, between two deletions of used invitations.
+    """The secret for tags, valid between two deletions of used invitations.
 
-    key: HMAC of the setting invitation_key over a nonce, which the database has until they are deleted.
+    key: HMAC of the setting invitation_key over a nonce, which the database keeps until they are deleted.
     """
 
     nonce: bytes
@@ -48,12 +48,12 @@ class Spending(NamedTuple):
 
     @classmethod
     def start(cls, secret: bytes) -> Spending:
-        """A new one, of a new nonce."""
+        """Return a new Spending, with a new nonce."""
         return cls._of(secrets.token_bytes(NONCE_BYTES), secret)
 
     @classmethod
     def read(cls, stored: bytes | None, secret: bytes) -> Spending:
-        """What `stored` stands for. Raises InputError where it was made with another secret."""
+        """Return the Spending for `stored`. Raises InputError if it was made with another secret."""
         if not cls.fits(stored, secret):
             raise InputError(WRONG_KEY, code="settings.wrong_invitation_key")
         return cls._of((stored or b"")[:NONCE_BYTES], secret)
@@ -64,16 +64,16 @@ class Spending(NamedTuple):
 
     @property
     def stored(self) -> bytes:
-        """What the database has of it: the nonce, and what tells whether a secret is the right one."""
+        """Return what the database keeps: the nonce, and a check value for the secret."""
         return self.nonce + hmac.digest(self.key, b"check", "sha256")
 
     @classmethod
     def fits(cls, stored: bytes | None, secret: bytes) -> bool:
-        """Whether invitations can be checked with this secret; so it is where none was made yet."""
+        """Return True if invitations can be checked with this secret, or if none was made yet."""
         return stored is None or hmac.compare_digest(stored, cls._of(stored[:NONCE_BYTES], secret).stored)
 
     def tag(self, hashed: bytes) -> bytes:
-        """What stands for a used invitation."""
+        """Return the tag that marks an invitation as used."""
         return hmac.digest(self.key, b"tag" + hashed, "sha256")
 
 
@@ -86,8 +86,8 @@ def add_invitations(
 ) -> None:
     """Let these many more reports in, and only invited ones from now on. Raises InputError.
 
-    public: the public values that all of these carry; versions with such fields say themselves that they need
-    invitations, and reports of others are let in as before.
+    public: the public values that all these invitations carry. Versions with such fields require invitations
+    themselves, and reports of other versions are accepted as before.
     """
     stored = _stored_spending(session, study)
     spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
@@ -101,9 +101,9 @@ def add_invitations(
 
 
 def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) -> bool:
-    """`add_invitations` of a whole list, once; False, and nothing changes, where it was taken in before.
+    """Add a whole list of invitations once. Return False, and change nothing, if it was added before.
 
-    Raises InputError also where only some of it was.
+    Raises InputError also if only a part of it was added before.
     """
     digest = hashlib.sha256(b"".join(sorted(hashes))).digest()
     new = insert_new(session, LISTS, ["study", "digest"]).values(study=study, digest=digest)
@@ -112,8 +112,8 @@ def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) ->
     known = _known(session, study, hashes)
     if known:
         raise InputError(
-            f"{known} of the list's {len(hashes)} invitations were taken in before, with another list: "
-            "nothing was changed; take each list as it was written",
+            f"{known} of the list's {len(hashes)} invitations were added before, with another list: "
+            "nothing was changed. Add each list as it was written",
             code="ticket.list_overlaps_another",
         )
     add_invitations(session, study, hashes, secret)
@@ -121,7 +121,7 @@ def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) ->
 
 
 def _known(session: Session, study: int, hashes: set[bytes]) -> int:
-    """How many of these invitations there are."""
+    """Return how many of these invitations exist."""
     wanted, found = sorted(hashes), 0
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
         some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
@@ -131,31 +131,31 @@ def _known(session: Session, study: int, hashes: set[bytes]) -> int:
 
 
 def demand_invitations(session: Session, study: int) -> None:
-    """Let only invited reports in from now on, also while there is no invitation yet."""
+    """Accept only invited reports from now on, even while there is no invitation yet."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
 
 
 def lift_invitations(session: Session, study: int) -> None:
-    """Forget the invitations and let everybody's reports in."""
+    """Forget the invitations and accept reports without them."""
     forget_invitations(session, study)
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=False))
 
 
 def forget_invitations(session: Session, study: int) -> None:
-    """Forget the invitations, those that were used too: whoever needs one needs a new one."""
+    """Forget the invitations, including used ones: participants then need new invitations."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
     for table in (SPENT, INVITATIONS, LISTS):
         session.connection().execute(delete(table).where(table.c.study == study))
 
 
 def has_values(session: Session, study: int) -> bool:
-    """Whether any invitation to a study carries public values; those used lately still count."""
+    """Return True if any invitation to a study carries public values; recently used ones still count."""
     some = select(INVITATIONS.c.study).where(INVITATIONS.c.study == study, INVITATIONS.c.public.is_not(None))
     return session.connection().execute(some.limit(1)).first() is not None
 
 
 def count_unused(session: Session, study: int) -> int:
-    """How many invitations to a study nobody has used."""
+    """Return how many invitations to a study are unused."""
     made, spent = (
         session.connection()
         .execute(select(func.count()).select_from(table).where(table.c.study == study))
@@ -166,7 +166,7 @@ def count_unused(session: Session, study: int) -> int:
 
 
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
-    """The public values that each of these invitations carries; unknown ones are left out."""
+    """Return the public values that each of these invitations carries, without unknown invitations."""
     found: dict[bytes, dict[str, str]] = {}
     wanted = sorted(hashes)
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
@@ -178,7 +178,7 @@ def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dic
 
 
 def use_invitations(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
-    """Mark invitations as used, and return those that were not used before."""
+    """Mark invitations as used, and return the newly used ones."""
     wanted = sorted(hashes)
     used: set[bytes] = set()
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
@@ -194,11 +194,11 @@ def use_invitations(session: Session, study: int, spending: Spending, hashes: It
 
 
 def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
-    """Delete the used invitations with their tags, and go on with a new key; how many.
+    """Delete the used invitations with their tags, start a new key, and return how many were deleted.
 
-    Those that carry the same public values are deleted together, FEWEST_TOGETHER or more of them: their
-    reports carry them too, and one alone would be that report's. The others stay, as used as they were. The
-    caller holds the study's row. Raises InputError for another secret than the tags were made with.
+    Invitations with the same public values are deleted together, at least FEWEST_TOGETHER of them: their
+    reports have these values too, so a single deletion would point to its report. The others stay used. The
+    caller holds the study's row. Raises InputError if the tags were made with another secret.
     """
     here = SPENT.c.study == study
     spent = set(session.connection().execute(select(SPENT.c.tag).where(here)).scalars())

@@ -1,4 +1,4 @@
-"""Keys: long random words, shown once and kept as hashes, each good for one role, for some studies or all."""
+"""Keys: long random words, shown once and stored as hashes, each with one role, for some studies or all."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ KEY_BYTES = 32
 
 
 class Role(Enum):
-    """What a key is for: publish and close studies, read exports and counts, or everything."""
+    """The purpose of a key: publish and close studies, read exports and counts, or everything."""
 
     PUBLISH = "publish"
     READ = "read"
     OPERATE = "operate"
 
     def allows(self, needed: Role) -> bool:
-        """Whether a key of this role may do what `needed` is for."""
+        """Return True if a key of this role may do the work of role `needed`."""
         return self in (needed, Role.OPERATE)
 
 
 class Key(NamedTuple):
-    """What is known of a key. studies: those that it is for, None for all. expires: its last day. used: the
-    day on which it was last used."""
+    """The stored facts of a key. studies: its studies, None for all. expires: its last day.
+
+    used: the day of its last use.
+    """
 
     name: str
     role: Role
@@ -46,15 +48,15 @@ class Key(NamedTuple):
     used: date | None = None
 
     def reaches(self, study_id: str) -> bool:
-        """Whether it is for this study."""
+        """Return True if it is for this study."""
         return self.studies is None or study_id in self.studies
 
     def has_expired(self, today: date) -> bool:
-        """Whether its last day is over."""
+        """Return True if its last day is over."""
         return self.expires is not None and today > self.expires
 
     def document(self) -> dict[str, object]:
-        """It, for programs."""
+        """Return the key as a JSON document."""
         return {
             "name": self.name,
             "role": self.role.value,
@@ -64,24 +66,24 @@ class Key(NamedTuple):
         }
 
 
-# Who has the operator's token.
+# The key of a holder of the operator's token.
 TOKEN_KEY = Key(audit_log.BY_TOKEN, Role.OPERATE)
 
 
 def new_key() -> str:
-    """A key that cannot be guessed."""
+    """Return a new key that cannot be guessed."""
     return new_word(KEY_BYTES)
 
 
 def new_word(size: int) -> str:
-    """Random bytes as text that can follow a command-line option: it never begins with a dash."""
+    """Return random bytes as text that can follow a command-line option: it never begins with a dash."""
     while (word := secrets.token_urlsafe(size)).startswith("-"):
         pass
     return word
 
 
 def hash_key(key: str) -> bytes:
-    """SHA-256 of a key: enough, as keys are long and random."""
+    """Return the SHA-256 of a key: enough, as keys are long and random."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -93,9 +95,9 @@ def add_key(
     expires: date | None = None,
     by: str = audit_log.BY_TOKEN,
 ) -> str:
-    """Make a key and return it, for the only time. by: the key with which it is made, by name.
+    """Make a key and return it, for the only time. by: the name of the key that makes it.
 
-    studies: those that it is for, published or not; None for all. Raises InputError for a bad name or one in
+    studies: the key's studies, published or not; None for all. Raises InputError for a bad name or a name in
     use.
     """
     _require_id(name, f"key {name[:64]!r}")
@@ -103,7 +105,7 @@ def add_key(
     for study in scope or ():
         _require_id(study, f"study {study[:64]!r}")
     if scope == []:
-        raise InputError("a key has to be for one study at least", code="keys.no_study")
+        raise InputError("a key needs at least one study", code="keys.no_study")
     if session.get(KeyRow, name):
         raise InputError(f"there is a key {name!r}; remove it first", code="keys.duplicate_name")
     key = new_key()
@@ -116,7 +118,7 @@ def add_key(
 
 
 def unpublished(session: Session, studies: Iterable[str] | None) -> list[str]:
-    """A sentence for each of a key's studies that is not published: it may be misspelt."""
+    """Return a sentence for each of a key's studies that is not published: it may be misspelt."""
     return [
         f"study {study} is not published here: the key is for it once it is"
         for study in sorted(set(studies or ()))
@@ -132,7 +134,7 @@ def _require_id(text: str, what: str) -> None:
 
 
 def remove_key(session: Session, name: str, by: str = audit_log.BY_TOKEN) -> None:
-    """Make a key useless from now on. by: as `add_key` takes it. Raises InputError if none has that name."""
+    """Make a key useless from now on. by: as for `add_key`. Raises InputError if no key has that name."""
     row = session.get(KeyRow, name)
     if row is None:
         raise InputError(f"there is no key {name[:64]!r}", code="keys.unknown_name")
@@ -142,22 +144,22 @@ def remove_key(session: Session, name: str, by: str = audit_log.BY_TOKEN) -> Non
 
 
 def was_removed(session: Session, key: str) -> bool:
-    """Whether a key existed and was removed."""
+    """Return True if a key existed and was removed."""
     return session.get(RemovedKeyRow, hash_key(key)) is not None
 
 
 def list_keys(session: Session) -> list[Key]:
-    """Every key, by name."""
+    """Return every key, by name."""
     return [_key_of(row) for row in session.scalars(select(KeyRow).order_by(KeyRow.name))]
 
 
 def known_hashes(session: Session) -> frozenset[bytes]:
-    """The hashes of all keys."""
+    """Return the hashes of all keys."""
     return frozenset(session.scalars(select(KeyRow.hash)))
 
 
 def find_key(session: Session, key: str) -> Key | None:
-    """What a key is, None for an unknown one. The time taken tells nothing about the keys that exist."""
+    """Return a key's facts, None for an unknown key. Its timing reveals nothing about the existing keys."""
     given = hash_key(key)
     found = None
     for row in session.scalars(select(KeyRow)):
@@ -167,7 +169,7 @@ def find_key(session: Session, key: str) -> Key | None:
 
 
 def note_use(session: Session, name: str, today: date) -> None:
-    """Keep that a key was used today."""
+    """Record that a key was used today."""
     session.execute(update(KeyRow).where(KeyRow.name == name).values(used=today))
 
 

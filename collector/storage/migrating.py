@@ -1,4 +1,4 @@
-"""Bringing a database's tables to the form that this release works with."""
+"""Migrations: bringing a database's tables to the form that this release needs."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 class Schema(NamedTuple):
     """The tables of one kind of server, and their history.
 
-    scripts: where Alembic finds the latter. revision: this release's. table: one that only this kind has.
-    whose: whose tables they are, in a word. advice: where else they may be. command: what brings them to this
-    release.
+    scripts: the history, where Alembic finds it. revision: this release's. table: a table that only this kind
+    has. whose: the tables' owner, in a word. advice: where else the tables may be. command: the command that
+    migrates them to this release.
     """
 
     scripts: str
@@ -63,10 +63,10 @@ class UnreachedError(InputError):
 
 
 def has_tables_of(database: Database, schema: Schema) -> bool:
-    """Whether a database is one of this kind; what cannot be read is refused where it is used."""
+    """Return True if a database is of this kind. False if it cannot be read: its use raises the error."""
     if not database.is_there:
         return False
-    # Of its own: a server's or a command's notes what is damaged, and stops.
+    # A separate Database: the caller's would note damage, and stop.
     looking = Database(database.url.render_as_string(hide_password=False), database.busy_timeout)
     try:
         with looking.engine.connect() as connection:
@@ -80,10 +80,10 @@ def has_tables_of(database: Database, schema: Schema) -> bool:
 def make(
     database: Database, schema: Schema = COLLECTOR, fill: Callable[[Connection], object] = lambda _: None
 ) -> None:
-    """Make the tables where nothing is, and an SQLite file if need be, in one transaction.
+    """Make the tables in an empty database, and an SQLite file if needed, in one transaction.
 
-    fill: writes what they are not whole without.
-    Raises InputError where there are tables already.
+    fill: writes the rows that the tables need from the start.
+    Raises InputError if there are tables already.
     """
     database.make_file()
     with _exclusive(database) as connection:
@@ -97,7 +97,7 @@ def make(
 
 
 def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECTOR) -> None:
-    """Raises InputError unless the tables are there and of this release, or an earlier one; makes nothing."""
+    """Raise InputError unless the tables are of this release, or with `or_earlier` of an earlier one."""
     database.require_file(schema.advice)
     try:
         with database.engine.connect() as connection:
@@ -118,13 +118,13 @@ def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECT
 
 
 def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
-    """Bring an earlier release's tables to this one's, in one transaction or not at all.
+    """Migrate an earlier release's tables to this release, in one transaction or not at all.
 
-    Raises InputError where there are none, where they belong to a later release, and while anything else
-    is connected: a server of the earlier release would go on as if nothing had changed.
+    Raises InputError if there are no tables, if they belong to a later release, and while anything else
+    is connected: a server of the earlier release would continue as if nothing had changed.
     """
     database.require_file(schema.advice)
-    # Its own connections are not others'.
+    # Close our own connections, which would count as others.
     database.engine.dispose()
     _require_alone(database)
     with _exclusive(database) as connection:
@@ -138,13 +138,13 @@ def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
 
 @contextmanager
 def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
-    """A database for a command beside the server. Raises InputError for all that the database refuses."""
+    """Open a database for a command next to the server. Raises InputError for all database errors."""
     database = Database(url, busy_timeout)
     check(database, schema=schema)
     try:
         yield database
     except SQLAlchemyError as error:
-        raise _failed(database, error, "; what was done is kept, run it again") from error
+        raise _failed(database, error, "; finished work is kept, run it again") from error
     except OtherReleaseError as error:
         raise _refused(database, str(error)) from error
     finally:
@@ -167,12 +167,12 @@ def _exclusive(database: Database) -> Iterator[Connection]:
 
 
 def _require_unicode(database: Database, connection: Connection) -> None:
-    """Raises InputError for a PostgreSQL database that cannot keep every text, or keeps them as bytes."""
+    """Raise InputError for a PostgreSQL database that cannot keep every text, or keeps texts as bytes."""
     if connection.dialect.name != "postgresql":
         return
     found = connection.execute(text("SHOW server_encoding")).scalar_one()
     if found != "UTF8":
-        advice = "make another one, with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        advice = "make another database, with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         raise InputError(
             f"{database.shown} is in the encoding {found}, and has to be in UTF8: {advice}",
             code="database.not_utf8",
@@ -192,7 +192,7 @@ def _require_alone(database: Database) -> None:
 
 
 def _are_others(database: Database) -> bool:
-    """Whether another program is connected: PostgreSQL ends a connection a moment after its program left."""
+    """Return True if another program is connected. PostgreSQL ends a connection soon after its program."""
     end = time.monotonic() + LEAVING_SECONDS
     while True:
         with _exclusive(database) as connection:
@@ -203,13 +203,13 @@ def _are_others(database: Database) -> bool:
 
 
 def _is_shared(path: str, busy_timeout: float) -> bool:
-    """Whether another connection to an SQLite file is open: only the last one may take its log away."""
+    """Return True if another connection to an SQLite file is open: only the last one can remove its log."""
     with closing(
         sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", busy_timeout, uri=True)
     ) as connection:
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
-            # As connections of this process know it.
+            # Restore the mode that this process's connections expect.
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
@@ -229,7 +229,7 @@ def _other_release(revision: str | None, schema: Schema) -> str:
 
 
 def _wait_for_others(connection: Connection) -> None:
-    """On SQLite the write transaction alone keeps others out."""
+    """Take the lock on PostgreSQL. On SQLite the write transaction alone keeps others out."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
 
@@ -243,7 +243,7 @@ def _config(connection: Connection, schema: Schema = COLLECTOR) -> Config:
 
 def _failed(database: Database, error: SQLAlchemyError, advice: str = "") -> InputError:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    # PostgreSQL gives each refusal a code; the driver has none where it got no answer.
+    # PostgreSQL's errors have a code. The driver's have none if it got no answer.
     is_silent = isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") is None
     kind = UnreachedError if is_silent else InputError
     return kind(f"{database.shown}: {one_line(cause)}{advice}")

@@ -1,4 +1,4 @@
-"""The tables. A report row holds a day and nothing else that could link it to a person."""
+"""The tables. A report row has a day and nothing else that could link it to a person."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 # The newest of the migrations: they are numbered.
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
-# The day of a report of which only the id is left as its time was over: none of arrival.
+# The day of a report that lost all but its id because its time was over: not a day of arrival.
 EXPIRED = date.min
 
 
@@ -20,12 +20,12 @@ class Base(DeclarativeBase):
 
 
 class StudyRow(Base):
-    """A study's state. version: the one devices get now; opens, closes: that version's days.
+    """A study's state. version: the version that devices get now; opens, closes: that version's days.
 
-    deleted: whether its reports were, and devices get it no more. final: whether it stays closed for good.
-    invited: whether a report needs an invitation. spending: see invitations.py. deletions: how many
-    transactions deleted reports that nobody withdrew. withdrawn_exported: how many reports were withdrawn as
-    the last export began that came to its end.
+    deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
+    permanently. invited: whether a report needs an invitation. spending: see invitations.py. deletions: how
+    many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
+    withdrawn when the last complete export began.
     """
 
     __tablename__ = "studies"
@@ -45,7 +45,7 @@ class StudyRow(Base):
 
 
 class CollectorRow(Base):
-    """The one row that says which collector this database is: drawn when the database is made, public."""
+    """The only row, with the collector's identity: drawn when the database is made, public."""
 
     __tablename__ = "collector"
 
@@ -65,7 +65,7 @@ class DocumentRow(Base):
 
 
 class SignatureRow(Base):
-    """Who signed a version: see ldp_client/documents/signed.py."""
+    """A signature of a version: see ldp_client/documents/signed.py."""
 
     __tablename__ = "signatures"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
@@ -77,10 +77,10 @@ class SignatureRow(Base):
 
 
 class KeyRow(Base):
-    """A key that people or programs work with. hash: SHA-256; the key itself is nowhere.
+    """A key for people or programs. hash: SHA-256; the key itself is not stored.
 
-    studies: canonical JSON of the studies that it is for, NULL for all. expires: its last day. used: the day
-    of its last use.
+    studies: canonical JSON of the key's studies, NULL for all. expires: its last day. used: the day of its
+    last use.
     """
 
     __tablename__ = "keys"
@@ -94,7 +94,7 @@ class KeyRow(Base):
 
 
 class RemovedKeyRow(Base):
-    """A key that was removed: no server may take it for the operator's token."""
+    """A removed key: no server may accept it as the operator's token."""
 
     __tablename__ = "removed_keys"
 
@@ -102,10 +102,10 @@ class RemovedKeyRow(Base):
 
 
 class AuditRow(Base):
-    """One thing that an operator did: see audit_log.py. Triggers refuse to change or delete it."""
+    """One action of an operator: see audit_log.py. Triggers prevent changes and deletions."""
 
     __tablename__ = "audit_log"
-    # No order of arrival: of a day nothing says what came first.
+    # No order of arrival: within a day the order of actions is unknown.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
@@ -117,10 +117,10 @@ class AuditRow(Base):
 
 
 class ReportRow(Base):
-    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py; none once it is gone.
+    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py; empty once it is deleted.
 
-    Of one that is gone the day is EXPIRED where its time was over, and nobody withdrew it.
-    On PostgreSQL in partitions, and without the foreign key: see partitions.py.
+    EXPIRED is the day of a deleted report whose time was over and which was not withdrawn.
+    PostgreSQL has it in partitions, and without the foreign key: see partitions.py.
     """
 
     __tablename__ = "reports"
@@ -150,7 +150,7 @@ class SumsRow(Base):
 
 
 class SecureSumRow(Base):
-    """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
+    """The one set of reports that a node will ever sum for a study, and the sum once it was requested."""
 
     __tablename__ = "secure_sums"
 
@@ -162,8 +162,8 @@ class SecureSumRow(Base):
 class DrawingRow(Base):
     """A node's part in the drawing of a set: see secure_sum/drawing.py.
 
-    commitment: the signed statement. shown_for: SHA-256 of the commitments that the nonce was shown for.
-    drawing: the one whose set the node is bound to.
+    commitment: the signed statement. shown_for: SHA-256 of the commitments for which the nonce was shown.
+    drawing: the drawing whose set binds the node.
     """
 
     __tablename__ = "drawings"
@@ -176,13 +176,13 @@ class DrawingRow(Base):
 
 
 class InvitationRow(Base):
-    """An invitation that lets a report in. hash: SHA-256; the invitation itself is nowhere.
+    """An invitation that lets a report in. hash: SHA-256; the invitation itself is not stored.
 
     public: canonical JSON of the public values that it carries, by field; NULL for none.
     """
 
     __tablename__ = "invitations"
-    # Without rowid: no order of making.
+    # Without rowid: no order of creation.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
@@ -191,7 +191,7 @@ class InvitationRow(Base):
 
 
 class SpentInvitationRow(Base):
-    """An invitation that was used and is not deleted yet. tag: says which to nobody; see invitations.py."""
+    """A used invitation, not deleted yet. tag: does not reveal the invitation; see invitations.py."""
 
     __tablename__ = "spent_invitations"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -201,7 +201,7 @@ class SpentInvitationRow(Base):
 
 
 class SpentTokenRow(Base):
-    """A token that let a report in: see spent_tokens.py. nonce: SHA-256 of the token's."""
+    """A token that let a report in: see spent_tokens.py. nonce: SHA-256 of the token's nonce."""
 
     __tablename__ = "spent_tokens"
     # Without rowid: no order of arrival.
@@ -212,7 +212,7 @@ class SpentTokenRow(Base):
 
 
 class InvitationListRow(Base):
-    """A list of invitations that was taken in: a second time, used ones of it would be good again."""
+    """A list of invitations that was added: added again, it would make used invitations valid again."""
 
     __tablename__ = "invitation_lists"
 
@@ -223,7 +223,7 @@ class InvitationListRow(Base):
 class UpkeepRow(Base):
     """One row: the day of the last upkeep (upkeep.py).
 
-    jumped: the last such day that came so long after another that the clock may be wrong, or the first.
+    jumped: the last upkeep day that followed another so late that the clock may be wrong, or the first day.
     """
 
     __tablename__ = "upkeep"

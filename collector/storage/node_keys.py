@@ -1,4 +1,4 @@
-"""A node's key pairs: X25519, to which devices seal shares, and Ed25519, which signs what it says."""
+"""A node's key pairs: X25519, to which devices seal shares, and Ed25519, which signs its statements."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class NodeKeys:
 
     @classmethod
     def generate(cls) -> NodeKeys:
-        """Two new key pairs."""
+        """Return two new key pairs."""
         return cls(X25519PrivateKey.generate(), Ed25519PrivateKey.generate())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NodeKeys:
-        """The keys in a file that `save` wrote. Raises InputError, which never shows the file's contents."""
+        """Read the keys from a file of `save`. Raises InputError, which never shows the file's contents."""
         try:
             stored = json.loads(read_bytes(path))
             if stored["format"] != FORMAT:
@@ -38,12 +38,12 @@ class NodeKeys:
             return cls(sealing, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(stored["ed25519"])))
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is not a node's key file: make one with ldpkit secure-sum keygen",
+                f"{path} is not a node's key file. Make a key file with ldpkit secure-sum keygen",
                 code="node.not_key_file",
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a new file that only its owner may read. Raises InputError where there is one already."""
+        """Write a new file that only its owner may read. Raises InputError if the file exists."""
         document = {
             "format": FORMAT,
             "x25519": self.sealing.private_bytes_raw().hex(),
@@ -53,6 +53,6 @@ class NodeKeys:
 
     @property
     def fragment(self) -> str:
-        """The public keys as they stand behind # in a study's node address."""
+        """Return the public keys as they follow # in a study's node address."""
         sealing = self.sealing.public_key().public_bytes_raw()
         return (sealing + self.signing.public_key().public_bytes_raw()).hex()

@@ -1,4 +1,4 @@
-"""Every study with how many reports it has: statements that count all of them, so seldom made."""
+"""Every study with its number of reports: these statements count all reports, so they run rarely."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from collector.storage.queries import REPORTS, STUDIES, Chosen
 
 
 class StudyOverview(NamedTuple):
-    """A study as an operator sees it in a list. number: its key in other tables.
+    """A study in an operator's list. number: its key in other tables.
 
-    reports: of all versions. reports_now: of this one.
+    reports: of all versions. reports_now: of this version.
     """
 
     number: int
@@ -31,7 +31,7 @@ class StudyOverview(NamedTuple):
 
 
 def study_overviews(session: Session) -> list[StudyOverview]:
-    """Every study with how many reports it has, withdrawn ones not counted, by id."""
+    """Return every study with its number of reports, without withdrawn reports, by id."""
     is_now = case((REPORTS.c.version == STUDIES.c.version, 1), else_=0)
     counted = select(REPORTS.c.study, func.count().label("reports"), func.sum(is_now).label("now"))
     counted = counted.join(STUDIES, STUDIES.c.number == REPORTS.c.study).where(REPORTS.c.payloads != b"")
@@ -54,7 +54,7 @@ def study_overviews(session: Session) -> list[StudyOverview]:
 
 
 def database_bytes(session: Session) -> int:
-    """How much the database takes on its disk; of SQLite without its log."""
+    """Return the size of the database on its disk; for SQLite without its log."""
     if session.get_bind().dialect.name == "postgresql":
         return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
     pages, size = (
@@ -64,7 +64,7 @@ def database_bytes(session: Session) -> int:
 
 
 class Arrivals(NamedTuple):
-    """How many reports of a version of a study came on a day. study: its number."""
+    """The number of reports of a study's version that arrived on a day. study: its number."""
 
     study: int
     version: int
@@ -73,14 +73,14 @@ class Arrivals(NamedTuple):
 
 
 def arrivals(session: Session) -> list[Arrivals]:
-    """The counts of all studies, withdrawn reports not counted, by version and day."""
+    """Return the counts of all studies, without withdrawn reports, by version and day."""
     keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
     counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
     return [Arrivals(*row) for row in sorted(tuple(row) for row in session.execute(counted))]
 
 
 class Whole(NamedTuple):
-    """What a study has: reports among the chosen, withdrawn ones among them, and others of either kind."""
+    """A study's reports: the chosen ones, the withdrawn ones among the chosen, and all others."""
 
     reports: int
     withdrawn: int

@@ -1,9 +1,9 @@
-"""A report's payloads as one run of bytes, of one size for all reports of a version.
+"""A report's payloads as one byte string, of one size for all reports of a version.
 
-Each mechanism's payload has one fixed size, so the payloads stand in the study's question order
-with nothing between them, and the study alone says where each begins. In a study that asks each device
-one question, a byte says which, and zeros make up the size of the longest payload. Public values stand in
-front: of each field its value's place among those that the study lists.
+Each mechanism's payload has one fixed size. So the payloads follow each other in the study's question order,
+and the study alone determines where each begins. In a study that asks each device one question, a byte names
+the question, and zeros pad to the longest payload. Public values come first: for each field, the index of its
+value in the study's list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas import Study
 
 
 class PackedReport(NamedTuple):
-    """A report as it is stored. id: 16 bytes. Two are equal exactly when their reports are.
+    """A report as it is stored. id: 16 bytes. Two are equal exactly if their reports are.
 
     A withdrawn report keeps its id, so that a late copy of it cannot come back, and loses its payloads.
     """
@@ -31,14 +31,14 @@ class PackedReport(NamedTuple):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether only the id is left; every mechanism's payload has at least one byte."""
+        """Return True if only the id is left; every mechanism's payload has at least one byte."""
         return not self.payloads
 
 
 class Layout:
-    """Where each question's payload stands. sizes: (question id, bytes) in the study's order.
+    """The place of each question's payload. sizes: (question id, bytes) in the study's order.
 
-    ahead: bytes in front of the payloads, which public values take.
+    ahead: bytes before the payloads, for public values.
     """
 
     def __init__(self, sizes: Sequence[tuple[str, int]], ahead: int = 0) -> None:
@@ -51,15 +51,15 @@ class Layout:
             self.size += size
 
     def pack(self, payloads: Mapping[str, bytes]) -> bytes:
-        """The payloads joined, without what stands in front; each must have its question's size."""
+        """Join the payloads, without the public values; each must have its question's size."""
         return b"".join([payloads[question_id] for question_id in self.places])
 
     def find(self, packed: bytes, question_id: str) -> bytes | None:
-        """The payload of one question, None where the report has none."""
+        """Return the payload of one question, or None if the report has none."""
         return packed[self.places[question_id]] if question_id in self.places else None
 
     def split(self, packed: Sequence[bytes]) -> dict[str, NDArray[np.uint8]]:
-        """The payloads of many reports by question id, each of shape (how many, bytes)."""
+        """Return the payloads of many reports by question id, each of shape (how many, bytes)."""
         rows = self._rows(packed)
         return {question_id: rows[:, place] for question_id, place in self.places.items()}
 
@@ -68,7 +68,7 @@ class Layout:
 
 
 class OneQuestionLayout(Layout):
-    """Where the payload stands of the one question that a report answers: behind its number in the study."""
+    """The layout of a report that answers one question: its number in the study, then its payload."""
 
     def __init__(self, sizes: Sequence[tuple[str, int]], ahead: int = 0) -> None:
         super().__init__(sizes, ahead)
@@ -78,17 +78,17 @@ class OneQuestionLayout(Layout):
         self.numbers = {question_id: number for number, (question_id, _) in enumerate(self.sizes)}
 
     def pack(self, payloads: Mapping[str, bytes]) -> bytes:
-        """The only payload, which must have its question's size."""
+        """Pack the only payload, which must have its question's size."""
         ((question_id, payload),) = payloads.items()
         return (bytes([self.numbers[question_id]]) + payload).ljust(self.size - self.ahead, b"\0")
 
     def find(self, packed: bytes, question_id: str) -> bytes | None:
-        """The payload of one question, None where the report answers another."""
+        """Return the payload of one question, or None if the report answers another question."""
         asked = self.numbers.get(question_id) == packed[self.ahead]
         return packed[self.places[question_id]] if asked else None
 
     def split(self, packed: Sequence[bytes]) -> dict[str, NDArray[np.uint8]]:
-        """The payloads of many reports by question id, each of shape (how many, bytes)."""
+        """Return the payloads of many reports by question id, each of shape (how many, bytes)."""
         rows = self._rows(packed)
         return {
             question_id: rows[rows[:, self.ahead] == number][:, self.places[question_id]]
@@ -97,7 +97,7 @@ class OneQuestionLayout(Layout):
 
 
 class PublicPlaces:
-    """The public values of a report: of each field one more than its value's place, 0 for none yet.
+    """The public values of a report: for each field its value's index plus one, or 0 for none yet.
 
     size: bytes that they take. is_invited: whether an invitation has to carry some of them.
     """
@@ -109,7 +109,7 @@ class PublicPlaces:
         self.is_invited = any(field.from_invitation for field in self._fields)
 
     def pack(self, values: Mapping[str, str]) -> bytes:
-        """The values, which are their fields', in bytes."""
+        """Return the values in bytes; each must be a value of its field."""
         numbers = [self._number(field, values) for field in self._fields]
         return b"".join([number.to_bytes(width, "big") for number, width in zip(numbers, self._widths)])
 
@@ -119,23 +119,23 @@ class PublicPlaces:
         return 0 if place is None else place + 1
 
     def unpack(self, packed: bytes) -> dict[str, str]:
-        """The values that a stored report has, by field."""
+        """Return the public values of a stored report, by field."""
         numbers = self._numbers(packed)
         return {field.id: field.value(n - 1) for field, n in zip(self._fields, numbers) if n}
 
     def is_whole(self, packed: bytes) -> bool:
-        """Whether no value is still to come."""
+        """Return True if no value is missing."""
         return all(self._numbers(packed))
 
     def agrees(self, sent: bytes, stored: bytes) -> bool:
-        """Whether a report as it is sent is the one that is stored, which has what invitations carry."""
+        """Return True if the sent report equals the stored report, apart from its invitation's values."""
         values = zip(self._numbers(sent), self._numbers(stored))
         return sent[self.size :] == stored[self.size :] and all(n in (0, kept) for n, kept in values)
 
     def filled(self, packed: bytes, carried: Mapping[str, str]) -> bytes:
-        """The report with what its invitation carries.
+        """Return the report with the values of its invitation.
 
-        Raises ReportError where the invitation lacks a value, or the report states another one.
+        Raises ReportError if the invitation lacks a value, or the report states another value.
         """
         values = self.unpack(packed)
         for field in self._fields:
@@ -157,7 +157,7 @@ class PublicPlaces:
         return self.pack(values) + packed[self.size :]
 
     def cells(self, packed: Sequence[bytes]) -> NDArray[np.int64]:
-        """Of each report the number of its cell, the last field's values next to each other."""
+        """Return the number of each report's cell; adjacent numbers differ in the last field's value."""
         numbers = np.array([self._numbers(one) for one in packed], dtype=np.int64).reshape(len(packed), -1)
         sizes = [field.size for field in self._fields]
         found = np.zeros(len(packed), dtype=np.int64)
@@ -174,6 +174,6 @@ class PublicPlaces:
 
 
 def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:
-    """The layout of a study's reports. sizes: {question id: bytes} in the study's order."""
+    """Return the layout of a study's reports. sizes: {question id: bytes} in the study's order."""
     ahead = PublicPlaces(study.public).size
     return (OneQuestionLayout if study.ask_one else Layout)(list(sizes.items()), ahead)

@@ -1,4 +1,4 @@
-"""Every statement that reaches the database, each a plain function of a session."""
+"""The database's statements, each a plain function of a session."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ SELECT id, version, payloads FROM reports WHERE study = %(study)s AND id = ANY(%
 
 
 class OtherReleaseError(Exception):
-    """The database is another release's now: what this one stored there would be counted wrongly."""
+    """The database belongs to another release now: this release would count new reports wrongly."""
 
 
 class PartlyHeldError(Exception):
@@ -84,7 +84,7 @@ class PartlyHeldError(Exception):
 
 
 class StudyState(NamedTuple):
-    """What uploads need to know of a study. number: its key in the reports table. final: see models.py.
+    """The state of a study that uploads need. number: its key in the reports table. final: see models.py.
 
     invited: whether every version's reports need an invitation. spending, deletions: see models.py.
     """
@@ -101,14 +101,14 @@ class StudyState(NamedTuple):
 
 
 def identity(session: Session) -> bytes:
-    """Which collector this database is."""
+    """Return the identity of this database's collector."""
     return session.scalars(select(CollectorRow.identity)).one()
 
 
 def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
-    """A published study's state. keep: nobody else can change it until this transaction ends.
+    """Return a published study's state. keep: hold its row until the transaction ends (SELECT … FOR SHARE).
 
-    Raises OtherReleaseError for what is to be changed.
+    With keep, raises OtherReleaseError if another release has migrated the database.
     """
     statement = STATE_KEPT if keep else STATE
     row = session.connection().execute(statement, {"study_id": study_id}).first()
@@ -121,12 +121,12 @@ def study_state(session: Session, study_id: str, keep: bool = False) -> StudySta
 
 
 def locked_study(session: Session, study_id: str) -> StudyRow | None:
-    """A study's row, which nobody else can change until this transaction ends."""
+    """Return a study's row, locked until the transaction ends (SELECT … FOR UPDATE)."""
     return session.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update())
 
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
-    """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
+    """Return a study's row as locked_study does. A missing study is made, with version NEVER_PUBLISHED."""
     values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
     new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
     for number in session.execute(new).scalars().all():
@@ -141,14 +141,14 @@ def add_document(session: Session, number: int, version: int, digest: str, canon
 
 
 def find_document(session: Session, study_id: str, version: int | None = None) -> DocumentRow | None:
-    """One version of a study; without one, the version that devices get now."""
+    """Return one version of a study; without a version, the version that devices get now."""
     wanted = StudyRow.version if version is None else version
     joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == wanted)
     return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
 
 
 def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
-    """The current version of every study that is open, or neither summed nor deleted; whether it is open."""
+    """Return (current document, is open) of each study that is open, or neither summed nor deleted."""
     joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
     summed = select(SecureSumRow.study).where(SecureSumRow.total.is_not(None))
     left = StudyRow.deleted.is_(False) & StudyRow.number.not_in(summed)
@@ -158,7 +158,7 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
 
 
 def all_versions(session: Session, deleted: bool = False) -> list[tuple[int, int, str]]:
-    """(number, version, digest) of every version of every study that is not deleted, or of all, in order."""
+    """Return (number, version, digest) of every version, in order. deleted: include deleted studies."""
     columns = (DocumentRow.study, DocumentRow.version, DocumentRow.digest)
     joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
     chosen = joined if deleted else joined.where(StudyRow.deleted.is_(False))
@@ -167,19 +167,19 @@ def all_versions(session: Session, deleted: bool = False) -> list[tuple[int, int
 
 
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
-    """One version of a study, current or not."""
+    """Return the canonical document of one version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
     return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
 
 
 def document_digests(session: Session, study: int) -> dict[int, str]:
-    """The digest of every version of a study that was ever published. study: its number."""
+    """Return the digest of every version of a study that was ever published. study: its number."""
     rows = session.execute(DIGESTS, {"the_study": study})
     return {version: digest for version, digest in rows}
 
 
 def study_numbers(session: Session) -> list[tuple[str, int]]:
-    """Every study's id and number, by id as Python compares them.
+    """Return every study's id and number, by id as Python compares them.
 
     Uploads lock studies in that order; a database may sort "a-c" and "a_b" the other way round.
     """
@@ -188,20 +188,20 @@ def study_numbers(session: Session) -> list[tuple[str, int]]:
 
 
 def published_versions(session: Session, study_id: str) -> list[int]:
-    """Every version of a study that was ever published, the first one first."""
+    """Return every version of a study that was ever published, the first version first."""
     statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
 
 
 def every_version(session: Session) -> list[tuple[str, int, int]]:
-    """Every version of every study: the study's id, its number, and the version, in this order."""
+    """Return every version of every study: the study's id, its number, and the version, in this order."""
     columns = (StudyRow.id, StudyRow.number, DocumentRow.version)
     statement = select(*columns).join(DocumentRow, DocumentRow.study == StudyRow.number)
     return sorted((study_id, number, version) for study_id, number, version in session.execute(statement))
 
 
 def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
-    """Keep a signature of a version; one by the same key stays as it is. No more than a device reads."""
+    """Store a signature of a version, unless its key has one or there are as many as a device reads."""
     row = {"study": document.study, "version": document.version, "key": signature.key}
     row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
     if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
@@ -209,7 +209,7 @@ def add_signature(session: Session, document: DocumentRow, signature: Signature)
 
 
 def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:
-    """Every signature of a version, by key."""
+    """Return every signature of a version, by key."""
     return list(session.scalars(select(SignatureRow).where(*_signed(document)).order_by(SignatureRow.key)))
 
 
@@ -220,8 +220,8 @@ def _signed(document: DocumentRow) -> tuple[ColumnElement[bool], ColumnElement[b
 def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
     """Store the reports whose ids are new, and return those ids.
 
-    Sorted by id, so that two batches with the same reports cannot wait for each other in a circle.
-    Raises PartlyHeldError where the database stored some but cannot say which.
+    Reports are sorted by id, so that two batches with the same reports cannot deadlock.
+    Raises PartlyHeldError if the database stored only some and cannot tell which.
     """
     if not reports:
         return set()
@@ -250,14 +250,14 @@ def _insert_into_postgresql(
 
 
 class Chosen(NamedTuple):
-    """Reports of a study, by its number: that came before a day, or on any; of one version, or of all."""
+    """Some reports of a study, by its number: from before a day, or of any day; of one version, or of all."""
 
     study: int
     before: date | None = None
     version: int | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What they have in common."""
+        """Return the conditions that select these reports."""
         here = [REPORTS.c.study == self.study]
         if self.before is not None:
             here.append(REPORTS.c.day < self.before)
@@ -267,10 +267,10 @@ class Chosen(NamedTuple):
 def delete_reports(
     session: Session, chosen: Chosen, after: bytes, most: int, withdrawn: bool
 ) -> list[PackedReport]:
-    """Delete the next `most` reports, by id; what they were.
+    """Delete the next `most` reports by id, and return their former contents.
 
-    after: the id to go on from, so that those which stay are not looked at again. withdrawn: the ids of
-    withdrawn ones too.
+    after: the id to continue from, so that reports which stay are not read again. withdrawn: also delete
+    the ids of withdrawn reports.
     """
     kept = [] if withdrawn else [REPORTS.c.payloads != b""]
     ids = select(REPORTS.c.id).where(*chosen.conditions(), *kept, REPORTS.c.id > after)
@@ -281,18 +281,18 @@ def delete_reports(
 
 
 def count_reports(session: Session, chosen: Chosen) -> int:
-    """How many `delete_reports` would delete in all, withdrawn ones not counted."""
+    """Return how many reports `delete_reports` would delete in all, except withdrawn ones."""
     counted = select(func.count()).select_from(REPORTS).where(*chosen.conditions(), REPORTS.c.payloads != b"")
     return int(session.connection().execute(counted).scalar_one())
 
 
 def date_back(session: Session, after: date, day: date) -> None:
-    """Have reports of days after one come on another day."""
+    """Change the day of all reports dated after `after` to `day`."""
     session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
-    """The stored reports among these ids, withdrawn ones too."""
+    """Return the stored reports among these ids, including withdrawn ones."""
     held: dict[bytes, StoredRow] = {}
     connection = session.connection()
     select_held = {"sqlite": _held_by_sqlite, "postgresql": _held_by_postgresql}[connection.dialect.name]
@@ -322,9 +322,9 @@ def report_page(
     limit: int,
     dated: bool = False,
 ) -> list[StoredRow]:
-    """The next reports of a study in the order of their ids, without withdrawn ones.
+    """Return the next reports of a study in the order of their ids, without withdrawn reports.
 
-    newest: the last version; through: the last day of arrival; dated: with the day behind each row.
+    newest: the last version; through: the last day of arrival; dated: append the day to each row.
     """
     conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
     conditions.append(REPORTS.c.version <= newest)
@@ -345,19 +345,19 @@ def select_rows(
 
 
 def _driver_rows(result: CursorResult[Any]) -> list[StoredRow]:
-    """The driver's own tuples: an object for each row would cost as much as reading it."""
+    """Return the driver's own tuples: an object for each row would cost as much as reading it."""
     assert result.cursor is not None
     try:
         rows = cast(list[StoredRow], result.cursor.fetchall())
     except sqlite3.Error as error:
-        # As SQLAlchemy's own rows would say it.
+        # Raise the error that SQLAlchemy's own rows would raise.
         raise DatabaseError("SELECT", None, error) from error
     result.close()
     return rows
 
 
 def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
-    """An insert that leaves rows with a known key alone. The type is the dialect's own."""
+    """Return an insert that leaves rows with a known key alone. The type is the dialect's own."""
     dialects: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
     insert = dialects[session.get_bind().dialect.name].insert(table)
     return insert.on_conflict_do_nothing(index_elements=key)

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a database."""
+"""Replacing a database with a backup."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from collector.storage.wal import (
 from ldp_client.documents.errors import InputError
 
 WHOSE = {name: f"{whose}'s" for name, whose in zip(TABLES, ("a collector", "an issuer"), strict=True)}
-# What SQLite keeps beside a file, and would write into another one of its name.
+# Files that SQLite keeps next to a database, and would write into another file of its name.
 LOGS = ("-wal", "-journal")
 
 
 def restore(database: Database, backup: Path, kind: str | None = COLLECTORS) -> Path | None:
-    """Put a backup in the place of a database, whole or not at all; the new name of the file that was there.
+    """Replace a database with a backup, whole or not at all. Return the replaced file's new name.
 
-    The SQLite file that was there takes in its own log first; another's log gets another name. PostgreSQL's
-    database must be empty. kind: the backup has this table, of TABLES; None for what the file has that is
-    there. Raises InputError for what is no such backup, and while a server works on the file.
+    The replaced SQLite file first takes in its own log; another file's log is renamed. PostgreSQL's
+    database must be empty. kind: the backup must have this table, of TABLES; None for the table of the
+    replaced file. Raises InputError for any other backup, and while a server works on the file.
     """
     if not backup.is_file():
         raise InputError(f"there is no file {backup}", code="restore.no_file")
@@ -47,7 +47,7 @@ def restore(database: Database, backup: Path, kind: str | None = COLLECTORS) -> 
     for ending in LOGS:
         if size(beside(backup, ending)):
             raise InputError(
-                f"{backup} has a log beside it, {beside(backup, ending).name}: make a backup of both with "
+                f"{backup} has a log, {beside(backup, ending).name}: make a backup of both with "
                 "`ldpkit backup --database`, and restore that",
                 code="restore.has_log",
             )
@@ -61,7 +61,7 @@ def restore(database: Database, backup: Path, kind: str | None = COLLECTORS) -> 
 def _take_place(backup: Path, file: Path, kind: str | None) -> Path | None:
     folder = file.with_name(f"{file.name}.restoring")
     try:
-        # Of a restore that was killed.
+        # Left by a killed restore.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(mode=0o700)
         new = folder / file.name
@@ -86,7 +86,7 @@ def _take_place(backup: Path, file: Path, kind: str | None) -> Path | None:
 
 
 def _kind_of(file: Path) -> str | None:
-    """The table that tells what a database is; None for another program's, or none."""
+    """Return the table that identifies a database's kind; None for another program's, or without a file."""
     if not file.exists():
         return None
     try:
@@ -101,7 +101,7 @@ def _kind_of(file: Path) -> str | None:
 def _require_kind(copy: Path, backup: Path, wanted: str | None) -> None:
     found = _kind_of(copy)
     if found is None:
-        raise InputError(f"{backup} is no backup of ldpkit's", code="restore.not_ours")
+        raise InputError(f"{backup} is not a backup of ldpkit", code="restore.not_ours")
     if wanted not in (None, found):
         raise InputError(
             f"{backup} is {WHOSE[found]}: name the database that it is for with --database",
@@ -110,7 +110,7 @@ def _require_kind(copy: Path, backup: Path, wanted: str | None) -> None:
 
 
 def _move_away(file: Path) -> Path | None:
-    """Give a database's file another name, with no log beside it: SQLite goes by names. None without one."""
+    """Rename a database's file, and remove its log: SQLite goes by names. Return None without a file."""
     if file.exists() and not has_foreign_log(file) and (why := fold(file)):
         raise InputError(f"{file} cannot take in its log: {why}", code="restore.log_in_use")
     for log in [beside(file, ending) for ending in LOGS]:
@@ -126,7 +126,7 @@ def _move_away(file: Path) -> Path | None:
 
 def _run_psql(database: Database, backup: Path) -> None:
     if not is_whole_dump(backup):
-        raise InputError(f"{backup} is no whole backup of PostgreSQL", code="restore.dump_cut")
+        raise InputError(f"{backup} is not a complete PostgreSQL backup", code="restore.dump_cut")
     try:
         with database.engine.connect() as connection:
             tables = inspect(connection).get_table_names()

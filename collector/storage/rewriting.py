@@ -1,7 +1,7 @@
-"""Writing a database's files anew, so that nothing is left of rows that were moved, changed or deleted.
+"""Rewriting a database's files, so that nothing is left of rows that were moved, changed or deleted.
 
 A database forgets a row long before it overwrites it. SQLite's log has every change since it was last
-emptied; a page of PostgreSQL keeps the bytes of rows that VACUUM has freed, each with the number of the
+emptied. A page of PostgreSQL keeps the bytes of rows that VACUUM has freed, each with the number of the
 transaction that wrote it.
 """
 
@@ -26,20 +26,20 @@ from ldp_client.documents.errors import LdpkitError
 if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
-# For transactions that began before the rows were moved to end; those of a server take milliseconds.
+# Time for transactions that began before the rows were moved; a server's take milliseconds.
 WAIT_SECONDS = 2.0
 TRY_SECONDS = 0.1
-# While a table's new file waits for a reader of the old one, everybody behind waits too.
+# While a table's new file waits for a reader of the old one, all later requests wait too.
 LOCK_MILLISECONDS = 500
 LOCK_NOT_AVAILABLE = "55P03"
-# Of an SQLite error's code: its kind; and the kinds of a file that cannot be made or written, or has no room.
+# The kind in an SQLite error code, and the kinds for files that cannot be made or written, or have no room.
 KIND, OF_FILES = 0xFF, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-STILL_READ = "another program, such as a backup, reads the database as it was; let it end"
+STILL_READ = "another program, such as a backup, still reads old rows; wait for it to end"
 NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
 
 
 class UnfinishedError(LdpkitError):
-    """What was moved or deleted can still be read in the database's files."""
+    """Moved or deleted rows can still be read in the database's files."""
 
     code = "database.order_in_files"
 
@@ -49,7 +49,7 @@ class UnfinishedError(LdpkitError):
 
 
 def _tables(connection: Connection) -> list[str]:
-    """Every table that has a file. Each study's reports have their own, and the time of one statement."""
+    """Return every table that has a file. Each study's reports have their own file and statement."""
     whole = [name for name in Base.metadata.tables if name != PARENT]
     return [*whole, *partition_names(connection)]
 
@@ -59,19 +59,19 @@ def rewrite_files(
     probe: tuple[str, str] = (UpkeepRow.__tablename__, "day"),
     tables: Callable[[Connection], Sequence[str]] = _tables,
 ) -> None:
-    """Write the files anew, without what was moved, changed or deleted up to now.
+    """Rewrite the files, without any rows that were moved, changed or deleted up to now.
 
-    probe: a small table of PostgreSQL, and one of its columns. tables: which of its tables; SQLite has one
+    probe: a small PostgreSQL table, and its column to update. tables: the tables to rewrite; SQLite has one
     file.
-    Raises UnfinishedError where somebody keeps it from being forgotten or the files from being written, and
+    Raises UnfinishedError if a reader keeps the old rows visible or the files cannot be written, and
     SQLAlchemyError.
     """
     if database.engine.dialect.name == "postgresql":
         with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             _rewrite_tables(connection, probe, tables(connection))
         return
-    # A connection of its own: the engine's begin transactions, in which this is impossible.
-    # The file itself, not a link to it: SQLite writes the new one's pages beside that.
+    # A separate connection: the engine's connections begin transactions, which rule out VACUUM.
+    # The target of a link: SQLite writes the new file's pages next to it.
     file = Path(str(database.url.database)).resolve()
     try:
         with closing(
@@ -84,13 +84,13 @@ def rewrite_files(
 
 
 def _write_file(connection: sqlite3.Connection, file: Path) -> None:
-    """SQLite's file, written anew. Raises UnfinishedError where there is no room."""
+    """Rewrite SQLite's file. Raises UnfinishedError if there is no room."""
     try:
-        # Else pages that wait in the log would take room beside those that are written now; readers may stay.
+        # Otherwise pages in the log would take room in addition to the new pages; readers may stay.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         connection.execute("VACUUM")
     except sqlite3.Error as error:
-        # Uploads need the room that a new file, half written, takes in the log.
+        # Uploads need the room that a new, half-written file takes in the log.
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         if getattr(error, "sqlite_errorcode", 0) & KIND in OF_FILES:
@@ -103,7 +103,7 @@ def _write_file(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _empty_log(connection: sqlite3.Connection) -> None:
-    """Each try waits for readers as long as a write would for a lock."""
+    """Empty the log. Each try waits for readers as long as a write would for a lock."""
     for _ in range(2):
         (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy:
@@ -112,7 +112,7 @@ def _empty_log(connection: sqlite3.Connection) -> None:
 
 
 def _rewrite_tables(connection: Connection, probe: tuple[str, str], tables: Sequence[str]) -> None:
-    """New files, once no transaction sees what the moved rows were before; else they would be copied."""
+    """Rewrite the tables once no transaction sees the moved rows' old versions, which would be copied."""
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:
         _wait_for_readers(connection, *probe)
@@ -128,8 +128,8 @@ def _rewrite_tables(connection: Connection, probe: tuple[str, str], tables: Sequ
 
 
 def _wait_for_readers(connection: Connection, probe: str, column: str) -> None:
-    """Raises UnfinishedError where a transaction still sees rows that were moved before now."""
-    # One more old row, of a small table: when that can be forgotten, so can all that are older.
+    """Raise UnfinishedError if a transaction still sees rows that were moved before now."""
+    # Make one more old row, in a small table: once it can be removed, so can all older rows.
     connection.exec_driver_sql(f"UPDATE {probe} SET {column} = {column}")
     last = time.monotonic() + WAIT_SECONDS
     while _rewrite_table(connection, probe):
@@ -139,11 +139,11 @@ def _wait_for_readers(connection: Connection, probe: str, column: str) -> None:
 
 
 def _rewrite_table(connection: Connection, name: str) -> int:
-    """How many deleted rows were copied, since some transaction still sees them."""
+    """Rewrite a table. Return how many deleted rows were copied because a transaction still sees them."""
     kept: list[int] = []
 
     def hear(said: Diagnostic) -> None:
-        # In any language the number of dead rows that could not be removed comes first.
+        # In every language, the number of dead rows that could not be removed comes first.
         if number := re.search(r"\d+", said.message_detail or ""):
             kept.append(int(number[0]))
 
@@ -155,6 +155,6 @@ def _rewrite_table(connection: Connection, name: str) -> int:
     finally:
         driver.remove_notice_handler(hear)
     if not kept:
-        # PostgreSQL only warns, and goes on.
+        # PostgreSQL only warns, and continues.
         raise UnfinishedError(NOT_OURS)
     return sum(kept)

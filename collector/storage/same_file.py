@@ -1,4 +1,4 @@
-"""A process goes on with the SQLite file that it opened, and stops where that was replaced or is damaged."""
+"""Keeps a process on the SQLite file that it opened. It stops if the file is replaced or damaged."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from collector.storage.wal import is_overwritten, mark_of, save_log, take_log
 
 LOGGER = logging.getLogger("collector")
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# Of an error code: what kind it is; the rest says more.
+# The bits of an error code that give its kind; the other bits give details.
 KIND = 0xFF
 
 
 class SameFile:
-    """The file that an engine opened first: SQLite would go on writing into one that has lost its name.
+    """The file that an engine opened first. SQLite would continue to write to a file that has lost its name.
 
     serves: whether a server opened it, which writes sooner or later.
     """
@@ -29,22 +29,22 @@ class SameFile:
         self._path = path.absolute()
         self._serves = serves
         self._opened: tuple[int, int] | None = None
-        # Of its log, while it has one.
+        # The mark of its log, while it has a log.
         self._mark: bytes | None = None
         self._is_taken = False
         self._is_damaged = False
 
     def watch(self, engine: Engine) -> None:
-        """Look after an engine's connections and errors."""
+        """Watch an engine's connections and errors."""
 
         @event.listens_for(engine, "close")
         def spare(_connection: object, _record: object) -> None:
-            # The last one that is closed writes the log into the file, whatever that is by now.
+            # The last connection to close writes the log into the file, whatever the file is by then.
             self.save_log()
 
         @event.listens_for(engine, "engine_disposed")
         def forget(_engine: Engine) -> None:
-            # With no connection left, others may begin another log.
+            # Without connections, others may begin another log.
             self._mark, self._is_taken = None, False
 
         @event.listens_for(engine, "handle_error")
@@ -52,7 +52,7 @@ class SameFile:
             self.note(context.original_exception)
 
     def require(self) -> None:
-        """Raises OperationalError (SQLAlchemy's) where it is another file by now, or damaged."""
+        """Raise OperationalError (SQLAlchemy's) if the file was replaced or is damaged."""
         try:
             found = os.stat(self._path)
         except OSError as error:
@@ -67,14 +67,14 @@ class SameFile:
             raise self._gone("was overwritten")
 
     def connect(self, connection: sqlite3.Connection) -> None:
-        """Take note of the log that the file has, for a new connection. Raises sqlite3.Error."""
+        """Note the file's log, for a new connection. Raises sqlite3.Error."""
         if self._serves:
             self._take_log(connection)
         elif connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
             self._mark = self._mark or mark_of(self._path)
 
     def take_log_of(self, connection: Connection) -> None:
-        """Have what is written go through a log of this file's. Raises OperationalError (SQLAlchemy's)."""
+        """Ensure that writes go through a log of this file. Raises OperationalError (SQLAlchemy's)."""
         driver = connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         try:
@@ -92,14 +92,14 @@ class SameFile:
         self._mark, self._is_taken = mark_of(self._path), True
 
     def save_log(self) -> bool:
-        """Whether the file was overwritten, as with `cp`; then its log is kept from what it is now."""
+        """Return True if the file was overwritten, as with `cp`; then keep the old log out of it."""
         if self._mark is None or not self._path.exists() or not is_overwritten(self._path, self._mark):
             return False
         save_log(self._path)
         return True
 
     def note(self, error: BaseException | None) -> None:
-        """Stop at an error that says that the file is damaged: what is stored in it may be lost."""
+        """Stop at an error which shows that the file is damaged: new data in it may be lost."""
         code = getattr(error, "sqlite_errorcode", None)
         if code is None or code & KIND not in DAMAGED:
             return
@@ -109,6 +109,6 @@ class SameFile:
         self._is_damaged = True
 
     def _gone(self, what: str) -> OperationalError:
-        advice = "nothing more is read or stored; put it right and start again"
+        advice = "nothing more is read or stored; repair it and start again"
         cause = sqlite3.OperationalError(f"the file {self._path} {what} under this process: {advice}")
         return OperationalError("BEGIN", None, cause)

@@ -1,8 +1,8 @@
 """The tokens that let reports in, as hashes of their nonces.
 
-Nobody can tell whose a nonce is, nor which report came with it once both are stored. A report that is
-withdrawn, or deleted since its time is over, leaves its token spent: it lets no second one in. PostgreSQL
-keeps rows as they came: as a nonce stands for no report and no person, their order tells of neither.
+A nonce reveals no participant, nor, once both are stored, its report. If a report is withdrawn, or deleted
+because its time is over, its token stays spent and lets no second report in. PostgreSQL keeps rows in order
+of arrival: a nonce points to no report and no person, so their order reveals neither.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SPENT_TOKENS = cast(Table, SpentTokenRow.__table__)
 
 
 def spend_tokens(session: Session, study: int, nonces: Iterable[bytes]) -> set[bytes]:
-    """Spend tokens, and return those that were not spent before. nonces: their hashes."""
+    """Spend tokens, and return the newly spent ones. nonces: their hashes."""
     wanted = sorted(nonces)
     spent: set[bytes] = set()
-    # In one order, so that two processes cannot wait for each other in a circle.
+    # In one order, which prevents deadlocks between processes.
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
         rows = [{"study": study, "nonce": nonce} for nonce in wanted[start : start + IDS_PER_STATEMENT]]
         new = insert_new(session, SPENT_TOKENS, ["study", "nonce"]).values(rows)
@@ -32,5 +32,5 @@ def spend_tokens(session: Session, study: int, nonces: Iterable[bytes]) -> set[b
 
 
 def forget_tokens(session: Session, study: int) -> None:
-    """Forget the spent tokens of a study that takes no report any more."""
+    """Forget the spent tokens of a study that will not accept reports again."""
     session.connection().execute(delete(SPENT_TOKENS).where(SPENT_TOKENS.c.study == study))

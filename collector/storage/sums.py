@@ -1,7 +1,7 @@
 """The running summary's rows: whole numbers that add up, kept in the transactions that store reports.
 
-Several processes may write at once, so each has a row of its own (a slot) for each version; the
-summary is the sum of the rows. A row may go below zero, where one process takes back what another added.
+Several processes may write at once, so each has its own row (a slot) for each version. The summary is the sum
+of the rows. A row may go below zero if one process takes back reports that another added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WRITE_ROW = update(SUMS).where(*_ROW)
 
 
 class WrongSumsError(Exception):
-    """Sums are kept that are not of their version's length: only counting again tells what they should be."""
+    """The kept sums have the wrong length for their version: only a recount can correct them."""
 
 
 def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
@@ -55,7 +55,7 @@ def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
 
 
 def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
-    """A version's sums as they are now, of every slot; `size` zeros if it has none yet.
+    """Return a version's current sums over all slots, or `size` zeros if it has none yet.
 
     Raises WrongSumsError.
     """
@@ -67,7 +67,7 @@ def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
 
 
 def _read(held: bytes, size: int) -> Sums:
-    """A row's sums. NumPy would add one of length 1 to all."""
+    """Return a row's sums. Without this check, NumPy would add a row of length 1 to all sums."""
     if len(held) != size * ON_DISK.itemsize:
         raise WrongSumsError(f"{len(held)} bytes instead of {size * ON_DISK.itemsize}")
     return np.frombuffer(held, dtype=ON_DISK)
@@ -80,5 +80,5 @@ def forget_sums(session: Session, studies: Iterable[int]) -> None:
 
 
 def _slot(connection: Connection) -> int:
-    """SQLite has one writer at a time, so one row is enough."""
+    """Return this process's slot. SQLite has one writer at a time, so one row is enough."""
     return 0 if connection.dialect.name == "sqlite" else os.getpid() % SLOTS

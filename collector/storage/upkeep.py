@@ -1,4 +1,4 @@
-"""Once a day: the database's files lose the order in which the reports of the days before came."""
+"""Daily upkeep: remove the order of arrival of earlier days' reports from the database's files."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from collector.storage.rewriting import UnfinishedError, rewrite_files
 from ldp_client.documents.errors import InputError
 
 A_DAY = timedelta(1)
-# Since the last upkeep, which comes with the first reports of a day, a clock that is right has gone so far.
+# How far a correct clock may be from the last upkeep, which runs with the first reports of a day.
 MOST_BACK = timedelta(7)
 MOST_AHEAD = timedelta(366)
 FIRST_DAY = date(2026, 1, 1)
-# After a failure; twice as long after each further one, since uploads wait meanwhile.
+# Delay after a failure, doubled after each further failure, since uploads wait meanwhile.
 RETRY_SECONDS = 300.0
 LOGGER = logging.getLogger("collector")
-# A row's place in a PostgreSQL table, and the transaction that wrote it, tell when it came.
+# A row's place in a PostgreSQL table, and the transaction that wrote it, reveal when it arrived.
 WRITE_AGAIN = """
 WITH moved AS (DELETE FROM reports WHERE day >= :since AND (day <> :today OR :all) RETURNING *)
 INSERT INTO reports SELECT * FROM moved ORDER BY study, id
 """
-# What a PostgreSQL server may be set to write down, and what it says then.
+# PostgreSQL settings, and values that make the server record when reports arrive.
 TELLTALE = {
     "log_statement": ("mod", "all"),
     "log_min_duration_statement": ("0",),
@@ -46,12 +46,12 @@ TELLTALE = {
 
 
 def utc_today() -> date:
-    """The server's day, in UTC."""
+    """Return the server's day, in UTC."""
     return datetime.now(timezone.utc).date()
 
 
 class Upkeep:
-    """Looks whether a day has ended since the last time. secret: of the setting invitation_key."""
+    """Detects that a day has ended since the last upkeep. secret: from the setting invitation_key."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class Upkeep:
         self._not_before = clock()
 
     def run_if_due(self) -> None:
-        """Do it unless somebody has today; a failure is logged once, and it is tried again minutes later.
+        """Run the upkeep unless it was done today. A failure is logged once, and retried minutes later.
 
-        Raises ProblemError where the clock cannot be right: reports would be kept by a wrong day for good.
+        Raises ProblemError if the clock cannot be right: reports would keep a wrong day permanently.
         """
         today = self._today()
         if self._done == today:
@@ -82,7 +82,7 @@ class Upkeep:
             return
         try:
             if not self.run(today) and self._pause:
-                # What failed may have been this last step.
+                # The last failure may have been in this step.
                 rewrite_files(self._database)
         except InputError as error:
             LOGGER.warning("the daily upkeep: %s", error)
@@ -94,7 +94,7 @@ class Upkeep:
         self._done, self._pause, self._told = today, 0.0, None
 
     def _tell(self, today: date, why: str) -> None:
-        """Say why it failed: once a day, however often it does."""
+        """Log why it failed, once a day for each reason."""
         if self._told != (today, why):
             line = "the daily upkeep failed, and is tried again in %d s, later less often: %s"
             LOGGER.warning(line, self._pause, why)
@@ -109,7 +109,7 @@ class Upkeep:
             return
 
     def require_right_day(self, session: Session) -> None:
-        """Raises ProblemError where the clock cannot be right."""
+        """Raise ProblemError if the clock cannot be right."""
         if doubt := doubt_of(session, self._today()):
             log_throttled(
                 logging.ERROR,
@@ -119,12 +119,12 @@ class Upkeep:
             raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
 
     def run(self, today: date, even_if_done: bool = False) -> bool:
-        """Delete used invitations and rewrite storage; whether there was anything to do.
+        """Delete used invitations and rewrite storage. Return True if there was anything to do.
 
-        even_if_done: of all days, today's too; reports of days to come, by another clock, came today.
+        even_if_done: process all days, including today. Future days, from another clock, become today.
 
-        Raises SQLAlchemyError and UnfinishedError, and then it is to be done again, by whoever comes next;
-        and InputError that names the studies whose invitations another key has used: all else is done then.
+        Raises SQLAlchemyError and UnfinishedError: the next caller must do it again then. Raises InputError
+        with the studies whose invitations were used with another key: all other work is done then.
         """
         left_out = self._database.act(lambda session: self._order(session, today, even_if_done))
         if left_out is None:
@@ -135,7 +135,7 @@ class Upkeep:
             self._give_back(today)
             raise
         if left_out:
-            kept = "used invitations could not be deleted, while all else was done"
+            kept = "used invitations could not be deleted, but all other upkeep was done"
             raise InputError(
                 "; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]),
                 code="ticket.used_not_deleted",
@@ -143,13 +143,13 @@ class Upkeep:
         return True
 
     def _give_back(self, today: date) -> None:
-        """Let the day count as not done, also for other processes and after this one has ended."""
+        """Mark today's upkeep as not done, also for other processes and after this process has ended."""
         yesterday = update(UpkeepRow).where(UpkeepRow.day == today).values(day=today - A_DAY)
         with suppress(SQLAlchemyError):
             self._database.act(lambda session: session.execute(yesterday))
 
     def _order(self, session: Session, today: date, even_if_done: bool) -> dict[str, str] | None:
-        """What `run` does in one transaction: the studies that were left out, and why; None: it was done."""
+        """Do the transaction of `run`. Return the skipped studies and why; None if it was done already."""
         since = _take_day(session, today)
         if even_if_done:
             since = date.min
@@ -165,14 +165,14 @@ class Upkeep:
 
 
 def last_day(session: Session) -> date | None:
-    """The day of the last upkeep, None before the first."""
+    """Return the day of the last upkeep, None before the first."""
     return session.execute(select(UpkeepRow.day)).scalar()
 
 
 def is_vouched_for(session: Session, today: date) -> bool:
-    """Whether upkeeps of the days before say that today is right, so that the server may delete by it.
+    """Return True if earlier upkeeps confirm today's date, so that the server may delete by it.
 
-    Not where the clock jumped today, which counts as an upkeep's day with the first upload that comes.
+    False if the clock jumped today: that day counts as an upkeep's day from the first upload on.
     """
     row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped)).first()
     if row is None or abs(today - row.day) > MOST_BACK:
@@ -181,7 +181,7 @@ def is_vouched_for(session: Session, today: date) -> bool:
 
 
 def doubt_of(session: Session, today: date) -> str:
-    """Why today cannot be the day, beside that of the last upkeep; "" where it can."""
+    """Return why today cannot be the day, given the day of the last upkeep, or "" if it can."""
     last = last_day(session)
     if last is None:
         return "" if today >= FIRST_DAY else f"the clock says {today}"
@@ -191,14 +191,14 @@ def doubt_of(session: Session, today: date) -> str:
 
 
 def settled_day(session: Session, today: date) -> date:
-    """Today, or the day of the last upkeep where today is in doubt."""
+    """Return today, or the day of the last upkeep if today is in doubt."""
     if not doubt_of(session, today):
         return today
     return last_day(session) or FIRST_DAY
 
 
 def telltale_settings(database: Database) -> list[str]:
-    """The settings of a PostgreSQL server that write down which report came when."""
+    """Return the settings of a PostgreSQL server that record when each report arrived."""
     if database.engine.dialect.name != "postgresql":
         return []
     with database.read() as session:
@@ -210,17 +210,17 @@ def telltale_settings(database: Database) -> list[str]:
 
 
 def _take_day(session: Session, today: date) -> date | None:
-    """The first day whose reports may not be in order, unless today's upkeep was done; it is from now on."""
+    """Mark today's upkeep as done. Return the first day that may be out of order, or None if it was done."""
     new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today, jumped=today)
     row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped).with_for_update()).first()
     if row is None:
-        # Of several processes one comes first.
+        # If several processes try, only one inserts the row.
         return None if session.execute(new.returning(UpkeepRow.day)).scalar() is None else date.min
     last, jumped = row
     if last == today:
         return None
     if today > last + MOST_BACK or (jumped is not None and jumped > today):
-        # A day to come must not keep what is right by then.
+        # A future day in `jumped` must not cast doubt on days that are right by then.
         jumped = today
     if today > last + MOST_BACK:
         LOGGER.warning(
@@ -228,20 +228,20 @@ def _take_day(session: Session, today: date) -> date | None:
         )
     session.execute(update(UpkeepRow).values(day=today, jumped=jumped))
     if last > today:
-        # By a day it may be another machine's that is ahead of midnight. It is put right all the same: else
-        # the day that really ends next would be taken for done.
+        # One day ahead may be another machine's clock after midnight. Correct it anyway: otherwise the next
+        # day to end would count as done.
         if last > today + A_DAY:
             LOGGER.warning("a clock was wrong: the last upkeep was on %s; all days are put in order", last)
         return date.min
-    # One earlier: a machine whose clock is behind wrote on after midnight.
+    # One day earlier: a machine with a slow clock may have written after midnight.
     return last - A_DAY
 
 
 def _delete_used(session: Session, secret: bytes) -> dict[str, str]:
-    """Delete the used invitations of every study; {study id: why} of those where it cannot be done."""
+    """Delete the used invitations of every study. Return {study id: why} for studies where it failed."""
     left_out = {}
     for study_id, number in queries.study_numbers(session):
-        # Uploads and withdrawals wait: none may look for a row that is being moved.
+        # Uploads and withdrawals wait: they must not look for a row while it is moved.
         queries.locked_study(session, study_id)
         try:
             delete_used_invitations(session, number, secret)

@@ -1,8 +1,8 @@
-"""SQLite's write-ahead log: folded into its file when a server stops, and never into another's.
+"""SQLite's write-ahead log: checkpointed into its file when a server stops, and never into another file.
 
-SQLite goes by names alone, and would write the pages of whatever log it finds into the file. So each new log
-is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in FILE-mark
-beside it, with the number of the file. A server holds a lock on FILE-mark for as long as it runs.
+SQLite matches files by name alone, and would write the pages of any log it finds into the file. So each new
+log is bound to its file by a random mark. The mark is in the file's header (`user_version`), and in FILE-mark
+next to it, with the file's inode number. A server holds a lock on FILE-mark while it runs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import NamedTuple
 from ldp_client.documents.errors import InputError
 
 LOGGER = logging.getLogger("collector")
-# Where an SQLite file says how it is written and read, and what one says that has a log.
+# Offset of the read and write versions in an SQLite file, and their bytes in WAL mode.
 MODE_AT, WITH_LOG = 18, b"\2\2"
-# Where its header has `user_version`, of 32 bits with a sign. A backup has 0: no log is its own.
+# Offset and size of `user_version` in its header, a signed number. A backup has 0: it has no log.
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
 NO_MARK = bytes(MARK_BYTES)
 MARK_FILE = "-mark"
-# Of each kind of server one table: a file that has none of them is another program's.
+# One table for each kind of server: a file without any of them belongs to another program.
 TABLES = COLLECTORS, ISSUERS = "studies", "token_keys"
-# How long a server that stops waits for somebody who reads the file, twice.
+# How long a stopping server waits for readers of the file, twice.
 BUSY_SECONDS = 2.0
-# How often a log is begun anew where others begin one at the same moment.
+# How often to begin a log again if other processes begin a log at the same moment.
 MOST_TURNS = 20
 # Kept open: closing any handle of a file drops the locks that SQLite holds on it in this process.
 _looked_at: dict[tuple[int, int], int] = {}
@@ -40,13 +40,13 @@ _looked_at: dict[tuple[int, int], int] = {}
 
 @contextmanager
 def served_alone(file: Path | None) -> Iterator[None]:
-    """Hold a database for one server; on exit fold SQLite's log into its file.
+    """Hold a database for one server; on exit, checkpoint SQLite's log into its file.
 
-    Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
-    Where another file has taken its place meanwhile, such as a backup, the log is put aside instead; one that
-    was another's from the start is left to whoever reads why nothing started.
-    file: None for a database that is no file; one that is not there is refused elsewhere. Raises InputError
-    where another server holds it.
+    Otherwise an operator who moves only that file would lose acknowledged reports, and leave withdrawn
+    reports in the log. If another file has replaced it meanwhile, such as a backup, the log is renamed
+    instead. A log that belonged to another file from the start stays: the operator reads why nothing started.
+    file: None for a database that is no file. A missing file is rejected elsewhere. Raises InputError if
+    another server holds it.
     """
     if file is None or not file.exists():
         yield
@@ -56,14 +56,14 @@ def served_alone(file: Path | None) -> Iterator[None]:
         try:
             yield
         finally:
-            # A worker leaves through here too, while the others still write.
+            # Workers also run this when they exit, while the other workers still write.
             if os.getpid() == process:
                 _leave(file, served, was_foreign)
 
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Keep servers away from an SQLite file. Raises InputError where one works on it."""
+    """Keep servers away from an SQLite file. Raises InputError if a server works on it."""
     name = beside(file, MARK_FILE)
     try:
         handle = _open_lock(file)
@@ -78,63 +78,63 @@ def locked(file: Path) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise InputError(f"cannot lock {name}: {error.strerror}", code="database.no_lock") from None
-        # Workers would keep the lock for as long as they live.
+        # Workers would keep the lock while they live.
         os.register_at_fork(after_in_child=lock.close)
         yield
 
 
 def take_log(connection: sqlite3.Connection, file: Path) -> None:
-    """Put an SQLite file into WAL mode; a log that is made now is bound to it. Raises sqlite3.Error."""
+    """Put an SQLite file into WAL mode, and bind a new log to it. Raises sqlite3.Error."""
     for _ in range(MOST_TURNS):
         if not size(beside(file, "-wal")):
             _mark_anew(connection, file)
         connection.execute("PRAGMA journal_mode = WAL")
-        # Only what reads opens the log: until then another process may draw another mark, and has it.
+        # Only a read opens the log: until then another process may draw another mark.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
             break
     else:
         raise sqlite3.OperationalError("database is locked")
-    # From here on this connection keeps others from drawing another mark.
+    # From here on this connection prevents others from drawing another mark.
     if not size(beside(file, "-wal")) and mark_of(file) != NO_MARK and not _fits(file):
         _note(file, mark_of(file))
 
 
 def beside(file: Path, ending: str) -> Path:
-    """Where SQLite has a database's other file: beside what a link leads to."""
+    """Return the path of a database's other file: SQLite puts it next to the target of a link."""
     whole = file.resolve()
     return whole.with_name(whole.name + ending)
 
 
 def has_foreign_log(file: Path) -> bool:
-    """Whether the log beside an SQLite file is another file's, such as the one that a backup replaced."""
+    """Return True if an SQLite file's log belongs to another file, such as a file that a backup replaced."""
     log = beside(file, "-wal")
-    # The log first: a file says that it has one before that is made, and until it is deleted.
+    # Check the log first: a file's header shows a log before it is made, and until it is deleted.
     return size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and size(log) > 0
 
 
 def is_overwritten(file: Path, mark: bytes) -> bool:
-    """Whether other content was written into a file whose log has this mark, such as a backup with `cp`."""
+    """Return True if the file of a log with this mark was overwritten, such as with a backup by `cp`."""
     return _header(file) != _Header(WITH_LOG, mark)
 
 
 def mark_of(file: Path) -> bytes:
-    """The mark of the log that a file has, or had last."""
+    """Return the mark of a file's current or last log."""
     return _header(file).mark
 
 
 def save_log(file: Path) -> None:
-    """Keep a copy of the log of a file that was overwritten, and empty it.
+    """Save a copy of the log of an overwritten file, and empty the log.
 
-    SQLite writes the log's pages into whatever the file is by then as soon as its last connection is closed.
+    When its last connection closes, SQLite writes the log's pages into the file, even with other content.
     """
     log = beside(file, "-wal")
-    # One that is noted as this file's holds what another process acknowledged.
+    # A log that is noted as this file's has data that another process acknowledged.
     if not size(log) or (beside(file, MARK_FILE).exists() and not has_foreign_log(file)):
         return
     aside = free_name(log)
     try:
-        # Nobody beyond those who may read the log, even for a moment.
+        # Make it private before it has contents.
         os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         shutil.copyfile(log, aside)
         os.truncate(log, 0)
@@ -145,16 +145,15 @@ def save_log(file: Path) -> None:
 
 
 def free_name(path: Path) -> Path:
-    """A name beside a file's, for what is replaced, that nothing has."""
+    """Return an unused name next to a file, for the file that is replaced."""
     names = (path.with_name(f"{path.name}.replaced-{number}") for number in count(1))
     return next(name for name in names if not name.exists())
 
 
 def fold(file: Path) -> str:
-    """Write a log's pages into its file; the last connection that is closed deletes the log then.
+    """Checkpoint a log into its file. The last connection to close then deletes the log.
 
-    Waits for others twice as long as a connection waits for a lock. Returns why something stays in the log,
-    "" where nothing does.
+    Waits for others twice as long as a connection waits for a lock. Returns why data stays in the log, or "".
     """
     try:
         with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
@@ -162,25 +161,25 @@ def fold(file: Path) -> str:
                 (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 if not busy:
                     return ""
-        return "somebody still reads it"
+        return "another program still reads it"
     except sqlite3.Error as error:
         return str(error)
 
 
 def _leave(file: Path, served: tuple[int, int] | None, was_foreign: bool) -> None:
-    """What a server does with the log as it ends. served: which file it was then."""
+    """Handle the log when a server ends. served: the file's identity when the server started."""
     if not file.exists():
         LOGGER.error("%s is gone; its log stays where it is", file)
     elif has_foreign_log(file):
         if not was_foreign:
             _put_aside(file)
     elif _identity(file) == served and (why := fold(file)):
-        line = "%s keeps what was stored last in its log, as %s: copy both, never the file alone"
+        line = "%s keeps its latest data in its log, because %s: copy both, never the file alone"
         LOGGER.error(line, file, why)
 
 
 def _put_aside(file: Path) -> None:
-    """Give the log of a file that was replaced another name, so that nothing takes it in."""
+    """Rename the log of a replaced file, so that no other file takes it."""
     log = beside(file, "-wal")
     aside = free_name(log)
     log.rename(aside)
@@ -189,12 +188,12 @@ def _put_aside(file: Path) -> None:
 
 
 def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
-    """Draw a mark for the log that comes next, unless others are connected, who may have begun one."""
+    """Draw a mark for the next log, unless other connections exist, which may have begun a log."""
     try:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("BEGIN EXCLUSIVE")
         is_alone = connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        # Another program's file keeps what it says of itself.
+        # Leave user_version alone in another program's file.
         ours = "SELECT 1 FROM sqlite_master WHERE name IN (?, ?)"
         if is_alone and connection.execute(ours, TABLES).fetchone():
             mark = 1 + secrets.randbelow(MARKS - 1)
@@ -207,7 +206,7 @@ def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _open_lock(file: Path) -> int:
-    """A handle of FILE-mark, made with the rights of the file. Raises OSError."""
+    """Open FILE-mark and return its handle. A new FILE-mark gets the file's rights. Raises OSError."""
     lock = beside(file, MARK_FILE)
     try:
         return os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
@@ -221,16 +220,16 @@ def _open_lock(file: Path) -> int:
 
 
 def owned_as(path: Path, file: Path) -> None:
-    """Give what root has made to the owner of a file, or else of its folder. Raises OSError."""
+    """Give a file made by root to the owner of `file`, or else of its folder. Raises OSError."""
     if os.geteuid() == 0:
         rights = os.stat(file if file.exists() else file.resolve().parent)
         os.chown(path, rights.st_uid, rights.st_gid)
 
 
 def _note(file: Path, mark: bytes) -> None:
-    """Write whose the next log is: the mark, the file's number in its file system, and the note's own.
+    """Note which file the next log belongs to: the mark, the file's inode number, and the note's own.
 
-    In one write of one sector, on the disk before the file says the same. Raises OSError.
+    The note is one write of one sector, on disk before the file has the mark. Raises OSError.
     """
     handle = _open_lock(file)
     try:
@@ -247,9 +246,10 @@ def _note(file: Path, mark: bytes) -> None:
 
 
 def _fits(file: Path) -> bool:
-    """Whether a log is this file's by the note, where there is one; a backup has no log of its own.
+    """Return True if the note says that a log is this file's. Without a note, a mark in the file suffices.
 
-    A note that is not the file it was written as was copied, and the others with it: then its mark tells.
+    A backup has no mark. If the note's inode number differs, the note was copied with the other files: then
+    only its mark counts.
     """
     note, mark = beside(file, MARK_FILE), mark_of(file)
     try:
@@ -266,7 +266,7 @@ def _fits(file: Path) -> bool:
 
 
 class _Header(NamedTuple):
-    """What an SQLite file says of its log."""
+    """The parts of an SQLite header that describe its log."""
 
     mode: bytes
     mark: bytes
@@ -291,7 +291,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def size(path: Path) -> int:
-    """Of a file in bytes; 0 where there is none."""
+    """Return a file's size in bytes, or 0 if there is none."""
     try:
         return path.stat().st_size
     except OSError:

@@ -1,1 +1,1 @@
-"""Publishing studies, and what a published version demands of its reports."""
+"""Publishing studies, and the requirements of a published version for its reports."""

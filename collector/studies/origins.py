@@ -1,6 +1,6 @@
-"""Where devices' requests go beside the collector: every page names the issuers and relays of all studies.
+"""Origins that devices contact besides the collector: every page names the issuers and relays of all studies.
 
-It names them in a header, which proxies bound, so whoever publishes gets so much of it and no more.
+Pages name them in a header. Proxies limit headers, so each publisher gets a limited share of it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collector.studies.reading_once import ReadOnce
 from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 
-# Of 4 kB, which nginx takes of all headers.
+# Half of the 4 kB that nginx accepts for all headers.
 MOST_IN_ALL = 2048
-# Of one study's versions: two origins of any length; a key of one study leaves the others their room.
+# For all versions of one study: two origins of any length. One study's key leaves room for the others.
 MOST_OF_A_STUDY = 600
-# Every document with a channel has it, and some without.
+# Every document with a channel contains this, and so do some without a channel.
 CHANNEL_KEY = b'"channel":{'
 
 
 def origins_of(channel: Channel | None) -> list[str]:
-    """Where a device's requests go beside the collector, by its study's channel: issuer and relay."""
+    """Return the origins that devices of a study contact besides the collector: its issuer and relay."""
     tokens, oblivious = (channel.tokens, channel.oblivious) if channel else (None, None)
     found = [tokens.issuer] if tokens else []
     found += [oblivious.relay] if oblivious else []
@@ -34,9 +34,9 @@ def origins_of(channel: Channel | None) -> list[str]:
 
 
 def published_origins(session: Session) -> dict[int, set[str]]:
-    """Those of every study that is not deleted, by its number: of all its versions.
+    """Return the origins of every study that is not deleted, by its number, over all its versions.
 
-    A document is read once in a process: a key of one study may publish very many, and long ones.
+    Each document is read once in a process: a key of one study may publish very many long documents.
     """
     found: dict[int, set[str]] = {}
     for study, origins in _ORIGINS.of(session, queries.all_versions(session)):
@@ -45,15 +45,15 @@ def published_origins(session: Session) -> dict[int, set[str]]:
 
 
 def require_room(session: Session, number: int, channel: Channel | None) -> None:
-    """Refuse a version with which all pages' headers would be too long.
+    """Reject a version that would make the headers of all pages too long.
 
     Args:
-        session: in which the version is published.
-        number: its study's.
-        channel: the version's.
+        session: the session in which the version is published.
+        number: its study's number.
+        channel: the version's channel.
 
     Raises:
-        ProblemError: its issuer or relay is new, and there is no room for it.
+        ProblemError: its issuer or relay is new, and the header has no room for it.
     """
     new = set(origins_of(channel))
     if not new:
@@ -63,8 +63,8 @@ def require_room(session: Session, number: int, channel: Channel | None) -> None
     is_long = not new <= own and _length(new | own) > MOST_OF_A_STUDY
     if is_long or (not new <= all_known and _length(new | all_known) > MOST_IN_ALL):
         detail = (
-            f"all pages name all issuers and relays: a study's may have {MOST_OF_A_STUDY} characters in all "
-            f"versions, all studies' {MOST_IN_ALL}; take shorter names, or those of a study that is here"
+            f"every page names all issuers and relays: at most {MOST_OF_A_STUDY} characters for all versions "
+            f"of a study, {MOST_IN_ALL} for all studies; use shorter names, or names of another study here"
         )
         raise ProblemError(STUDY_INVALID, detail, "channel")
 
@@ -74,9 +74,10 @@ def _length(origins: set[str]) -> int:
 
 
 def _channel_in(text: bytes) -> Channel | None:
-    """The channel of a study's document; None where it has none, or one that an earlier release took.
+    """Return the channel of a study's document. None if it has none, or has an earlier release's channel.
 
-    The text alone does not tell: a feature may be called so too. What cannot be read costs no other study.
+    CHANNEL_KEY alone proves nothing: a feature may have that name. An unreadable document gives None, so that
+    other studies are unaffected.
     """
     if CHANNEL_KEY not in text:
         return None

@@ -1,7 +1,7 @@
-"""Publishing and closing studies, and which are published now.
+"""Publishing and closing studies, and a cache of the current versions.
 
-They are published with an operator's key or on the strength of a trusted signature, and read once a second
-however many people ask for them.
+Publishing needs an operator's key or a trusted signature. The cache reads each study at most once a second,
+however many devices request it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import FORMAT, Signature, SignedStudy, signed_json
 from schemas import Study
 
-# Seconds for which another process's publishing or closing may go unseen; devices may keep a document for 60.
+# Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
 LIFETIME = 1.0
-# How many studies are kept: what is asked of one collector in a second.
+# Most studies in the cache: as many as one collector serves in a second.
 MOST = 256
 
 
 class Published(NamedTuple):
-    """The current version of a study: its canonical bytes, their digest, and whether reports are taken."""
+    """The current version of a study: its canonical bytes, their digest, and whether it accepts reports."""
 
     version: int
     digest: str
@@ -55,7 +55,7 @@ class Published(NamedTuple):
 
 
 class CurrentStudies:
-    """The current version of every study that somebody asks for."""
+    """A cache of the current version of every requested study."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -63,7 +63,7 @@ class CurrentStudies:
         self._lock = Lock()
 
     def find(self, study_id: str) -> Published | None:
-        """Return the study as it stood at most LIFETIME ago; None where none is published."""
+        """Return the study as of at most LIFETIME ago, or None if it is not published."""
         kept = self._kept.get(study_id)
         if kept is not None and time.monotonic() < kept[0]:
             return kept[1]
@@ -77,11 +77,11 @@ class CurrentStudies:
         return published
 
     def knows(self, study_id: str) -> bool:
-        """Whether the study was found a while ago."""
+        """Return True if an earlier call found the study."""
         return study_id in self._kept
 
     def forget(self, study_id: str) -> None:
-        """Read the study anew next time: this process has changed it."""
+        """Drop the study from the cache, because this process has changed it."""
         with self._lock:
             self._kept.pop(study_id, None)
 
@@ -95,11 +95,11 @@ class CurrentStudies:
 
 
 def publish(session: Session, study: Study) -> bool:
-    """Make this version of a study the current one; whether it is new.
+    """Make this version of a study the current version. Return True if it is new.
 
-    A version that is current already may be published again as it is. Raises ProblemError for
-    another document under that version, for an earlier version, for a closed or deleted study, and where
-    issuers and relays have no room on all pages; StudyError for a token key of another study.
+    A version that is current already may be published again unchanged. Raises ProblemError for
+    another document under that version, for an earlier version, for a closed or deleted study, and if the
+    header of all pages has no room for its issuer and relay; StudyError for a token key of another study.
     """
     row = queries.locked_or_new_study(session, study.id)
     if row.deleted:
@@ -124,25 +124,25 @@ def publish(session: Session, study: Study) -> bool:
 
 
 def _refuse_both(session: Session, row: StudyRow, study: Study) -> None:
-    """Raises ProblemError for tokens beside invitations, which would join people and reports again."""
+    """Raise ProblemError for tokens together with invitations, which would link people and reports again."""
     takes_tokens = study.channel is not None and study.channel.tokens is not None
     if takes_tokens and (row.invited or count_unused(session, row.number)):
         detail = (
-            "invitations were made here, and tokens are another way in: take another id for a study with them"
+            "this study has invitations, so it cannot use tokens too: use another id for a study with tokens"
         )
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tokens")
 
 
 def is_closed(session: Session, study_id: str) -> bool:
-    """Whether a study is closed; it stays so, or not, until the transaction ends."""
+    """Return True if a study is closed. That cannot change until the transaction ends."""
     row = queries.locked_study(session, study_id)
     return row is not None and row.closed
 
 
 def close(session: Session, study_id: str, deleted: bool = False, final: bool = False) -> int:
-    """Take no more reports to a study; closing it again changes nothing. Returns its version.
+    """Stop accepting reports for a study, and return its version. Closing it again changes nothing.
 
-    deleted: whether its reports go too. final: whether it can never be opened again, as what was deleted.
+    deleted: also delete its reports. final: never allow reopening, as for a deleted study.
     Raises ProblemError if it is unknown.
     """
     row = queries.locked_study(session, study_id)
@@ -155,14 +155,14 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
 
 
 def reopen(session: Session, study_id: str) -> int:
-    """Take reports to a closed study again; its version. Raises ProblemError where that cannot be."""
+    """Reopen a closed study and return its version. Raises ProblemError if it cannot be reopened."""
     row = queries.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     if row.deleted:
         raise deleted_study(study_id)
     if row.closed and row.final:
-        why = "it is a secure sum, or what was withdrawn from it is forgotten and would come back"
+        why = "it is a secure sum, or its withdrawals were forgotten and withdrawn reports could come back"
         raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: {why}")
     row.closed = False
     return row.version
@@ -185,7 +185,7 @@ PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DO
 
 
 def load_keys(path: str | None) -> tuple[PublicKey, ...]:
-    """The public keys in a file of PEM blocks, none without a path. Raises InputError."""
+    """Return the public keys in a file of PEM blocks, none without a path. Raises InputError."""
     if path is None:
         return ()
     try:
@@ -203,7 +203,7 @@ def load_keys(path: str | None) -> tuple[PublicKey, ...]:
 
 
 def earlier_versions(session: Session, study: Study) -> Iterator[Study]:
-    """The versions of a study that were published before this one, in their order."""
+    """Yield the versions of a study that were published before this version, in order."""
     for version in queries.published_versions(session, study.id):
         canonical = queries.canonical_bytes(session, study.id, version)
         if version < study.version and canonical is not None:
@@ -211,15 +211,15 @@ def earlier_versions(session: Session, study: Study) -> Iterator[Study]:
 
 
 def is_signed(document: Any) -> bool:
-    """Whether a parsed body is meant as a signed study."""
+    """Return True if a parsed body is meant as a signed study."""
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def signed_by(signed: SignedStudy, keys: Sequence[PublicKey]) -> SignedStudy:
-    """The study with the signatures of these keys alone. Raises ProblemError if one of them is wrong.
+    """Return the study with only the signatures of these keys. Raises ProblemError if any is wrong.
 
-    Nobody here can tell whether another signature is one: kept on a stranger's word, it would stand in
-    the way of the true one, and of devices that know its key.
+    The collector cannot verify other signatures. If it kept a false one, that would block the true signature,
+    and devices that know its key.
     """
     ids = {key.id for key in keys}
     theirs = [signature for signature in signed.signatures if signature.key in ids]
@@ -234,9 +234,9 @@ def signed_by(signed: SignedStudy, keys: Sequence[PublicKey]) -> SignedStudy:
 def publish_signed(
     session: Session, signed: SignedStudy, publish: Callable[[Session, Study], bool] = publish
 ) -> bool:
-    """Publish a study and keep its signatures beside those it has; whether its version is new.
+    """Publish a study, add its signatures to the stored ones, and return True if its version is new.
 
-    Raises ProblemError as `publish` does: an earlier version, however well signed, is refused.
+    Raises ProblemError as `publish` does: an earlier version is rejected even if it is signed.
     """
     is_new = publish(session, signed.study)
     document = queries.find_document(session, signed.study.id)
@@ -247,7 +247,7 @@ def publish_signed(
 
 
 def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
-    """The JSON of one version with its signatures, the current one without a version.
+    """Return the JSON of a version with its signatures. Without a version, return the current version.
 
     Raises ProblemError for a study that is not published, or not signed.
     """
@@ -258,5 +258,5 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
     if not rows:
         raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")
     signatures = [Signature(row.key, row.signature) for row in rows]
-    # As it was published: to parse a long document takes a fifth of a second, and anybody may ask.
+    # Return the published text: parsing a long document takes 0.2 s, and anyone may request it.
     return signed_json(document.canonical.decode(), signatures)

@@ -1,4 +1,4 @@
-"""What is asked of published documents: each is read once in a process, as none ever changes."""
+"""Values computed from published documents, read once in a process: a document never changes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Found = TypeVar("Found")
 
 
 class ReadOnce(Generic[Found]):
-    """What one function finds in documents, by their digests."""
+    """A cache of a function's values for documents, by their digests."""
 
     def __init__(self, read: Callable[[bytes], Found]) -> None:
-        """read: of a document's canonical JSON."""
+        """read: computes the value from a document's canonical JSON."""
         self._read = read
         self._found: dict[str, Found] = {}
 
     def of(self, session: Session, versions: Iterable[tuple[int, int, str]]) -> Iterator[tuple[int, Found]]:
-        """(study, what was found) of each (study, version, digest), as `queries.all_versions` has them."""
+        """Yield (study, value) for each (study, version, digest), as `queries.all_versions` returns them."""
         for study, version, digest in versions:
             if digest not in self._found:
                 wanted = (DocumentRow.study == study, DocumentRow.version == version)

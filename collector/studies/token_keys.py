@@ -1,4 +1,4 @@
-"""A token key is one study's: its issuer signs nothing with it for the invitations of any other."""
+"""A token key belongs to one study: its issuer signs nothing with it for invitations of other studies."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from schemas import Study
 
-# As canonical JSON has a field: in a text its quotes would have backslashes.
+# A field in canonical JSON. Inside a text its quotes would have backslashes.
 STATED = re.compile(rb'"key":"([A-Za-z0-9+/=]+)"')
 
 
 def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
-    """Refuse a version that states a token key of another study: its people would pay, and get no token.
+    """Reject a version with a token key of another study: its participants would pay and get no token.
 
-    A study that is closed or deleted keeps its keys. What earlier versions of this one state may stay.
+    A study that is closed or deleted keeps its keys. Keys in earlier versions of this study are allowed.
 
     Args:
-        session: in which the version is published.
-        number: its study's.
+        session: the session in which the version is published.
+        number: its study's number.
         study: the version.
 
     Raises:
-        StudyError: with the study that has the key.
+        StudyError: another study has the key; the error names that study.
     """
     new = keys_of(study)
     versions = queries.all_versions(session, deleted=True) if new else []
@@ -46,19 +46,19 @@ def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
 
 
 def keys_of(study: Study) -> set[bytes]:
-    """The token keys of a study, in base64."""
+    """Return the token keys of a study, in base64."""
     tokens = study.channel.tokens if study.channel is not None else None
     return {b64encode(key.spki) for key in tokens.keys} if tokens is not None else set()
 
 
 def keys_in(canonical: bytes) -> frozenset[bytes]:
-    """The same of a study's canonical JSON, which is not parsed for it."""
+    """Return the token keys in a study's canonical JSON, without parsing it."""
     return frozenset(STATED.findall(canonical))
 
 
 def has_key_of(other: str, study: Study) -> StudyError:
-    """The refusal of a study that states a key of the other."""
-    # Short, as the command shows so much of a refusal.
+    """Return the error for a study that states a key of the other study."""
+    # Short, because the command shows only this much of an error.
     told = f"state what `ldpkit issuer key {study.id}` prints"
     problem = f"have a token key of study {other}, good for no other one: {told}"
     return StudyError("channel.tokens.keys", problem, code="study.token_key_of_other_study")

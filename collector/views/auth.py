@@ -1,4 +1,4 @@
-"""Who may publish, close, export and look: whoever sends the operator's token, or a key with that role."""
+"""Authorization: operators' requests need the operator's token, or a key with the right role."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRET = Hex(2 * SECRET_BYTES)
 def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a view run only for a request with a key of that role, and for the study in the address.
 
-    of_some: keys for some studies too where the address names none; the view shows those alone.
+    of_some: also accept keys for some studies if the address names none; the view shows only those studies.
     """
 
     def decorate(view: Callable[P, T]) -> Callable[P, T]:
@@ -49,9 +49,16 @@ def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], 
 def require_role(
     given: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE, of_some: bool = False
 ) -> Key:
-    """The key, by what was given. challenge: headers that ask for one. of_some: as `requires` takes it.
+    """Return the given key's rights.
 
-    Raises ProblemError unless it has that role, and reaches what the address is about.
+    Args:
+        given: the key, as text.
+        needed: the role that it must have.
+        challenge: headers that ask for a key.
+        of_some: as `requires` takes it.
+
+    Raises:
+        ProblemError: the key does not have the role, or does not cover the study in the address.
     """
     key = current_collector().keys.find(given, dict(challenge))
     if not key.role.allows(needed):
@@ -65,28 +72,31 @@ def require_role(
 
 
 def require_reach(key: Key, study_id: str) -> None:
-    """Raises ProblemError unless the key is for this study."""
+    """Raise ProblemError unless the key is for this study."""
     if not key.reaches(study_id):
         raise ProblemError(FORBIDDEN, "the key is for other studies")
 
 
 def acting_key() -> Key:
-    """The key that `requires` let in."""
+    """Return the key that `requires` accepted."""
     key: Key = g.key
     return key
 
 
 def given_key(needed: Role, of_some: bool = False) -> Key | None:
-    """The request's key, of that role; None where it has none. A wrong one raises ProblemError."""
+    """Return the request's key with that role, or None if the request has no key.
+
+    Raises ProblemError for a wrong key.
+    """
     if "Authorization" not in request.headers:
         return None
     return require_role(_bearer_key(), needed, of_some=of_some)
 
 
 def withdrawing_key(report_id: str) -> Key | None:
-    """The operator's key that a withdrawal comes with; None where it has the secret of the report's id.
+    """Return the operator's key of a withdrawal, or None if it has the secret of the report's id.
 
-    Raises ProblemError where it has neither: an id is in every export, and no right by itself.
+    Raises ProblemError if it has neither: ids are in every export, so an id alone grants no right.
     """
     secret = request.headers.get(WITHDRAWAL)
     if secret is None:
@@ -104,16 +114,16 @@ def withdrawing_key(report_id: str) -> Key | None:
 
 
 def no_key() -> ProblemError:
-    """The problem of a request that needs a key and has none."""
+    """Return the problem of a request that needs a key and has none."""
     return ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
 
 
 def credentials() -> Authorization | None:
-    """What the request's Authorization header says, None where it says nothing that can be read."""
+    """Return the request's Authorization header, or None if it is missing or unreadable."""
     try:
         return request.authorization
     except ValueError:
-        # Werkzeug's, of Basic credentials that are no ASCII.
+        # Werkzeug raises this for Basic credentials that are not ASCII.
         return None
 
 

@@ -1,4 +1,4 @@
-"""Uploads of many reports at once: one bad report does not refuse the rest."""
+"""Uploads of many reports at once: one bad report does not refuse the others."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collector.context import Collector
 
 MOST_REPORTS = 100_000
-# Whoever sends more of them sends something else, or answers to another study: checking on would cost more
-# than sending.
+# More wrong reports than this mean another format or another study: checking on would cost more than sending.
 MOST_WRONG = 100
 LONGEST_ID = 64
 
@@ -32,7 +31,7 @@ Checked = Union[PackedReport, ProblemError]
 
 
 class CheckedBatch(NamedTuple):
-    """A batch's reports, or what is wrong with each, and the ids that they state."""
+    """The reports of a batch, or the problem of each, and the ids that they state."""
 
     reports: Sequence[Checked]
     ids: Sequence[str | None]
@@ -58,14 +57,15 @@ def check(collector: Collector, study_id: str, document: Any) -> CheckedBatch:
 
 
 def store(collector: Collector, study_id: str, reports: Sequence[PackedReport]) -> dict[str, Any]:
-    """Store checked reports; the answer is that of `store_checked`."""
+    """Store checked reports; return the answer of `store_checked`."""
     return store_checked(collector, study_id, CheckedBatch(reports, [report.id.hex() for report in reports]))
 
 
 def store_checked(collector: Collector, study_id: str, batch: CheckedBatch) -> dict[str, Any]:
-    """Store what can be: {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+    """Store the valid reports; return what became of each.
 
-    Raises ProblemError where nothing could be stored.
+    The answer is {"stored": n, "duplicates": n, "failed": [{"id", "type", "detail", "field"}, ...]}.
+    Raises ProblemError if none could be stored.
     """
     checked, ids = batch
     good = [one for one in checked if isinstance(one, PackedReport)]

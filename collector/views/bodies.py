@@ -1,4 +1,4 @@
-"""Reading a request's body within its limits: JSON, as it is or compressed, never inflated beyond them."""
+"""Read a request's body within its limits: JSON, plain or compressed; inflating stops at the limits."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError
 
 JSON = "application/json"
-# A report has six fields and its payloads, and none of them is shorter than so many bytes; a small body may
-# have MOST_IN_SMALL values whatever it is. Each can take a hundred bytes of memory.
+# A report has six fields and its payloads, and none of them has fewer bytes than this; a small body may have
+# MOST_IN_SMALL values in any case. Each value can take a hundred bytes of memory.
 BYTES_A_VALUE = 8
 MOST_IN_SMALL = 1000
 GZIP_WINDOW = 31
 IDENTITY = "identity"
-# Ids and noise are random: real reports shrink to a tenth at most, zeros to a thousandth. A short body may
-# grow to SMALL_BYTES whatever it is.
+# Ids and noise are random, so real reports compress to a tenth at best, zeros to a thousandth. A short body
+# may grow to SMALL_BYTES in any case.
 MOST_GROWTH = 64
 SMALL_BYTES = 1 << 16
 
 
 def json_body(limit: int | None = None) -> Any:
-    """The parsed JSON body. Raises ProblemError when it is not JSON within the limit in bytes.
+    """Return the parsed JSON body. Raises ProblemError when it is not JSON within the limit in bytes.
 
     limit: lower than the collector's own.
     """
@@ -42,29 +42,29 @@ def json_body(limit: int | None = None) -> Any:
 
 
 def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
-    """The parsed JSON body, and the body. Raises ProblemError as json_body does."""
+    """Return the parsed JSON body, and the body. Raises ProblemError as json_body does."""
     require_json()
     with opened_body(limit) as body, _json_problems():
         return parse_json(body, DocumentError, len(body)), body
 
 
 def require_json() -> None:
-    """Raises ProblemError for a body of another media type; JSON is also meant where none is named."""
+    """Raise ProblemError if the body has another media type; without a type, JSON is assumed."""
     if request.mimetype not in ("", JSON):
         raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body is {request.mimetype[:64]!r}")
 
 
 @contextmanager
 def opened_body(limit: int | None = None) -> Iterator[bytes]:
-    """The body without its content encoding, while the block lasts, which parses and checks it.
+    """Yield the body without its content encoding; the block parses and checks it.
 
-    The bytes of all threads' blocks are bounded. Raises ProblemError above the limit, before and after
-    inflating, and where too much is being parsed.
+    The bytes of all threads' blocks together are bounded. Raises ProblemError if the body exceeds the limit,
+    before or after inflating, and if too much is being parsed.
     """
     collector = current_collector()
     most = collector.settings.body_limit
     limit = most if limit is None else min(limit, most)
-    # Whole before anything is held: somebody who sends slowly must keep nobody else out.
+    # Read the whole body before taking room, so that a slow sender does not block others.
     body = _sent_bytes(limit)
     encoding = request.headers.get("Content-Encoding", IDENTITY).lower()
     growth = len(body) if encoding == IDENTITY else inflated_limit(len(body), encoding, limit)
@@ -73,13 +73,13 @@ def opened_body(limit: int | None = None) -> Iterator[bytes]:
 
 
 def body_bytes() -> bytes:
-    """The body without its content encoding. Raises ProblemError as opened_body does."""
+    """Return the body without its content encoding. Raises ProblemError as opened_body does."""
     with opened_body() as body:
         return body
 
 
 def operators_json(limit: int) -> Any:
-    """The parsed JSON body of somebody with an operator's key, who may send more than devices.
+    """Return the parsed JSON body of an operator's request, which may be larger than a device's.
 
     limit: in bytes, whatever the setting. Raises ProblemError.
     """
@@ -90,9 +90,9 @@ def operators_json(limit: int) -> Any:
 
 
 def parse_reports(body: bytes) -> Any:
-    """The plain value in a body of reports. Raises ProblemError, also for more values than reports have."""
+    """Parse a body of reports. Raises ProblemError, also for more values than reports can have."""
     most = MOST_IN_SMALL + len(body) // BYTES_A_VALUE
-    # A value stands behind a comma or an opening bracket, but for the first.
+    # Each value but the first follows a comma or an opening bracket.
     if sum(map(body.count, (b",", b"[", b"{"))) > most:
         detail = f"has more than {most} values, which no reports of its length have"
         raise ProblemError(BODY_TOO_LARGE, detail)
@@ -109,7 +109,7 @@ def _json_problems() -> Iterator[None]:
 
 
 def _sent_bytes(limit: int) -> bytes:
-    # One byte more than allowed: Werkzeug cuts a chunked body at its limit without a word.
+    # One byte more than allowed, because Werkzeug silently cuts a chunked body at its limit.
     request.max_content_length = limit + 1
     body = request.get_data(cache=False)
     if len(body) > limit:
@@ -118,15 +118,15 @@ def _sent_bytes(limit: int) -> bytes:
 
 
 def inflated_limit(length: int, encoding: str, limit: int) -> int:
-    """How many bytes a body of that length and encoding may become, `limit` at most."""
+    """Return the most bytes that a body of that length and encoding may inflate to, at most `limit`."""
     return limit if encoding == IDENTITY else min(limit, max(SMALL_BYTES, MOST_GROWTH * length))
 
 
 def inflate(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body without its encoding: identity or gzip.
+    """Return the body without its encoding: identity or gzip.
 
-    Raises ProblemError for another encoding, for a body that is not in it, or more than `limit` bytes or
-    MOST_GROWTH times its own.
+    Raises ProblemError for another encoding, for invalid data, and for more than `limit` bytes or MOST_GROWTH
+    times the body's length.
     """
     if encoding == IDENTITY:
         return body

@@ -1,4 +1,4 @@
-"""What the operator's page does beside showing: the same as the commands, each after it was confirmed."""
+"""Changes on the operator's page: the same as the commands', each after a confirmation."""
 
 from __future__ import annotations
 
@@ -37,14 +37,19 @@ changing = Blueprint("changing", __name__, url_prefix="/do")
 changing.after_request(protect)
 MOST_SHOWN = 1000
 LINES = 200
-# In a form, before the name of a public field.
+# Prefix of a public field's name in a form.
 PUBLIC = "public."
 FORM_TOKEN = b"ldpkit operator's form"
 
 
 class Done(NamedTuple):
-    """What was done, in a sentence, and what is shown of it for the only time. is_part: whether there is more
-    of it to do."""
+    """The result of a change.
+
+    Attributes:
+        said: what was done, in a sentence.
+        shown: secrets that are shown only now.
+        is_part: whether part of the work is left.
+    """
 
     said: str
     shown: tuple[str, ...] = ()
@@ -52,7 +57,7 @@ class Done(NamedTuple):
 
 
 class Action(NamedTuple):
-    """Something that is done to a study. text: what would be. run: does it, with what the form says."""
+    """A change to a study. text: its effect, in words. run: makes the change, with the form's fields."""
 
     title: str
     text: str
@@ -61,7 +66,7 @@ class Action(NamedTuple):
 
 
 def _close(collector: Collector, study_id: str, key: Key) -> Done:
-    return Done(f"version {close_study(collector, study_id, key)} takes no more reports")
+    return Done(f"version {close_study(collector, study_id, key)} is closed")
 
 
 def _open(collector: Collector, study_id: str, key: Key) -> Done:
@@ -83,14 +88,14 @@ def _invite(collector: Collector, study_id: str, key: Key) -> Done:
 
 
 def _carried(collector: Collector, study_id: str) -> dict[str, PublicField]:
-    """The public fields whose values a study's invitations carry."""
+    """Return the public fields whose values a study's invitations carry."""
     with collector.database.read() as session:
         return carried_fields(session, study_id)
 
 
 def _retention(collector: Collector, study_id: str, key: Key) -> Done:
     said = f"{counted(delete_overdue_of(collector, study_id, key), 'report')} deleted"
-    # One request deletes no more than some ten seconds allow.
+    # One request deletes only as much as takes some ten seconds.
     left = count_overdue(collector, study_id)
     return Done(f"{said}, and {left} overdue are left: go on" if left else said, is_part=left > 0)
 
@@ -98,8 +103,8 @@ def _retention(collector: Collector, study_id: str, key: Key) -> Done:
 ACTIONS = {
     "close": Action(
         "Close the study",
-        "It takes no more reports. Opening it takes that back. Where reports leave in windows, those under "
-        "way are refused once it is closed, and lost where it stays so.",
+        "It takes no reports until it is opened again. If reports leave in windows, those under way are "
+        "refused once it is closed, and lost if it stays closed.",
         Role.PUBLISH,
         _close,
     ),
@@ -127,7 +132,7 @@ ACTIONS = {
 
 @changing.errorhandler(ProblemError)
 def refuse(problem: ProblemError) -> Response:
-    """The form to sign in, or a page that says why nothing was done."""
+    """Show the sign-in form, or a page that says why nothing was done."""
     if problem.kind is UNAUTHORIZED:
         return sign_in_form(problem)
     status, headers, _ = problem.answer()
@@ -138,13 +143,13 @@ def refuse(problem: ProblemError) -> Response:
 
 @changing.errorhandler(StatementError)
 def refuse_statement(error: StatementError) -> Response:
-    """The same of a field that cannot be read."""
+    """Show a page that names the field that cannot be read."""
     return refuse(ProblemError(STATEMENT_INVALID, str(error)))
 
 
 @changing.get("/studies/<study_id>/<action>")
 def ask(study_id: str, action: str) -> Response:
-    """Say what would be done, with a button that does it."""
+    """Describe the change, with a button that makes it."""
     found = _action(action)
     _signed_in(found.role)
     fields = list(_carried(current_collector(), study_id).values()) if action == "invite" else []
@@ -153,7 +158,7 @@ def ask(study_id: str, action: str) -> Response:
 
 @changing.post("/studies/<study_id>/<action>")
 def act(study_id: str, action: str) -> Response:
-    """Do it."""
+    """Make the change."""
     found = _action(action)
     key = _confirmed(found.role)
     done = found.run(current_collector(), study_id, key)
@@ -162,7 +167,7 @@ def act(study_id: str, action: str) -> Response:
 
 @changing.get("/keys")
 def keys() -> Response:
-    """Every key by name, and a form to make one; for the operator's token."""
+    """Show every key by name, and a form to make one; needs the operator's token."""
     require_token(_signed_in(Role.OPERATE))
     with current_collector().database.read() as session:
         found = [key.document() for key in list_keys(session)]
@@ -171,7 +176,7 @@ def keys() -> Response:
 
 @changing.post("/keys")
 def add() -> Response:
-    """Make a key and show it, for the only time."""
+    """Make a key and show it, only now."""
     key = _confirmed(Role.OPERATE)
     name = Identifier().read(request.form.get("name", ""), "name", StatementError)
     role = request.form.get("role", "")
@@ -188,7 +193,7 @@ def add() -> Response:
 
 @changing.get("/keys/<name>")
 def ask_revoke(name: str) -> Response:
-    """Say what would be done to a key, with a button that does it."""
+    """Describe the change to a key, with a button that makes it."""
     require_token(_signed_in(Role.OPERATE))
     return _asking("Revoke the key", "It is good for nothing any more.", subject=name, action="revoke")
 
@@ -204,7 +209,7 @@ def revoke(name: str) -> Response:
 
 @changing.get("/audit-log")
 def read_audit_log() -> Response:
-    """What operators did, the newest first; a key for some studies sees theirs."""
+    """Show what operators did, the newest first; a key for some studies sees only theirs."""
     key = _signed_in(Role.OPERATE, of_some=True)
     with current_collector().database.read() as session:
         found = audit_log.entries(session, LINES, None, key.studies)
@@ -219,7 +224,7 @@ def _action(name: str) -> Action:
 
 
 def _signed_in(role: Role, of_some: bool = False) -> Key:
-    """The browser's key, of this role and for the study in the address. Raises ProblemError."""
+    """Return the browser's key, of this role and for the study in the address. Raises ProblemError."""
     given = request.cookies.get(COOKIE)
     if given is None:
         raise ProblemError(UNAUTHORIZED, "", headers=CHALLENGE)
@@ -227,21 +232,21 @@ def _signed_in(role: Role, of_some: bool = False) -> Key:
 
 
 def _confirmed(role: Role) -> Key:
-    """The same for a form that this collector gave to whoever has the key. Raises ProblemError."""
+    """Return the browser's key for a form of this page, checked by its token. Raises ProblemError."""
     require_own_page()
-    # Of anybody: a form may carry files, which are kept while they are read.
+    # Anyone may send a form, and it may carry files, which are stored while they are read.
     request.max_content_length = MOST_OF_FORM
     key = _signed_in(role)
     given = request.form.get("token", "")
     if not hmac.compare_digest(given.encode(), _form_token().encode()):
         raise ProblemError(
-            FORBIDDEN, "this form is none of this page's, or of an earlier sign-in: go back to it"
+            FORBIDDEN, "this form is not from this page, or is from an earlier sign-in: go back to it"
         )
     return key
 
 
 def _form_token() -> str:
-    """What a form carries, which only who knows the key could make; the same in every process."""
+    """Return a form's token. It can only be made with the key, and is the same in every process."""
     key = request.cookies.get(COOKIE, "").encode()
     return hmac.new(sha256(key).digest(), FORM_TOKEN, "sha256").hexdigest()
 

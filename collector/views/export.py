@@ -1,4 +1,4 @@
-"""The way out: a study's reports as a stream, or their running summary, all that a posterior needs."""
+"""Exports: a study's reports as a stream, or their running summary, which is all that a posterior needs."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summ
 @export.get("")
 @requires(Role.READ)
 def stream(study_id: str) -> Response:
-    """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it.
+    """Stream the reports in the `format` asked for.
 
-    Who resumes sends the count of `deletions` that the answer before had in its header. Another header says
-    how many reports were withdrawn since the last export: copies made before still have them.
+    `after` a report's id resumes the stream, and `through` a past day fixes its contents. A client that
+    resumes sends `deletions`, the count in the earlier answer's header. Another header says how many reports
+    were withdrawn since the last export: earlier copies still have these.
     """
     collector = current_collector()
     form = FORMATS[choice_parameter("format", list(FORMATS))]
@@ -62,11 +63,12 @@ def stream(study_id: str) -> Response:
         since = withdrawn_since_export(session, found.number, withdrawn)
     parts = form.stream(found)
     if not after:
-        # One that is resumed has reports which may have been withdrawn since: it renews no older copy.
+        # A resumed export may have reports that were withdrawn since it began, so it does not count as a new
+        # copy.
         note = partial(note_export, study=found.number, withdrawn=withdrawn)
         parts = _noting_the_end(parts, partial(collector.database.act, note))
     held = HeldParts(collector.exports, parts)
-    # The first page is read now, while an error can still become a status.
+    # Read the first page now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)
     response.headers[DELETIONS_HEADER] = str(found.deletions)
     response.headers[WITHDRAWN_HEADER] = str(since)
@@ -81,12 +83,12 @@ def _noting_the_end(parts: Iterator[bytes], note: Callable[[], object]) -> Itera
 
 
 class HeldParts(Iterator[bytes]):
-    """Parts of a stream that holds its room until it ends or is closed, or nobody has it any more."""
+    """Parts of a stream that holds its room until it ends, is closed, or is garbage-collected."""
 
     def __init__(self, room: Room, parts: Iterator[bytes]) -> None:
         room.take()
         self._parts = parts
-        # Once, whichever comes first.
+        # `finalize` gives the room back only once.
         self.close = finalize(self, room.give_back)
 
     def __next__(self) -> bytes:
@@ -100,7 +102,7 @@ class HeldParts(Iterator[bytes]):
 @summary.get("")
 @requires(Role.READ)
 def read(study_id: str) -> Response:
-    """The summary document of the current version's reports, or of those of `version`."""
+    """Return the summary document of the reports of `version`, by default the current one."""
     collector = current_collector()
     text = summary_text(collector, study_id, whole_parameter("version"), collector.counting)
     collector.daily.write(acting_key(), "read summary", study_id)

@@ -1,7 +1,7 @@
-"""A thin WSGI layer that takes well-formed uploads itself; Flask's dispatch would be half their cost.
+"""A thin WSGI layer that handles well-formed uploads; Flask's dispatch would be half of their cost.
 
-It answers what the views in views/reports.py answer, byte for byte, and leaves to them every request
-that is not plainly an upload of reports in canonical form (see canonical_form.py).
+Its answers equal those of views/reports.py byte for byte. It passes on every request that is not plainly an
+upload of reports in canonical form (see canonical_form.py).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([^/]+)/reports(?:/([0-9a-f]{32}))?")
 JSON = "application/json"
-# As clients write it; a parameter means nothing, as JSON is UTF-8.
+# As clients write it. Parameters mean nothing, because JSON is UTF-8.
 JSON_TYPES = frozenset(
     [JSON] + [f"application/json;{space}charset={name}" for space in ("", " ") for name in ("utf-8", "UTF-8")]
 )
 INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
 LONGEST_LENGTH = 12
-# The views' names, of one report and of many.
+# The names of the views for one report and for many.
 ROUTES = ("reports.put", "reports.post")
 STATUS = {intake.Receipt.STORED: "201 CREATED", intake.Receipt.DUPLICATE: "200 OK"}
 
 
 class FastUploads:
-    """The WSGI application `plain`, with uploads taken out of it."""
+    """Wraps the WSGI application `plain` and handles uploads."""
 
     def __init__(self, plain: WSGIApplication, collector: Collector) -> None:
         self.plain = plain
@@ -80,7 +80,7 @@ class FastUploads:
         return [answer]
 
     def _is_simple(self, environ: WSGIEnvironment) -> bool:
-        """Whether the body is JSON as it is, of a length that is stated and allowed."""
+        """Return True if the body is uncompressed JSON with a stated and permitted length."""
         length = environ.get("CONTENT_LENGTH", "")
         return (
             environ.get("CONTENT_TYPE") in JSON_TYPES

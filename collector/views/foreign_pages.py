@@ -1,7 +1,7 @@
 """A thin WSGI layer that lets pages of other origins do what a device does, and nothing else (CORS).
 
-Their browsers ask first, and keep from them what no header gives. The operator lists the origins: a page
-that may send reports sees what its visitors answer, as any app does.
+Browsers send a preflight request, and hide from such pages each response that lacks the headers. The operator
+lists the origins: a page that may send reports sees its visitors' answers, as any app does.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 STUDY = re.compile(r"/v1/studies/[^/]+")
 REPORTS = re.compile(r"/v1/studies/[^/]+/reports")
 REPORT = re.compile(r"/v1/studies/[^/]+/reports/[^/]+")
-# What a device does at each address.
+# The methods that devices use at each address.
 METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
 SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal")
-# A report's token. No other method gets it: it could be an operator's key.
+# The header of a report's token. Only PUT may carry it: with other methods it could be an operator's key.
 TOKEN, WITH_TOKEN = "Authorization", "PUT"
 READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")
-# What Chromium keeps a browser's question for, at most.
+# The longest time for which Chromium caches a preflight response.
 REMEMBERED_SECONDS = 7200
 VARY = ("Vary", "Origin")
 
 
 class ForeignPages:
-    """The WSGI application `plain`, for pages of these origins too."""
+    """Wraps the WSGI application `plain` for pages of these origins."""
 
     def __init__(self, plain: WSGIApplication, origins: Iterable[str]) -> None:
         self.plain = plain
@@ -55,12 +55,12 @@ class ForeignPages:
 
 
 def methods_at(path: str) -> tuple[str, ...]:
-    """What a device does at a path; nothing at the paths of operators and analysts."""
+    """Return the methods that devices use at a path; none for the paths of operators and analysts."""
     return next((methods for form, methods in METHODS.items() if form.fullmatch(path)), ())
 
 
 def _answer(methods: tuple[str, ...], method: str) -> list[tuple[str, str]]:
-    """What a browser that asks first is told."""
+    """Return the headers of a preflight response."""
     sent = (*SENT, TOKEN) if method == WITH_TOKEN else SENT
     return [
         ("Access-Control-Allow-Methods", ", ".join(methods)),
@@ -70,7 +70,7 @@ def _answer(methods: tuple[str, ...], method: str) -> list[tuple[str, str]]:
 
 
 def _adding(more: list[tuple[str, str]], start_response: StartResponse) -> StartResponse:
-    """`start_response` with more headers; of an answer that varies by other things too, all are named."""
+    """Wrap `start_response` to append headers; the answer keeps its own Vary header."""
 
     def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
         return start_response(status, [*headers, *more], *rest)

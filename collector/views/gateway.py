@@ -1,4 +1,4 @@
-"""Devices' requests that come through a relay (RFC 9458), and none but these where an operator says so."""
+"""Devices' requests that come through a relay (RFC 9458). An operator may refuse all others."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ gateway.register_error_handler(Exception, refuse_upload)
 EXTENSION = "ldpkit-gateway"
 REPORTS = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
 REFUSED = ("PUT", "POST")
-# In a request's environment, where no header can put it.
+# A key of the WSGI environment that no request header can set.
 IN_CLEAR = "ldpkit.in_clear"
 
 
 @gateway.post("/ohttp")
 def receive() -> Response:
-    """200 with what the collector says inside, for the device alone; whatever that is, it has one size."""
+    """Return 200 with the collector's encapsulated answer; its size is the same for every result."""
     found = _gateway()
     if request.mimetype != REQUEST_TYPE:
         raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
     with opened_body() as body:
         received = found.open(body)
-    # Not within: the request inside has its body's bytes counted as every other one.
+    # Outside the block, because the inner request's body is counted like any other.
     return Response(found.answer(received), content_type=ANSWER_TYPE)
 
 
 @gateway.get("/.well-known/ohttp-gateway")
 def show_keys() -> Response:
-    """The keys that are valid, the newest first. Devices take theirs from the study, which all see alike."""
+    """Return the valid keys, the newest first. Devices take the key from the study, which all see alike."""
     return Response(_gateway().keys.published(), content_type=KEYS_TYPE)
 
 
@@ -56,9 +56,9 @@ def _gateway() -> Gateway:
 
 
 class OnlyOblivious:
-    """The WSGI application `plain`, without what devices do in the clear: their address is seen there.
+    """Wraps the WSGI application `plain` and refuses devices' direct requests, which show their address.
 
-    Deletions go on, marked IN_CLEAR: `require_relay` refuses those that have a relay to go through.
+    Deletions pass, marked IN_CLEAR: `require_relay` refuses them if the study has a relay.
     """
 
     def __init__(self, plain: WSGIApplication, headers: Headers) -> None:
@@ -74,10 +74,10 @@ class OnlyOblivious:
 
 
 def require_relay(study_id: str) -> None:
-    """Raises ProblemError for a device's deletion in the clear where relays alone are heard.
+    """Raise ProblemError for a device's direct deletion if the study's devices have a relay to use.
 
-    Where a version of the study states no relay, its devices have no other way: all deletions of that study
-    are taken. By study: what depended on the report would tell anybody which are stored.
+    If a version of the study states no relay, its devices have no other way. Then all direct deletions of the
+    study are accepted, because an answer that depended on the report would show which reports are stored.
     """
     if not request.environ.get(IN_CLEAR):
         return

@@ -1,4 +1,4 @@
-"""What every answer has: its headers, and a problem document for every exception that leaves a view."""
+"""Parts of every answer: its headers, and a problem document for every exception that leaves a view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collector.storage.failures import problem_of
 
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
-# What comes through a relay is counted inside too: outside it is what was not opened, of whatever kind.
+# Requests through a relay are also counted inside the gateway. The outer count has the unopened requests.
 UPLOADS = ("reports.put", "reports.post", "shares.put", "gateway.receive")
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
@@ -45,7 +45,7 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
 
 
 def default_headers(identity: bytes) -> Headers:
-    """The headers that every answer has unless it says otherwise."""
+    """Return the headers that every answer has by default."""
     return (
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),
@@ -61,13 +61,13 @@ def harden(response: Response, defaults: Headers) -> Response:
 
 
 def response_of(problem: ProblemError) -> Response:
-    """The problem document as an HTTP response."""
+    """Return the problem document as an HTTP response."""
     status, headers, body = problem.answer()
     return Response(body, status, headers, content_type=MEDIA_TYPE)
 
 
 def refuse_upload(error: Exception) -> Response:
-    """The problem of a request, counted by its reason where it was an upload."""
+    """Return the problem of a request, counted by its reason if the request was an upload."""
     problem = problem_of(error)
     if request.endpoint in UPLOADS:
         current_collector().count_refusal(problem, (request.view_args or {}).get("study_id", ""))

@@ -1,4 +1,4 @@
-"""For load balancers, supervisors, Prometheus, and programs that read the API's description."""
+"""Routes for load balancers, supervisors, Prometheus, and programs that read the API's description."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def ready() -> Response:
 
 @health.get("/metrics")
 def render_metrics() -> Response:
-    """Behind a key, as whoever polls counts learns when each report comes.
+    """Return the metrics. They need a key, because frequent readings would show when each report arrives.
 
-    Where no key can be looked up, whether the database answers: `/readyz` tells everybody that.
+    If no key can be looked up, return only whether the database answers, which `/readyz` also shows to
+    anyone.
     """
     try:
         text = _all_metrics()
@@ -57,7 +58,7 @@ def _all_metrics() -> bytes:
 
 @health.get("/openapi.json")
 def describe() -> Response:
-    """The OpenAPI document of this kind of server."""
+    """Return the OpenAPI document of this kind of server."""
     is_node = current_collector().node is not None
     return jsonify(openapi_document(NODE_OPERATIONS if is_node else OPERATIONS))
 

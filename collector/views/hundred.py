@@ -1,6 +1,6 @@
-"""What noise does to the reports of 100 people: a sentence in whole numbers, and what its picture shows.
+"""What noise does to the reports of 100 people: a sentence in whole numbers, and the data of its picture.
 
-Frequencies are what people take epsilon in by (Nanayakkara et al. 2023, "What are the chances?", USENIX
+Frequencies help people understand epsilon (Nanayakkara et al. 2023, "What are the chances?", USENIX
 Security).
 """
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from ldp_client.mechanisms import Mechanism
 
 MOST = 90
-# Half the width of the middle 90 % of reports, by the noise's law, in its own scale.
+# Half the width of the middle 90 % of reports, by the noise's law, in units of its scale.
 HALF_WIDTH = {"laplace": log(100 / (100 - MOST)), "gaussian": 1.6448536269514722}
 COLUMNS, ROWS = 20, 5
 
 
 class Dots(NamedTuple):
-    """So many of 100 dots: whole columns, and the dots of the next one."""
+    """A number of dots out of 100: full columns, and the dots of the next column."""
 
     columns: int
     rest: int
 
 
 class Band(NamedTuple):
-    """Where most reports of an answer in the middle of the bounds lie, in parts of their distance."""
+    """The range of most reports for an answer mid-way between the bounds, in parts of their distance."""
 
     start: float
     width: float
 
 
 class Hundred(NamedTuple):
-    """The sentence and its picture, of one kind or the other."""
+    """The sentence, and its picture: dots or a band."""
 
     sentence: str
     dots: Dots | None = None
@@ -50,16 +50,16 @@ class Hundred(NamedTuple):
 def hundred_of(
     question: Question, mechanism: Mechanism, words: Words = ENGLISH, one_of: int = 1
 ) -> Hundred | None:
-    """Say what a hundred reports would be. None of mechanisms that no such sentence fits.
+    """Describe a hundred reports. Returns None for mechanisms that no such sentence fits.
 
     Args:
         question: what is asked.
         mechanism: its mechanism.
         words: the language.
-        one_of: from how many questions chance draws the one that a report is on.
+        one_of: how many questions there are, if each device draws one of them at random.
 
     Returns:
-        The sentence, with dots for the reports that tell the truth, or a band for noise of a number.
+        The sentence, with dots for the reports that tell the truth, or a band for a number's noise.
     """
     found = _of_reports_on_it(question, mechanism, words)
     if found is None or one_of == 1:
@@ -97,10 +97,10 @@ def _choice(question: Question, mechanism: Any, words: Words) -> Hundred:
 
 
 def _among(mechanism: ChoiceMechanism, words: Words) -> Hundred:
-    """Of the truth and of another choice; "hadamard" has its own odds for one of the same block.
+    """Describe true and other choices; "hadamard" has different odds for another choice of the same block.
 
-    The first block is the fullest: if any choices share one, the first two do, and if any do not, the first
-    and the last.
+    The first block is the fullest: if any choices share a block, the first two do, and if any do not, the
+    first and the last do not.
     """
     others = {_of_100(mechanism.support_probability(0, other)) for other in (1, mechanism.choices - 1)}
     if len(others) == 1:
@@ -109,7 +109,7 @@ def _among(mechanism: ChoiceMechanism, words: Words) -> Hundred:
 
 
 def _of_100(share: Any) -> int:
-    """Never all or none, where it is not so."""
+    """Round a share to a whole number from 1 to 99, so that it never reads as none or all."""
     return min(99, max(1, round(100 * float(share))))
 
 

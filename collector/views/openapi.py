@@ -1,4 +1,4 @@
-"""The OpenAPI document, and what the views describe their operations with: schemas, parameters, problems."""
+"""The OpenAPI document, and the types with which views describe operations: schemas, parameters, problems."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ LISTED = {
 
 
 def object_of(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> Document:
-    """The schema of an object."""
+    """Return the schema of an object."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": dict(properties), "required": required}
 
 
 def reference(name: str) -> Document:
-    """A schema by its name in SCHEMAS."""
+    """Return a reference to a schema in SCHEMAS."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def json_of(name: str) -> Document:
-    """Content in JSON, by its schema's name in SCHEMAS."""
+    """Return JSON content with a schema in SCHEMAS."""
     return {JSON: reference(name)}
 
 
@@ -196,7 +196,7 @@ INVITATION_HEADER = {
     "name": INVITATION,
     "in": "header",
     "schema": TEXT,
-    "description": "One that was not used yet, where the study takes invited reports only.",
+    "description": "An unused invitation, if the study takes invited reports only.",
 }
 VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
 FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
@@ -219,9 +219,9 @@ EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
 TOKENS = (problems.TOKEN_NEEDED, problems.TOKEN_INVALID, problems.TOKEN_SPENT)
-# The header itself is no parameter, as OpenAPI leaves Authorization out of those.
-TOKEN_NOTE = "Where the study has tokens one comes in Authorization, as RFC 9577 has it."
-# Of a deletion: by the report's secret, or by a key.
+# OpenAPI excludes Authorization from parameters.
+TOKEN_NOTE = "If the study has tokens, Authorization carries one, as in RFC 9577."
+# Problems of a deletion, which needs the report's secret or a key.
 RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
 REQUEST = (*BODY, problems.MALFORMED_ENCODING, problems.STATEMENT_INVALID)
@@ -255,7 +255,7 @@ class Operation:
         return problems.UNAUTHORIZED in self.refusals
 
     def describe(self) -> Document:
-        """The OpenAPI operation object."""
+        """Return the OpenAPI operation object."""
         responses = {str(status): _answer(*answer) for status, answer in self.answers.items()}
         responses.update(_refusals([*self.refusals, *ALWAYS]))
         document: Document = {"operationId": self.name, "summary": self.summary, "responses": responses}
@@ -272,7 +272,7 @@ class Operation:
 
 
 def openapi_document(operations: Sequence[Operation]) -> Document:
-    """The OpenAPI 3.1 document of a collector or a node."""
+    """Return the OpenAPI 3.1 document of a collector or a node."""
     paths: dict[str, Document] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation.describe()
@@ -300,7 +300,7 @@ def _content(schemas: Mapping[str, Any]) -> Document:
 
 
 def _refusals(kinds: Sequence[Kind]) -> Document:
-    """Problem responses by status; each lists the types it may have."""
+    """Return the problem responses by status; each lists its possible types."""
     responses: Document = {}
     for status in sorted({kind.status for kind in kinds}):
         here = [kind for kind in kinds if kind.status == status]

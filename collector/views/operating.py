@@ -1,4 +1,4 @@
-"""What operators see and set over HTTP: studies and their health, invitations, keys, the audit log."""
+"""Routes for operators: studies and their health, invitations, keys, the audit log."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, ListO
 from schemas import Study
 
 operating = Blueprint("operating", __name__, url_prefix="/v1")
-# Each is an answer's line: more are made in several requests.
+# Each invitation is a line of the answer; larger numbers take several requests.
 MOST_INVITATIONS = 10_000
-# A node's list of a million invitations.
+# Enough for a node's list of a million invitations.
 MOST_LIST_BYTES = 1 << 26
 MOST_LINES = 10_000
 LINES = 100
@@ -59,7 +59,7 @@ NEW_KEY = Record(
 @operating.get("/studies")
 @requires(Role.READ, of_some=True)
 def list_studies() -> Response:
-    """Every study that the key is for."""
+    """Return every study that the key covers."""
     collector, key = current_collector(), acting_key()
     studies = [study for study in collector.studies.get() if key.reaches(study.id)]
     lines = [listed(study, _document(collector, study), collector.today()) for study in studies]
@@ -69,7 +69,7 @@ def list_studies() -> Response:
 @operating.get("/studies/<study_id>/status")
 @requires(Role.READ)
 def show_status(study_id: str) -> Response:
-    """One study: reports by day and version, what is refused, what to look after."""
+    """Return one study's status: reports by day and version, refusals, and warnings."""
     collector = current_collector()
     study = next((one for one in collector.studies.get() if one.id == study_id), None)
     if study is None:
@@ -80,7 +80,7 @@ def show_status(study_id: str) -> Response:
 def status(
     collector: Collector, study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Any]:
-    """What `status_of` says of a study of a running collector. refusals: of all studies."""
+    """Return `status_of` for a study of a running collector. refusals: of all studies."""
     document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
     versions, keys = documents_of(collector, study.id), collector.gateway_keys
     kept = kept_of(study.id, study.number, versions, arrivals, today)
@@ -97,7 +97,7 @@ def _document(collector: Collector, study: StudyOverview) -> Study:
 @operating.post("/studies/<study_id>/invitations")
 @requires(Role.OPERATE)
 def invite(study_id: str) -> Response:
-    """New invitations, for the only time; from then on only they let a report in."""
+    """Make invitations and return them, only now; from then on, only invited reports are admitted."""
     asked = INVITATIONS.read(json_body(), "", StatementError)
     public = {one["field"]: one["value"] for one in asked["public"] or ()}
     made = make_invitations(current_collector(), study_id, asked["count"], public, acting_key())
@@ -108,7 +108,7 @@ def invite(study_id: str) -> Response:
 @operating.post("/studies/<study_id>/invitations/list")
 @requires(Role.OPERATE)
 def take_invitations(study_id: str) -> Response:
-    """Let in who has the invitations of a node's list."""
+    """Accept the invitations of a node's list."""
     acting.require_node(current_collector())
     text = LIST.read(operators_json(MOST_LIST_BYTES), "", StatementError)["list"]
     return jsonify(
@@ -119,7 +119,7 @@ def take_invitations(study_id: str) -> Response:
 @operating.post("/studies/<study_id>/invitations/forget")
 @requires(Role.OPERATE)
 def forget_invitations(study_id: str) -> Response:
-    """Have only new invitations let a report in."""
+    """Forget the invitations, so that only new ones admit reports."""
     acting.forget_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
@@ -127,7 +127,7 @@ def forget_invitations(study_id: str) -> Response:
 @operating.post("/studies/<study_id>/invitations/lift")
 @requires(Role.OPERATE)
 def lift_invitations(study_id: str) -> Response:
-    """Forget the invitations and let everybody's reports in."""
+    """Forget the invitations and admit reports without invitations."""
     acting.lift_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
@@ -135,7 +135,7 @@ def lift_invitations(study_id: str) -> Response:
 @operating.post("/upkeep")
 @requires(Role.OPERATE)
 def keep_up() -> Response:
-    """The daily upkeep, now; or with `recount` the running summaries are counted anew."""
+    """Run the daily upkeep now; or, with `recount`, recount the running summaries."""
     asked, wrong = UPKEEP.read(json_body(), "", StatementError), []
     if asked["recount"]:
         wrong = acting.count_again(current_collector(), acting_key())
@@ -148,7 +148,7 @@ def keep_up() -> Response:
 @operating.get("/keys")
 @requires(Role.OPERATE)
 def show_keys() -> Response:
-    """Every key by name, for the operator's token."""
+    """Return every key by name; needs the operator's token."""
     require_token(acting_key())
     with current_collector().database.read() as session:
         return jsonify(keys=[key.document() for key in list_keys(session)])
@@ -157,7 +157,7 @@ def show_keys() -> Response:
 @operating.post("/keys")
 @requires(Role.OPERATE)
 def make_key() -> Response:
-    """A new key, for the only time."""
+    """Make a key and return it, only now."""
     require_token(acting_key())
     asked = NEW_KEY.read(json_body(), "", StatementError)
     expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
@@ -181,7 +181,7 @@ def drop_key(name: str) -> Response:
 @operating.get("/audit-log")
 @requires(Role.OPERATE, of_some=True)
 def read_audit_log() -> Response:
-    """The last lines, the newest first; a key for some studies sees theirs."""
+    """Return the last lines, the newest first; a key for some studies sees only theirs."""
     most = whole_parameter("limit") or LINES
     if most > MOST_LINES:
         raise ProblemError(PARAMETER_INVALID, f"must be at most {MOST_LINES}", "limit")
@@ -221,7 +221,7 @@ OPERATIONS = (
         "/v1/studies/{study_id}/invitations",
         "makeInvitations",
         "Make invitations, and let only invited reports in from now on.",
-        {200: ("The invitations, for the only time", json_of("Invitations"))},
+        {200: ("The invitations, shown only once", json_of("Invitations"))},
         (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
         {JSON: INVITATIONS.json_schema()},
@@ -230,7 +230,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/invitations/list",
         "takeInvitations",
-        "At a node of secure sums: let in who has the invitations of a list that was written for it.",
+        "At a node of secure sums: accept the invitations of a list that was written for it.",
         {200: ("How many", json_of("TakenInvitations"))},
         (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
@@ -247,15 +247,15 @@ OPERATIONS = (
             (STUDY_ID,),
         )
         for name, text in (
-            ("forget", "Forget the invitations: only new ones let a report in."),
-            ("lift", "Forget the invitations and let everybody's reports in."),
+            ("forget", "Forget the invitations, so that only new ones admit reports."),
+            ("lift", "Forget the invitations and admit reports without invitations."),
         )
     ),
     Operation(
         "post",
         "/v1/upkeep",
         "keepUp",
-        "Do the daily upkeep now; or, with `recount`, count the running summaries anew.",
+        "Run the daily upkeep now; or, with `recount`, recount the running summaries.",
         {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
         (*KEY, *REQUEST, *WRITE),
         (),
@@ -274,7 +274,7 @@ OPERATIONS = (
         "/v1/keys",
         "makeKey",
         "Make a key; with the operator's token.",
-        {201: ("The key, for the only time", json_of("NewKey"))},
+        {201: ("The key, shown only once", json_of("NewKey"))},
         (*KEY, *REQUEST, *WRITE),
         (),
         {JSON: NEW_KEY.json_schema()},

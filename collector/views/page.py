@@ -1,4 +1,4 @@
-"""The operator's page, for a browser that sends a key as its password."""
+"""The operator's page, for a browser that has an operator's key."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 
-# Of a form with one key.
+# The form has only a key.
 MOST_OF_FORM = 4096
 
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
-# Not one that browsers ask for by themselves: they would keep what they are told until they are closed.
+# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
 COOKIE = "ldpkit-key"
 SAME_SITE = ("same-origin", "none")
-# The last days that the picture of a study's reports has.
+# The picture of a study's reports shows so many last days.
 MOST_DAYS = 60
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 MOST_WORDS = 200
-# On one page: each takes some milliseconds, and the page is asked for again every few seconds.
+# Studies on one page. Each takes some milliseconds, and the page is requested again every few seconds.
 MOST_STUDIES = 50
 TITLES = {kind.name: kind.title for kind in KINDS}
 ASKS = {
@@ -50,7 +50,7 @@ ASKS = {
 
 
 class Wanted(NamedTuple):
-    """Which studies: with these words in id or title, in this state ("" for any), and of those which page."""
+    """The studies to show: words in id or title, the state ("" for any), and the page of the results."""
 
     words: str
     state: str
@@ -59,7 +59,7 @@ class Wanted(NamedTuple):
 
 @page.get("/")
 def show() -> Response:
-    """Counts and studies, or the form to sign in; the script asks for the same page again and again."""
+    """Show counts and studies, or the sign-in form; the page's script requests it again and again."""
     given = credentials()
     if given is not None and given.type == "basic":
         # For programs, such as `curl -u`.
@@ -73,7 +73,7 @@ def show() -> Response:
 
 
 def _page_of(given: str) -> Response:
-    """The page for whoever has this key. Raises ProblemError."""
+    """Return the page for a key. Raises ProblemError."""
     key = require_role(given, Role.READ, CHALLENGE, of_some=True)
     state = request.args.get("state", "")
     wanted = Wanted(
@@ -85,7 +85,7 @@ def _page_of(given: str) -> Response:
 
 
 def sign_in_form(problem: ProblemError) -> Response:
-    """The form to sign in, with why somebody is not."""
+    """Return the sign-in form, with the reason why it is shown."""
     status, headers, _ = problem.answer()
     text = render_template("sign_in.html", problem=problem.detail, status=status)
     return Response(text, status, headers, content_type="text/html; charset=utf-8")
@@ -93,9 +93,9 @@ def sign_in_form(problem: ProblemError) -> Response:
 
 @page.post("/sign-in")
 def sign_in() -> Response:
-    """Have the browser keep the key until it is closed, where no script can read it, and show the page."""
+    """Store the key in a session cookie, which scripts cannot read, and redirect to the page."""
     require_own_page()
-    # Of anybody: a form may carry files, which are kept while they are read.
+    # Anyone may send a form, and it may carry files, which are stored while they are read.
     request.max_content_length = MOST_OF_FORM
     given = request.form.get("key", "").strip()
     try:
@@ -103,7 +103,7 @@ def sign_in() -> Response:
     except ProblemError as problem:
         return sign_in_form(problem)
     response = make_response(redirect(url_for("page.show"), 303))
-    # Over a network a key must not go in clear, so that a browser which was asked without TLS forgets it.
+    # The key must not cross a network unencrypted, so without TLS browsers discard this cookie.
     is_here = (request.host.rpartition(":")[0] or request.host).strip("[]") in LOOPBACK
     response.set_cookie(COOKIE, given, httponly=True, samesite="Strict", secure=not is_here)
     return response
@@ -111,7 +111,7 @@ def sign_in() -> Response:
 
 @page.post("/sign-out")
 def sign_out() -> Response:
-    """Have the browser forget the key."""
+    """Delete the key's cookie."""
     require_own_page()
     response = make_response(redirect(url_for("page.show"), 303))
     response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
@@ -119,21 +119,21 @@ def sign_out() -> Response:
 
 
 def require_own_page() -> None:
-    """Raises ProblemError where another site's page had the browser send this."""
+    """Raise ProblemError if another site's page sent this request."""
     if request.headers.get("Sec-Fetch-Site", "none") not in SAME_SITE:
         raise ProblemError(FORBIDDEN, "another site's page sent this")
 
 
 @page.after_request
 def protect(response: Response) -> Response:
-    """Nothing from elsewhere may run here, and nobody may frame it."""
+    """Forbid foreign content on the page, and frames around it."""
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
 def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
-    """What the template shows to whoever has this key, of the studies that are wanted."""
+    """Return the template's values for this key and these studies."""
     refused = collector.metrics.refused()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
     meant = [study for study in reached if _is_meant(collector, study, wanted)]
@@ -141,7 +141,7 @@ def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
     number = min(max(wanted.page, 1), pages)
     shown = meant[(number - 1) * MOST_STUDIES : number * MOST_STUDIES]
     return {
-        # Of all studies together; nobody learns of others by a key for some.
+        # Counts of all studies together, which a key for some studies must not see.
         "counts": collector.metrics.totals() if key.studies is None else None,
         "waiting": collector.writer.depth,
         "titles": TITLES,
@@ -160,7 +160,7 @@ def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
 
 
 def _is_meant(collector: Collector, study: StudyOverview, wanted: Wanted) -> bool:
-    """Whether a study is one of those that are wanted; of what is not shown nothing more is computed."""
+    """Return True if a study is wanted; checked first, so that nothing is computed for other studies."""
     if not wanted.words and not wanted.state:
         return True
     document = collector.rules.find(study.id, study.version).study
@@ -168,7 +168,7 @@ def _is_meant(collector: Collector, study: StudyOverview, wanted: Wanted) -> boo
 
 
 def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The picture of the reports by day: bars in a box of 100 by 20, each a day, and its days in words."""
+    """Return the picture of the reports by day: bars in a box of 100 by 20, and its days in words."""
     if not by_day:
         return None
     last = date.fromisoformat(by_day[-1]["day"])
@@ -186,7 +186,7 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) -> dict[str, Any]:
-    """What the template shows of a study. said: its status."""
+    """Return the template's values for a study. said: its status."""
     rules = collector.rules.find(overview.id, overview.version)
     epsilon = float(rules.study.epsilon)
     return {
@@ -213,7 +213,7 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
 
 
 def _few(cells: int, reports: int) -> str:
-    """At least how many cells have fewer than FEW_PEOPLE reports."""
+    """Return a lower bound on the number of cells with fewer than FEW_PEOPLE reports."""
     return f"{max(cells - reports // FEW_PEOPLE, 0):,}"
 
 
@@ -227,7 +227,7 @@ def _state(study: StudyOverview, today: date) -> str:
 
 
 def _questions(rules: Rules) -> list[dict[str, Any]]:
-    # Each device draws its question by chance: about so many of all reports are on each.
+    # Each device draws its question at random, so each question gets about this share of all reports.
     part = 1 / len(rules.study.questions) if rules.study.ask_one else 1.0
     return [
         {

@@ -1,4 +1,4 @@
-"""Reading what stands in an address: query parameters and report ids."""
+"""Read values in an address: query parameters and report ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_client.documents.fields import Day, Hex, Identifier
 from ldp_client.documents.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
-# Of the database's whole numbers.
+# The largest whole number in the database.
 LARGEST_COUNT = 2**31 - 1
 REPORT_ID = Hex(2 * ID_BYTES)
 STUDY_ID = Identifier()
@@ -22,10 +22,10 @@ PAGE = "participant.page"
 
 
 def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> None:
-    """Raises ProblemError for an address whose study is none, by its form alone.
+    """Raise ProblemError if the study in the address cannot be an id, judged by its form alone.
 
-    No database can look for some, such as those with the character NUL: that would be an error in the one
-    transaction of many uploads. The participant's page tells people in its own words.
+    The database rejects some texts, such as those with the character NUL, and that would be an error in the
+    shared transaction of many uploads. The participant's page handles this case itself.
     """
     study_id = (values or {}).get("study_id")
     if study_id is not None and endpoint != PAGE and not is_study_id(study_id):
@@ -33,7 +33,7 @@ def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> No
 
 
 def is_study_id(text: str) -> bool:
-    """Whether a document could have this id."""
+    """Return True if a document could have this id."""
     try:
         STUDY_ID.read(text, "study_id", ReportError)
     except ReportError:
@@ -42,12 +42,12 @@ def is_study_id(text: str) -> bool:
 
 
 def whole_parameter(name: str) -> int | None:
-    """A whole number from 1 to LARGEST_WHOLE, or None where it is left out. Raises ProblemError."""
+    """Read a whole number from 1 to LARGEST_WHOLE; None if it is missing. Raises ProblemError."""
     return _number(name, 1, LARGEST_WHOLE)
 
 
 def count_parameter(name: str) -> int | None:
-    """A whole number from 0 to LARGEST_COUNT, or None where it is left out. Raises ProblemError."""
+    """Read a whole number from 0 to LARGEST_COUNT; None if it is missing. Raises ProblemError."""
     return _number(name, 0, LARGEST_COUNT)
 
 
@@ -55,7 +55,7 @@ def _number(name: str, least: int, most: int) -> int | None:
     text = request.args.get(name)
     if text is None:
         return None
-    # As long as the largest at most: Python reads no number of thousands of digits.
+    # At most as long as the largest number: Python refuses to parse thousands of digits.
     is_short = text.isascii() and text.isdigit() and len(text) <= len(str(most))
     if not (is_short and least <= int(text) <= most):
         raise ProblemError(PARAMETER_INVALID, f"must be a whole number from {least} to {most}", name)
@@ -63,13 +63,13 @@ def _number(name: str, least: int, most: int) -> int | None:
 
 
 def report_id_parameter(name: str) -> bytes:
-    """A report's id, or nothing where it is left out. Raises ProblemError."""
+    """Read a report's id; b"" if it is missing. Raises ProblemError."""
     text = request.args.get(name, "")
     return report_id_bytes(text, name) if text else b""
 
 
 def report_id_bytes(text: str, field: str) -> bytes:
-    """The 16 bytes of a report's id. Raises ProblemError."""
+    """Return the 16 bytes of a report's id. Raises ProblemError."""
     try:
         return bytes.fromhex(REPORT_ID.read(text, field, ReportError))
     except ReportError as error:
@@ -77,7 +77,7 @@ def report_id_bytes(text: str, field: str) -> bytes:
 
 
 def past_day_parameter(name: str, today: date) -> date | None:
-    """A day that is over, or None where it is left out. Raises ProblemError."""
+    """Read a day that is over; None if it is missing. Raises ProblemError."""
     text = request.args.get(name)
     if text is None:
         return None
@@ -91,7 +91,7 @@ def past_day_parameter(name: str, today: date) -> date | None:
 
 
 def choice_parameter(name: str, choices: Sequence[str]) -> str:
-    """Read a parameter that must be one of several words; the first is its default. Raises ProblemError."""
+    """Read a parameter that must be among several words; the first is its default. Raises ProblemError."""
     text = request.args.get(name, choices[0])
     if text not in choices:
         raise ProblemError(PARAMETER_INVALID, f"must be one of {', '.join(choices)}", name)

@@ -1,4 +1,4 @@
-"""The page on which a person answers a study in a browser, and the files that it loads."""
+"""The page on which a participant answers a study in a browser, and the files that it loads."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ SCRIPT = "text/javascript"
 ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
 ORIGINS = "ldpkit-origins"
 FOR_EVER = "public, max-age=31536000, immutable"
-# What one browser may spend on all studies of this collector, in nats.
+# The lifetime budget of one browser for all studies of this collector, in nats.
 BUDGET = "10"
-# More choices than this are a menu instead of a list of buttons.
+# If a question has more choices than this, they are a menu instead of a list of buttons.
 MOST_BUTTONS = 7
-# Stands in a page for the study's address; no author of a study can know it.
+# Placeholder for the study's address in a page; no author of a study can guess it.
 ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connected}; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}; "
     "require-trusted-types-for 'script'; trusted-types ldpkit"
 )
-# Of worker.js: it sends what waits, and loads nothing.
+# The policy of worker.js, which sends the queue and loads nothing.
 WORKER_POLICY = "default-src 'none'; connect-src {connected}"
 
 
 class Asset(NamedTuple):
-    """A file of the page, and a name for its content: under that name browsers may keep it for ever."""
+    """A file of the page, and a name for its content: browsers may cache it permanently under that name."""
 
     content: bytes
     version: str
@@ -104,17 +104,17 @@ def page(study_id: str) -> Response:
 
 
 def _offered(study: Study) -> tuple[str, ...]:
-    """The languages of the study's page, its own first; data holders and secure sums have English only."""
+    """Return the languages of the study's page, its own first; only English for holders and secure sums."""
     if study.unit != "person" or study.route is not None:
         return LANGUAGES[:1]
     return tuple(dict.fromkeys([*study.languages, *LANGUAGES]))
 
 
 def _language(offered: tuple[str, ...], spoken: tuple[str, ...] = ()) -> str:
-    """The one that the visitor chose, else reads best.
+    """Return the language that the visitor chose, else the best one that the visitor reads.
 
-    spoken: the study's languages. Who reads one of them, if less well than the page's best, gets the page in
-    that, unless it is the first: in that the questions are anyway.
+    spoken: the study's languages. If the visitor reads another of them than the first, the page uses it, even
+    if the visitor reads a language of the page better. The questions are in the first language anyway.
     """
     asked = (request.args.get("lang") or "").lower()
     found = chosen(asked, request.accept_languages, offered, offered[0])
@@ -129,7 +129,7 @@ def _first(tag: str) -> str:
 
 
 def _season(state: StudyState, today: date) -> str:
-    """Whether the study is "open", "over", or "early": a device answers on the study's own days only."""
+    """Return "open", "over" or "early" for the study; a device answers only on the study's own days."""
     if state.closed or (state.closes is not None and today > state.closes):
         return "over"
     return "early" if state.opens is not None and today + EARLY < state.opens else "open"
@@ -137,9 +137,9 @@ def _season(state: StudyState, today: date) -> str:
 
 @lru_cache(maxsize=256)
 def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...]) -> bytes:
-    """The page's bytes, with ADDRESS for the study's: the same for everybody who asks on a day.
+    """Return the page's bytes, with ADDRESS for the study's address: the same for all visitors on a day.
 
-    What a sender chooses, as the Host header, must not choose how much is rendered or kept.
+    A value that the sender chooses, such as the Host header, must not affect how much is rendered or cached.
     """
     study, words = rules.study.shown_in(language), words_of(language)
     spoken = rules.study.language_for(language)
@@ -152,12 +152,12 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         parts=_parts_of(study),
         document=rules.study.document,
         spoken=spoken,
-        # Where a study lacks the page's language, it says which one it is in.
+        # If the study is not in the page's language, `lang` marks the language of its texts.
         in_its_language=Markup(' lang="{}"').format(spoken) if spoken not in ("", words.language) else "",
         mechanisms=rules.mechanisms,
         over=season == "over",
         early=season == "early",
-        # Their issuer takes it.
+        # The token issuer also takes an invitation.
         invited=invited or (channel is not None and channel.tokens is not None),
         channel=channel,
         relay=urlsplit(channel.oblivious.relay).netloc if channel and channel.oblivious else "",
@@ -171,7 +171,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         address=ADDRESS,
         most_buttons=MOST_BUTTONS,
         values_in_words=partial(values_in_words, words=words),
-        # Of a phone: some of digits alone have no minus.
+        # On a phone, some keyboards with only digits have no minus.
         keyboard=lambda low: "text" if low < 0 else "decimal",
     ).encode()
 
@@ -188,7 +188,7 @@ class Part(NamedTuple):
 
 
 def _parts_of(study: Study) -> list[Part]:
-    """The study's sections; all questions where it has none."""
+    """Return the study's sections, or all questions together if it has none."""
     ids = [question.id for question in study.questions]
     sections = [
         Part(one.title, [ids.index(name) for name in one.questions], one.any_of) for one in study.sections
@@ -197,7 +197,7 @@ def _parts_of(study: Study) -> list[Part]:
 
 
 def _worded(template: str, language: str, offered: tuple[str, ...], **values: object) -> str:
-    """Render a page, all of whose words are the language's, with a menu of those that are offered."""
+    """Render a page in a language, with a menu of the offered languages."""
     return render_template(
         template,
         asset=_address_of,
@@ -212,7 +212,7 @@ def _worded(template: str, language: str, offered: tuple[str, ...], **values: ob
 
 
 def _say(words: Words, key: str, **facts: object) -> Markup:
-    """Say a sentence in HTML: its text is escaped, and so are facts that are not markup."""
+    """Render a sentence in HTML: its text is escaped, and so are facts that are not markup."""
     shown = {
         name: words.number(str(fact)) if isinstance(fact, (int, Rational)) else fact
         for name, fact in facts.items()
@@ -222,21 +222,21 @@ def _say(words: Words, key: str, **facts: object) -> Markup:
 
 @participant.get("/assets/ldpkit/<path:name>")
 def module(name: str) -> Response:
-    """One module of the browser port, for pages of one's own."""
+    """Return one module of the browser port, for use in other pages."""
     if name not in MODULES:
         abort(404)
     response = send_from_directory(PORT, name, mimetype=SCRIPT)
-    # Pages of other sites load it too: it is the same for everybody.
+    # Pages of other sites load it too, and it is the same for all.
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response
 
 
 @participant.get("/assets/<name>")
 def asset(name: str) -> Response:
-    """The page's own script and style."""
+    """Return the page's own script or style."""
     if name not in ASSETS:
         abort(404)
-    # The worker sends for all studies, to where any of them wants.
+    # The worker sends the reports of all studies, to each study's origin.
     origins = _all_origins() if name == "worker.js" else []
     response = make_response(_asset(name).content)
     response.mimetype = ASSETS[name]
@@ -251,10 +251,10 @@ def _connected(origins: Iterable[str]) -> str:
 
 
 def _all_origins() -> list[str]:
-    """Where any version's reports may wait to go: a device sends them all, from whichever page is open.
+    """Return the origins to which reports of any version may be sent: any open page sends the whole queue.
 
-    As they were at most LIFETIME ago, and read once after each publication: anybody may ask, and often. How
-    long they are together is bounded where studies are published.
+    The list may be LIFETIME old, and is read once after each publication, because anyone may request it, and
+    often. Publishing bounds the total length of the origins.
     """
     until, known, origins = current_app.extensions.get(ORIGINS, (0.0, None, []))
     now = time.monotonic()
@@ -273,25 +273,28 @@ def _address_of(name: str, origins: Sequence[str] = ()) -> str:
 
 
 def _version_of(name: str, origins: Sequence[str]) -> str:
-    """Names what a browser gets; a worker's policy too: it takes a newer one from another address alone."""
+    """Return a name for a file's content. A worker's name also covers its policy.
+
+    A browser loads a worker with a new policy only from another address.
+    """
     version = _asset(name).version
     return hashlib.sha256(" ".join([version, *origins]).encode()).hexdigest()[:16] if origins else version
 
 
 def _address(study_id: str) -> str:
-    """The study's URL as a device takes it."""
+    """Return the study's URL for devices."""
     return whole_url("studies.fetch", study_id)
 
 
 def whole_url(endpoint: str, study_id: str) -> str:
-    """A study's URL for another program: https, which ends at the proxy, but for this machine."""
+    """Return a study's URL for another program: https, which ends at the proxy, except on this machine."""
     scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
     return url_for(endpoint, study_id=study_id, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> Response:
     response.headers["Content-Language"] = language
-    # Which language comes also depends on what the browser says that it accepts.
+    # The language also depends on the browser's Accept-Language.
     response.vary.add("Accept-Language")
     framed_by = " ".join(current_collector().settings.framed_by) or "'none'"
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(

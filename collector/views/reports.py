@@ -1,4 +1,4 @@
-"""Upload one report, or many; withdraw one."""
+"""Upload one report or many; withdraw one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ reports.register_error_handler(Exception, refuse_upload)
 
 @reports.put("/<report_id>")
 def put(study_id: str, report_id: str) -> Response:
-    """201 once the report is durable, 200 if it was before."""
+    """Store a report: return 201 once it is durable, or 200 if it was durable before."""
     collector = current_collector()
     require_json()
     collector.limits.require_some(study_id)
@@ -60,7 +60,7 @@ def put(study_id: str, report_id: str) -> Response:
 
 @reports.post("")
 def post(study_id: str) -> Response:
-    """200 with counts and the failed ones, once all others are durable."""
+    """Store many reports: return 200 with counts and failures once all other reports are durable."""
     collector = current_collector()
     require_json()
     collector.limits.require_some(study_id)
@@ -71,9 +71,9 @@ def post(study_id: str) -> Response:
 
 @reports.delete("/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """A receipt once the report is gone for good; its device may ask for that, or an operator.
+    """Withdraw a report for its device or an operator: return a receipt once it is permanently deleted.
 
-    Where it has not come yet its device gets the receipt as well, and the report is refused when it comes.
+    If it has not arrived yet, its device gets a receipt as well, and the report is refused when it arrives.
     """
     identifier = report_id_bytes(report_id, "report_id")
     key = withdrawing_key(report_id)
@@ -111,7 +111,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/reports",
         "uploadReports",
-        "Store many reports; those that fail are listed and the others are durable.",
+        "Store many reports; failed ones are listed and the others are durable.",
         {200: ("What became of each", json_of("BatchResult"))},
         (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TOKEN_NEEDED),
         (STUDY_ID, ENCODING),
@@ -121,7 +121,7 @@ OPERATIONS = (
         "delete",
         "/v1/studies/{study_id}/reports/{report_id}",
         "withdrawReport",
-        "Delete a report for good; only its id is kept, so that no late copy brings it back.",
+        "Delete a report permanently; only its id is kept, so that a late copy is refused.",
         {200: ("Withdrawn", json_of("Withdrawal"))},
         (
             *RIGHT,

@@ -1,4 +1,4 @@
-"""How long reports are kept, over HTTP, and deleting them."""
+"""Routes for the retention of reports, and for deleting them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPIRY = Record({}, {"before": Day()})
 @retaining.get("/retention")
 @requires(Role.READ, of_some=True)
 def list_retention() -> Response:
-    """What every version of every study that the key is for states, and what is overdue."""
+    """Return the stated retention of all versions that the key covers, and their overdue reports."""
     key = acting_key()
     found = [kept for kept in kept_everywhere(current_collector()) if key.reaches(kept.study)]
     return jsonify(retention=[kept.document() for kept in found])
@@ -34,7 +34,7 @@ def list_retention() -> Response:
 @retaining.post("/studies/<study_id>/expire")
 @requires(Role.OPERATE)
 def expire(study_id: str) -> Response:
-    """Delete a study's reports that came before a day, or what is overdue."""
+    """Delete a study's reports from before a day, by default its overdue reports."""
     before = EXPIRY.read(json_body(), "", StatementError)["before"]
     if before is None:
         return _deleted(study_id, delete_overdue_of(current_collector(), study_id, acting_key()))
@@ -45,7 +45,7 @@ def expire(study_id: str) -> Response:
 @retaining.delete("/studies/<study_id>")
 @requires(Role.OPERATE)
 def delete(study_id: str) -> Response:
-    """Close a study for good and delete its reports."""
+    """Close a study permanently and delete its reports."""
     return _deleted(study_id, delete_study_of(current_collector(), study_id, acting_key()))
 
 
@@ -59,7 +59,7 @@ OPERATIONS = (
         "get",
         "/v1/retention",
         "listRetention",
-        "How long each version's reports are kept, of those that state it, and how many are overdue.",
+        "The retention of each version that states one, and how many of its reports are overdue.",
         {200: ("By study and version", json_of("Retention"))},
         KEY,
     ),
@@ -77,7 +77,7 @@ OPERATIONS = (
         "delete",
         "/v1/studies/{study_id}",
         "deleteStudy",
-        "Close a study for good and delete all its reports.",
+        "Close a study permanently and delete all its reports.",
         DELETED,
         (*KEY, problems.STATEMENT_INVALID, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),

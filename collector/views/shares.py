@@ -53,7 +53,7 @@ ALL_COMMITMENTS = Record({"commitments": COMMITMENTS})
 
 @shares.put("/shares/<report_id>")
 def put(study_id: str, report_id: str) -> Response:
-    """201 once the sealed share is durable, 200 if it was before."""
+    """Store a sealed share: return 201 once it is durable, or 200 if it was durable before."""
     collector = current_collector()
     report_id_bytes(report_id, "report_id")
     opener = collector.node_part().opener(study_id)
@@ -70,7 +70,10 @@ def put(study_id: str, report_id: str) -> Response:
 
 @shares.delete("/shares/<report_id>")
 def delete(study_id: str, report_id: str) -> Response:
-    """A receipt once the share is gone for good, or will be refused. After closing, what is held stays."""
+    """Withdraw a share: return a receipt once it is permanently deleted, or will be refused.
+
+    After the study is closed, stored shares stay.
+    """
     identifier = report_id_bytes(report_id, "report_id")
     key = withdrawing_key(report_id)
     collector = current_collector()
@@ -86,14 +89,14 @@ def delete(study_id: str, report_id: str) -> Response:
 @shares.get("/shares/count")
 @requires(Role.OPERATE)
 def count(study_id: str) -> Response:
-    """How many shares there are, before the study is closed too."""
+    """Return how many shares there are, also while the study is open."""
     return jsonify(shares=current_collector().node_part().share_count(study_id))
 
 
 @shares.get("/shares")
 @requires(Role.OPERATE)
 def list_ids(study_id: str) -> Response:
-    """The report ids of a closed study, 16 bytes each, ascending."""
+    """Return the report ids of a closed study, 16 bytes each, ascending."""
     response = make_response(b"".join(current_collector().node_part().report_ids(study_id)))
     response.content_type = BINARY
     return response
@@ -102,7 +105,7 @@ def list_ids(study_id: str) -> Response:
 @shares.post("/commitment")
 @requires(Role.OPERATE)
 def commit(study_id: str) -> Response:
-    """What the node holds and the hash of its nonce, signed; the same at every call."""
+    """Return the node's signed commitment to its set and its nonce; the same at every call."""
     collector = current_collector()
     return jsonify(collector.node_part().commit(study_id, collector.writer.act).to_document())
 
@@ -110,7 +113,7 @@ def commit(study_id: str) -> Response:
 @shares.post("/nonce")
 @requires(Role.OPERATE)
 def show(study_id: str) -> Response:
-    """The node's nonce, for these commitments of all nodes and no others ever."""
+    """Return the node's nonce, for these commitments of all nodes and no others ever."""
     collector = current_collector()
     node = collector.node_part()
     commitments = ALL_COMMITMENTS.read(json_body(), "", StatementError)["commitments"]
@@ -121,7 +124,7 @@ def show(study_id: str) -> Response:
 @shares.get("/drawing")
 @requires(Role.OPERATE)
 def drawing(study_id: str) -> Response:
-    """What the set was drawn by that the node is bound to; null before."""
+    """Return the drawing of the set that the node is bound to, or null."""
     response = make_response(current_collector().node_part().drawing(study_id) or b"null")
     response.content_type = JSON
     return response
@@ -130,7 +133,7 @@ def drawing(study_id: str) -> Response:
 @shares.post("/set")
 @requires(Role.OPERATE)
 def confirm(study_id: str) -> Response:
-    """Bind the node to the set that was drawn; its signed statement."""
+    """Bind the node to the set that was drawn; return its signed statement."""
     collector = current_collector()
     node = collector.node_part()
     drawn = Drawing.from_document(operators_json(node.drawing_limit))
@@ -140,7 +143,7 @@ def confirm(study_id: str) -> Response:
 @shares.post("/sum")
 @requires(Role.OPERATE)
 def total(study_id: str) -> Response:
-    """The sum over the confirmed set, and the node's signed statement; the same at every call."""
+    """Return the sum over the confirmed set, and the node's signed statement; the same at every call."""
     collector = current_collector()
     wanted = WANTED.read(json_body(), "", StatementError)
     statement, words = collector.node_part().total(study_id, wanted["set"])
@@ -163,7 +166,7 @@ SHARES_HEADER = {
     "name": SHARES,
     "in": "header",
     "schema": TEXT,
-    "description": "Beside a token: SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
+    "description": "With a token: SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
 }
 BYTES = {BINARY: {"type": "string"}}
 TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
@@ -209,7 +212,8 @@ OPERATIONS = (
         "delete",
         "/v1/studies/{study_id}/shares/{report_id}",
         "withdrawShare",
-        "Delete a share for good while the study is open; afterwards only say of one that is not held.",
+        "Delete a share permanently while the study is open; afterwards only confirm that a share is not "
+        "stored.",
         {200: ("Withdrawn", {JSON: reference("Withdrawal")})},
         (
             *RIGHT,
@@ -243,7 +247,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/commitment",
         "commitToDrawing",
-        "Commit the node to what it holds and to a nonce, for ever.",
+        "Commit the node to its set of shares and to a nonce, permanently.",
         {200: ("What the node signs", {JSON: reference("Statement")})},
         (*CLOSED, problems.SET_CONFLICT, *WRITE),
         (STUDY_ID,),
@@ -270,7 +274,7 @@ OPERATIONS = (
         "get",
         "/v1/studies/{study_id}/drawing",
         "fetchDrawing",
-        "What the set was drawn by that the node is bound to; null before.",
+        "The drawing of the set that the node is bound to, or null.",
         {200: ("The drawing", {JSON: {"type": ["object", "null"]}})},
         CLOSED,
         (STUDY_ID,),
@@ -279,7 +283,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/set",
         "confirmSet",
-        "Bind the node to the set that all nodes drew, for ever.",
+        "Bind the node to the set that all nodes drew, permanently.",
         {200: ("What the node signs", {JSON: reference("Statement")})},
         (
             *CLOSED,
@@ -292,7 +296,8 @@ OPERATIONS = (
         ),
         (STUDY_ID, ENCODING),
         {JSON: object_of(DRAWING)},
-        "Commitments and nonces of all nodes; the ids that any holds, and 4 bytes each of who holds it.",
+        "Commitments and nonces of all nodes; all ids; for each id, 4 bytes with a bit for each node that "
+        "holds it.",
     ),
     Operation(
         "post",

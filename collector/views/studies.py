@@ -53,9 +53,9 @@ CACHE_CONTROL = "public, max-age=60"
 
 @studies.post("")
 def publish() -> Response:
-    """201 for a new study or version, 200 for one that is published already.
+    """Publish a study: return 201 for a new study or version, 200 if it is published already.
 
-    Whoever holds no key may publish what a trusted key has signed, with the signatures of such keys alone.
+    Without a key, a study can be published if a trusted key signed it; only trusted signatures are stored.
     """
     collector = current_collector()
     key = given_key(Role.PUBLISH, of_some=True)
@@ -74,7 +74,7 @@ def publish() -> Response:
         _check_taken(rules, collector.settings.body_limit)
         _check_opened(study)
     with collector.database.read() as session:
-        # Read and compared here: in the writer's transaction all uploads would wait for it.
+        # Compared here, because all uploads wait for the writer's transaction.
         notes = anew_in_words(study, earlier_versions(session, study))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
@@ -82,7 +82,8 @@ def publish() -> Response:
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
         if is_new:
-            # What is published stays so, and is published again as it was, such as with more signatures.
+            # Only new versions are checked: a published version stays valid, and may be published again with
+            # more signatures.
             require_keys(study)
             audit_log.record(session, by, "publish", study.id, f"version {study.version}")
         return is_new
@@ -97,7 +98,7 @@ def publish() -> Response:
 
 
 def _check_taken(rules: Rules, limit: int) -> None:
-    """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
+    """Raise StudyError if this collector would refuse the study's reports; devices drop refused reports."""
     size = rules.form.size
     if rules.study.route is not None:
         raise StudyError(
@@ -115,14 +116,14 @@ def _check_taken(rules: Rules, limit: int) -> None:
 
 
 def _check_opened(study: Study) -> None:
-    """Raises StudyError for a gateway's key that is not here: reports would wait for ever."""
+    """Raise StudyError if the gateway's key is missing here: reports would wait forever."""
     if not current_collector().gateway_keys.opens(study):
         problem = "is no key of this gateway: state what `ldpkit oblivious show` prints, and set ohttp_keys"
         raise StudyError("channel.oblivious.keys", problem, code="study.key_not_of_gateway")
 
 
 def _read_study() -> SignedStudy:
-    """The study in the body, with no signatures if it is a plain one. Raises ProblemError, StudyError."""
+    """Read the study in the body; a plain study has no signatures. Raises ProblemError, StudyError."""
     document, body = json_and_bytes(MAX_SIGNED_BYTES)
     if is_signed(document):
         return SignedStudy.from_json(body)
@@ -133,7 +134,7 @@ def _read_study() -> SignedStudy:
 
 @studies.get("/<study_id>")
 def fetch(study_id: str) -> Response:
-    """A version's canonical bytes, the current one's unless `version` says otherwise; ETag: its digest."""
+    """Return a version's canonical bytes, by default the current version's. The ETag is its digest."""
     version = whole_parameter("version")
     collector = current_collector()
     current = _find_served(study_id, version)
@@ -150,9 +151,9 @@ def fetch(study_id: str) -> Response:
 
 
 def _find_served(study_id: str, version: int | None) -> Published:
-    """What is published under that id. Raises ProblemError where it is not, or not any more.
+    """Return the document that is published under that id. Raises ProblemError if there is none any more.
 
-    A deleted study goes out where its version is named: to devices that have its report deleted.
+    A deleted study is served if its version is named, for devices that withdraw their report.
     """
     current = current_collector().current.find(study_id)
     if current is None:
@@ -163,9 +164,9 @@ def _find_served(study_id: str, version: int | None) -> Published:
 
 
 def _served(study_id: str, document: bytes | str, current: Published) -> Response:
-    """An answer with a document, that says beside it whether its study still takes reports.
+    """Return an answer with a document, and a header that says whether its study still takes reports.
 
-    The document never changes, and who answered a closed study would spend its cost for nothing.
+    The document never changes, and an answer to a closed study would waste its privacy budget.
     """
     response = make_response(document)
     response.content_type = "application/json"
@@ -177,7 +178,7 @@ def _served(study_id: str, document: bytes | str, current: Published) -> Respons
 
 @studies.get("/<study_id>/signed")
 def fetch_signed_study(study_id: str) -> Response:
-    """A version with its signatures, for devices that take no other."""
+    """Return a version with its signatures, for devices that accept only signed studies."""
     version = whole_parameter("version")
     current = _find_served(study_id, version)
     with current_collector().database.read() as session:
@@ -191,7 +192,7 @@ def fetch_signed_study(study_id: str) -> Response:
 @studies.post("/<study_id>/close")
 @requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
-    """Take no more reports; a node of secure sums, never again."""
+    """Close the study; at a node of secure sums, permanently."""
     version = close_study(current_collector(), study_id, acting_key())
     return jsonify(id=study_id, version=version, closed=True)
 
@@ -199,7 +200,7 @@ def close(study_id: str) -> Response:
 @studies.post("/<study_id>/open")
 @requires(Role.PUBLISH)
 def reopen(study_id: str) -> Response:
-    """Take reports to a closed study again."""
+    """Reopen a closed study."""
     version = open_study(current_collector(), study_id, acting_key())
     return jsonify(id=study_id, version=version, closed=False)
 
@@ -253,7 +254,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/close",
         "closeStudy",
-        "Take no more reports.",
+        "Close a study.",
         {200: ("Closed", json_of("Closed"))},
         (*KEY, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
@@ -262,8 +263,8 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/open",
         "openStudy",
-        "Take reports to a study again that was closed; a secure sum, or a study whose withdrawn reports are "
-        "forgotten, stays closed.",
+        "Reopen a study that was closed; a secure sum, or a study whose withdrawn reports are forgotten, "
+        "stays closed.",
         {200: ("Open", json_of("Opened"))},
         (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.STUDY_FINISHED, *WRITE),
         (STUDY_ID,),

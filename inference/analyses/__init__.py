@@ -1,1 +1,1 @@
-"""Analyses of private answers beside public columns: formulas, crossed tables, surveys done with dice."""
+"""Analyses of private answers with public columns: formulas, crossed tables, surveys done with dice."""

@@ -1,4 +1,4 @@
-"""Fit a formula to a table: draws, peaks, checks, and what they mean."""
+"""Fit a formula to a table: find peaks, draw, check, and name the results."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
 
 METHODS = ("nuts", "laplace")
-# Of NUTS over rows: longer steps than elsewhere, in the shape that the curvature at the mode says, as so many
-# reports know it better than a few hundred draws in a hundred dimensions do.
+# NUTS over rows takes longer steps than elsewhere. The curvature at the mode gives its scales: so many
+# reports determine that better than a few hundred draws in a hundred dimensions do.
 OF_ROWS, WARMUP_OF_ROWS = 0.7, (200,)
-# Cells in which a law is held against its bounds.
+# The number of cells in which a law is compared with its bounds.
 MOST_LOOKED_AT = 500
 
 
@@ -65,10 +65,10 @@ def analyse_table(
 ) -> AnalysisPosterior:
     """Fit a formula to a table of reports.
 
-    family: of the outcome, by default what its kind says. priors: "flat", or {parameter: "flat" or
-    distribution}. method: by default what `draws_of` chooses. population: over whom shares are also averaged.
-    The others are as for `fit`.
-    Raises InputError for what cannot be fitted, and says why.
+    family: the outcome's family; by default its kind decides. priors: "flat", or {parameter: "flat" or
+    distribution}. method: by default `draws_of` chooses. population: the people over whom shares are also
+    averaged. The other arguments are as for `fit`.
+    Raises InputError, with the reason, if the formula cannot be fitted.
     """
     _check_sampling(seed, method, draws, chains)
     use_compile_cache()
@@ -99,13 +99,13 @@ def analyse_table(
 
 
 def _refuse_same_results(analysis: Assembled, *said: Callable[[Draws], Iterable[Quantity]]) -> None:
-    """Raises InputError, before anything is fitted, for two parameters or quantities of one name."""
+    """Raise InputError, before the fit, if two parameters or quantities have the same name."""
     start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
     refuse_twice([*analysis.parameters(start), *(one.name for each in said for one in each(start))])
 
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
-    """Raises InputError for what no analysis can be drawn with."""
+    """Raise InputError if the method, draws, chains or seed are invalid for an analysis."""
     if method not in (None, *METHODS):
         raise InputError(
             f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
@@ -125,7 +125,7 @@ def _posterior(
     seed: int,
     method: str,
 ) -> AnalysisPosterior:
-    """The draws with what they are named, judged and held against."""
+    """Return the posterior: named draws with their diagnostics, priors and predictive checks."""
     parameters = analysis.parameters(drawn.sites)
     before_reports = prior_sites(analysis, own_seed)
     silent = without_prior(analysis)
@@ -164,7 +164,7 @@ def _posterior(
 
 
 def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | Unchecked) -> Diagnostics:
-    """The diagnostics with what is said of the model by every check of it."""
+    """Return the diagnostics with the result of every check of the model."""
     if isinstance(expected, Unchecked):
         found = found.unchecked(expected.why).with_model(expected.against)
     else:
@@ -173,7 +173,7 @@ def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | Unchec
 
 
 def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
-    """What must be said where the law of a private outcome that is a number lies beyond its bounds."""
+    """Return a note if the law of a private number lies beyond the number's bounds."""
     channel = analysis.response.channel if analysis.response is not None else None
     if channel is None or channel.plain is None or not channel.plain.error > 0:
         return ()
@@ -185,7 +185,7 @@ def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
 
 
 def model_of(analysis: Assembled) -> Model:
-    """The analysis as the samplers take it."""
+    """Return the analysis as a Model for the samplers."""
     return Model(analysis.program, analysis.data(), analysis.initial(), analysis.parameters)
 
 
@@ -198,11 +198,11 @@ def draws_of(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[str, Sampled]:
-    """Draw by a method, NUTS where none is asked for, and say by which; progress: hears how far NUTS is.
+    """Draw by a method, by default NUTS; return its name and the draws. progress receives NUTS's progress.
 
-    Very many different reports make each step of NUTS dear, and mostly a posterior that is nearly Gaussian:
-    then the importance-resampled approximation comes first, and NUTS only where its weights say it is poor.
-    Rows are taken in single precision there: it moves log posteriors by some 1e-4, which no draw shows.
+    Many different reports make each step of NUTS expensive, but the posterior is then mostly nearly Gaussian.
+    So the importance-resampled approximation comes first, and NUTS follows only if the weights are poor.
+    Rows are computed in single precision: it moves log posteriors by some 1e-4, which no draw shows.
     """
     model, tell = model_of(analysis), progress or (lambda _line: None)
     if not analysis.by_rows and method == "laplace":
@@ -219,29 +219,29 @@ def draws_of(
 
 
 def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:
-    """Raises InputError where flat priors leave no posterior, as the likelihood has no peak."""
+    """Raise InputError if flat priors leave an improper posterior, because the likelihood has no peak."""
     flat = [name for name, (prior, _) in analysis.priors().items() if is_flat(prior)]
     if flat and peaks and not peaks[0].found:
         raise InputError(
-            f"under flat priors there is no posterior: the reports put no bound on "
-            f"{listed(_unbounded(peaks[0]))}, as where all of a level say the same, or fewer say yes than "
-            "the noise alone would; leave the flat priors out, or state others",
+            f"flat priors leave no proper posterior: the reports do not bound "
+            f"{listed(_unbounded(peaks[0]))}, for example because all of a level agree, or fewer say yes "
+            "than under noise alone. Remove the flat priors, or state others.",
             code="prior.flat_leaves_unbounded",
         )
 
 
 def _unbounded(peak: Peak) -> list[str]:
-    """The parameters with the widest curvature, by their own size."""
+    """Return the parameters with the widest curvature, relative to their own size."""
     wide = [name for name, sd in peak.sds.items() if not sd < 10 + abs(peak.values[name]) / 3]
     return wide or list(peak.values)
 
 
 def notes_of(analysis: Assembled) -> tuple[str, ...]:
-    """What a reader must know: of the form, and of levels without reports."""
+    """Return the notes on how reports were counted, and on levels without reports."""
     found = [analysis.cells.form]
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
-        found.append(f"no report has {listed(empty)}: what stands there is the prior")
+        found.append(f"no report has {listed(empty)}: these estimates are the prior")
     moved = [name for part in analysis.linears for name in part.moved_priors()]
     if moved:
         found.append(in_words(moved, analysis.law.matrix.middles))
@@ -250,25 +250,25 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
         unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
         if unseen:
             what = f"{group.column} {listed(unseen)}"
-            found.append(f"no report has {what}: what stands there is the groups' law, not theirs")
+            found.append(f"no report has {what}: these estimates come from the groups' law alone")
     if not sets_levels(analysis):
-        found.append("shares by level are left out, as there are too many cells: ask for them with --by")
+        found.append("shares by level are left out: there are too many cells. Request them with --by")
     return (*found, *_notes_of_privates(analysis))
 
 
 def _one_spread(analysis: Assembled) -> str:
-    """What is taken of the spread of an outcome that is a number, which may tell a predictor's answers."""
+    """Return the note on a numeric outcome's constant spread, which may imitate an effect of a predictor."""
     name, law = analysis.formula.outcome, analysis.outcome
     whose = " and ".join(one.name for one in analysis.predictors)
-    taken = f"one {law.own[0].name} is taken" if law.own else f"the spread of a {law.name} law is taken"
+    taken = f"one {law.own[0].name} is assumed" if law.own else f"the spread of a {law.name} law is assumed"
     return (
-        f"{taken} of {name} for everybody, whatever the columns: where its spread goes with one of them, the "
+        f"{taken} for {name}, regardless of the columns: if its spread depends on a column, the "
         f"coefficient of {whose} may be an artefact"
     )
 
 
 def _notes_of_privates(analysis: Assembled) -> list[str]:
-    """What is taken of the private columns."""
+    """Return the notes on the assumptions about private columns."""
     found = []
     for one in analysis.privates:
         if one.missing:
@@ -280,7 +280,7 @@ def _notes_of_privates(analysis: Assembled) -> list[str]:
         groups = ", ".join(group.column for group in analysis.shares_groups)
         whose = ", ".join(one.name for one in analysis.predictors)
         on = ", ".join(part for part in (terms, groups) if part)
-        found.append(f"the answers to {whose} are taken to depend on {on or 'no public column'} alone")
+        found.append(f"the answers to {whose} are assumed to depend on {on or 'no public column'} alone")
     if analysis.predictors and not analysis.outcome.answers:
         found.append(_one_spread(analysis))
     if not all(one.exact for one in analysis.privates):

@@ -1,4 +1,4 @@
-"""Ask a formula of a study: of its private questions and public fields."""
+"""Fit a formula to a study's private questions and public fields."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def analyse(
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
 ) -> AnalysisPosterior:
-    """Fit a formula over a study's questions and public fields; it costs no privacy.
+    """Fit a formula over a study's questions and public fields. This costs no privacy budget.
 
     Args:
         study: the study that was answered, or the path of its file.
         reports: its reports, as `fit` takes them; or their Summary, for one private question alone.
-        formula: such as "ever ~ age + region + (1 | clinic)", of ids of questions and public fields.
-        family: of the outcome, where not the usual one of its kind is wanted.
+        formula: such as "ever ~ age + region + (1 | clinic)", with ids of questions and public fields.
+        family: the outcome's family, if the usual one for its kind is unsuitable.
         priors: "flat", or {parameter: "flat" or a distribution}.
         seed: as for `fit`.
         random_seed: another name of seed.
-        method: as for `fit`; None is "nuts", but "laplace" for very many reports where it is good.
-        draws: that each chain keeps.
-        chains: how many, from 2 to 64.
-        progress: told what is being fitted.
-        population: over whom shares are also averaged: by group, weighted, or in a census.
+        method: as for `fit`; None is "nuts", but "laplace" for very many reports if it is accurate.
+        draws: the number that each chain keeps.
+        chains: the number of chains, from 2 to 64.
+        progress: a function that receives what is being fitted.
+        population: the people over whom shares are also averaged: by group, weighted, or in a census.
 
     Returns:
-        Coefficients and what follows from them, named as bambi names them.
+        The coefficients and the quantities that follow from them, named as bambi names them.
 
     Raises:
         ReportError: a report does not belong to the study.

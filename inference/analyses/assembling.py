@@ -1,4 +1,4 @@
-"""From a table and a formula to an analysis that can be drawn from."""
+"""Turn a table and a formula into an analysis that can be sampled."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from inference.priors.laws import Stated, state
 from ldp_client.documents.errors import InputError
 
 UNIFORM: Stated = state("beta", a=1.0, b=1.0)
-# Numbers that a likelihood holds at a time: 2.4 GB.
+# The most numbers that a likelihood holds at a time: 2.4 GB.
 MOST_TERMS = 300_000_000
 MOST_LEVELS = 100
 
 
 def assemble(table: Table, text: str, priors: Any = None, family: str | None = None) -> Assembled:
-    """Read a formula over a table.
+    """Build the analysis of a formula over a table.
 
-    priors: "flat", or {parameter: distribution}. Raises InputError for what cannot be fitted, and says why.
+    priors: "flat", or {parameter: distribution}. Raises InputError, with the reason, if it cannot be fitted.
     """
     if family is not None and family not in FAMILIES:
         raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are", code="fit.unknown_family")
@@ -65,7 +65,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     if terms > MOST_TERMS:
         raise InputError(
             f"{len(cells.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
-            "private answers do not fit into memory: name fewer private predictors, or coarser public "
+            "private answers do not fit into memory: use fewer private predictors, or coarser public "
             "columns",
             code="fit.too_large_for_memory",
         )
@@ -87,7 +87,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
 
 
 def _refuse_sites(analysis: Assembled) -> None:
-    """Raises InputError for an open share that is called as something else in the program is."""
+    """Raise InputError if an open share has the name of another site in the program."""
     ends = ("rotated", "middle", "prior", "z", "sd")
     sites = [*(one.site for one in analysis.linears), *(group.site for group in analysis.every_group)]
     own = ("threshold_prior", *(f"{site}_{end}" for site in sites for end in ends))
@@ -95,15 +95,15 @@ def _refuse_sites(analysis: Assembled) -> None:
         for name in one.unknown:
             if name.startswith(own):
                 raise InputError(
-                    f"rename column {one.name}: an analysis has {name} of its own",
+                    f"rename column {one.name}: the analysis itself has a parameter {name}",
                     code="table.reserved_column_name",
                 )
 
 
 def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
-    """Raises InputError for a plain factor whose first level, which others are compared with, nobody has.
+    """Raise InputError if a plain factor's first level has no reports, so nothing can be compared with it.
 
-    Alone or in an interaction.
+    This applies to factors alone and in interactions.
     """
     frame = cells.frame
     every = [*map(str, frame.columns), *(one.name for one in predictors)]
@@ -114,14 +114,14 @@ def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Pr
         first = column.cat.categories[0]
         if not (column == first).any():
             raise InputError(
-                f"no report has {name} = {first}, with which its other levels would be compared: compare "
-                f'with another, as C({name}, contr.treatment("{column.mode()[0]}")) in place of {name} does',
+                f"no report has {name} = {first}, the reference level. Choose another reference: "
+                f'write C({name}, contr.treatment("{column.mode()[0]}")) instead of {name}',
                 code="formula.empty_reference_level",
             )
 
 
 def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], list[str]]:
-    """The private predictors, and the public columns on the right side."""
+    """Return the private predictors and the public columns on the right side."""
     named = set(variables(formula.fixed, table.names))
     for one in formula.varying:
         named |= {*variables(one.expression, table.names), one.group}
@@ -132,15 +132,15 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
             )
     if formula.outcome in named:
         raise InputError(
-            f"{formula.outcome} stands on both sides of the formula", code="formula.outcome_on_both_sides"
+            f"{formula.outcome} is on both sides of the formula", code="formula.outcome_on_both_sides"
         )
     ordered = [name for name in table.names if name in named]
     private = tuple(table.private[name] for name in ordered if name in table.private)
     for column in private:
         if column.channel is not None:
             raise InputError(
-                f"{column.name} is a private number, which no formula takes as a predictor: ask for its "
-                "bands, as a choice",
+                f"{column.name} is a private number, which cannot be a predictor. Ask the question as a "
+                "choice of bands.",
                 code="formula.private_number_predictor",
             )
     return private, [name for name in ordered if name not in table.private]
@@ -149,7 +149,7 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
 def _outcome_of(
     name: str, response: Private | None, cells: Cells, family: str | None
 ) -> tuple[Outcome, Values | None]:
-    """The outcome's law, and where it is public its values."""
+    """Return the outcome's law and, if the outcome is public, its values."""
     if response is not None and response.channel is not None:
         return private_number_outcome(name, response.channel, family), None
     if response is not None:
@@ -170,7 +170,7 @@ def _outcome_of(
 
 
 def _is_number(column: pd.Series, family: str | None) -> bool:
-    """Whether a public outcome is a number; 0 and 1 alone are no and yes."""
+    """Return True if a public outcome is a number. 0 and 1 alone are no and yes."""
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return False
     if family is None:
@@ -182,14 +182,14 @@ def _law(matrix: Matrix, cells: Cells, outcome: Outcome, given: Given, varies: b
     cutpoints = bool(outcome.cutpoints)
     found = linear_of("law", matrix, cells.sizes, outcome.scales, given, outcome.outputs, cutpoints=cutpoints)
     if not (found.intercept or len(found.columns) or cutpoints or varies):
-        raise InputError("the formula has nothing on its right side", code="formula.empty_right_side")
+        raise InputError("the right side of the formula is empty", code="formula.empty_right_side")
     return found
 
 
 def _shares_of(
     formula: Formula, matrix: Matrix, cells: Cells, predictors: tuple[Private, ...], given: Given
 ) -> tuple[Linear | None, tuple[Group, ...]]:
-    """The law of the private predictors: a share for each combination of answers, by the public terms."""
+    """Return the private predictors' law: a share for each combination of answers, by the public terms."""
     if not predictors:
         return None, ()
     lead = ":".join(one.name for one in predictors) + "_"
@@ -201,12 +201,12 @@ def _shares_of(
 
 
 def _intercepts_by(formula: Formula) -> list[Varying]:
-    """What varies in the law of a predictor."""
+    """Return the varying terms in the law of a predictor."""
     return [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
 
 
 def _public_part(matrix: Matrix) -> Matrix:
-    """The columns that no private answer changes, with an intercept."""
+    """Return the columns that no private answer changes, with an intercept."""
     same = np.ptp(matrix.values, axis=1).max(axis=0) == 0
     places = np.flatnonzero(same)
     values = matrix.values[:, :1, places]
@@ -231,5 +231,5 @@ def _public_part(matrix: Matrix) -> Matrix:
 
 
 def _least_squares(columns: Values, wanted: Values) -> Values:
-    """What no combination of the columns explains."""
+    """Return the residual of `wanted`, after the best linear combination of the columns."""
     return np.asarray(columns @ np.linalg.lstsq(columns, wanted, rcond=None)[0] - wanted)

@@ -1,4 +1,4 @@
-"""Cells that hold no value, and labels that are spelt as if they did not, such as NA for Namibia."""
+"""Handle cells without a value, and labels that are spelt like blanks, such as NA for Namibia."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import pandas as pd
 
-# Cells that are missing; "none" is left alone: it is a common answer.
+# Spellings of a missing cell. "none" is absent because it is a common answer.
 BLANK_CELLS = ("", "na", "n/a", "nan", "null")
-# Where a frame keeps the columns in which one of these spellings stands, as they were written: what is a
-# label there only its study or design says, which a file's reader does not know.
+# The frame attribute that keeps, as written, each column with such a spelling. The file's reader cannot
+# know which spellings are labels: only the study or design does.
 WRITTEN = "ldpkit.written"
-# {column: the labels that it has}.
+# {column: its labels}.
 Labels = Mapping[str, Collection[object]]
 
 
 @dataclass(frozen=True)
 class Written:
-    """A column's cells as they were written. Not copied with each copy of its frame, as pandas would."""
+    """Hold a column's cells as written. pandas would copy a plain list with each copy of the frame."""
 
     cells: tuple[Any, ...]
 
@@ -28,20 +28,21 @@ class Written:
 
 
 def spelt_as_blanks(labels: Iterable[object]) -> frozenset[str]:
-    """Which of the spellings of a blank, in small letters, are labels. An empty cell is none."""
+    """Return the spellings of a blank, in lower case, that are labels. An empty cell is never a label."""
     texts = {label for label in labels if isinstance(label, str)}
     return frozenset({text.strip().lower() for text in texts} & set(BLANK_CELLS) - {""})
 
 
 def is_labelled(name: str, labels: Labels, cells: Iterable[object]) -> bool:
-    """Whether any of a column's cells is spelt as a blank and is a label: then it is no column of numbers."""
+    """Return True if one of a column's cells is a label spelt as a blank. Such a column is not numeric."""
     return bool(spelt_as_blanks(labels.get(name, ())) & spelt_as_blanks(cells))
 
 
 def cell_of(cell: str, kept: Collection[str] = ()) -> str | None:
-    """A cell without spaces around it, None where it is blank.
+    """Return a cell without spaces around it, or None if it is blank.
 
-    kept: spellings of a blank that are labels here; in other capitals the cell may be misspelt, and no blank.
+    kept: spellings of a blank that are labels here. In other capitals the cell may be a
+    misspelt label, so it is not blank.
     """
     text = cell.strip()
     word = text.lower()
@@ -49,14 +50,14 @@ def cell_of(cell: str, kept: Collection[str] = ()) -> str | None:
 
 
 def written(columns: Mapping[str, Sequence[Any]]) -> dict[str, Written]:
-    """Of each column in which a blank is spelt out its cells, for `as_listed`."""
+    """Return the cells of each column that has a spelling of a blank, for `as_listed`."""
     return {name: Written(tuple(cells)) for name, cells in columns.items() if spelt_as_blanks(cells)}
 
 
 def as_listed(frame: pd.DataFrame, labels: Labels, also: Sequence[str] = ()) -> pd.DataFrame:
-    """A file's frame whose cells are labels where they are spelt like one, such as NA, and blank elsewhere.
+    """Return a file's frame in which cells such as NA are labels if listed as such, and blank otherwise.
 
-    also: of the frame's attrs those that say something of numbers, of which such a column has none.
+    also: the frame's attrs that describe numbers. They are cleared for such a column.
     """
     found: dict[str, pd.Series] = {}
     for name, one in frame.attrs.get(WRITTEN, {}).items():
@@ -81,9 +82,9 @@ def _with_labels(column: pd.Series, cells: Sequence[Any], kept: Collection[str])
 
 
 def taken_for_blank(column: pd.Series, labels: Iterable[object], name: str) -> str:
-    """What to do where a reader may have taken a column's label for a blank; "" where it cannot have.
+    """Return advice if a reader may have taken a column's label for a blank, or "" if it cannot have.
 
-    It cannot where the column has the label: a reader takes all for blank, or none.
+    If the column contains the label, it cannot have: a reader treats all such cells as blank, or none.
     """
     spelt = [label for label in labels if spelt_as_blanks([label])] if column.isna().any() else []
     cells = {cell for cell in column if isinstance(cell, str)} if spelt else set()
@@ -91,6 +92,6 @@ def taken_for_blank(column: pd.Series, labels: Iterable[object], name: str) -> s
     if not lost:
         return ""
     return (
-        f"; {name} has the label {lost[0]}, which some readers take for a blank: where the file says so, "
-        "read it as it stands (pandas: keep_default_na=False)"
+        f"; {name} has the label {lost[0]}, which some readers treat as blank: if the file has it, "
+        "read it unchanged (pandas: keep_default_na=False)"
     )

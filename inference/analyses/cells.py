@@ -1,4 +1,4 @@
-"""Equal reports counted together: cells of public columns, and patterns of a cell and what was reported."""
+"""Count equal reports together: cells of public columns, and patterns of a cell and its reports."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from inference.analyses.table import Codes, Private, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
-# Where a number is cut: its middle, and tails that a wrong law misses.
+# Where a number is cut: at its middle, and in the tails, which a wrong law misses.
 CUTS = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
-# Nearly as many patterns as reports: then reports are taken as they are.
+# If patterns are nearly as many as reports, reports are taken one by one.
 AS_ROWS = 0.9
 
 
 @dataclass(frozen=True)
 class Cells:
-    """What the likelihood takes.
+    """Hold the data that the likelihood takes.
 
-    frame: (cells, public columns). sizes: (cells,) reports in each. cell: (patterns,) of each pattern.
-    counts: (patterns,) how often it came. reports: {private column: (patterns,) its likelihood vector}.
-    outcome: (patterns,) of a public outcome, as it stands in its column. form: what was counted, in words.
+    frame: (cells, public columns). sizes: (cells,) reports in each. cell: (patterns,) each pattern's cell.
+    counts: (patterns,) reports of each. reports: {private column: (patterns,) its likelihood vector}.
+    outcome: (patterns,) values of a public outcome, as in its column. form: the kind of counting, in words.
     """
 
     frame: pd.DataFrame
@@ -42,7 +42,7 @@ def cells_of(
 ) -> Cells:
     """Count a table's reports by these columns.
 
-    outcome: a public column that is no predictor. Raises InputError where a public column has blanks.
+    outcome: a public column that is no predictor. Raises InputError if a public column has blanks.
     """
     for name in [*public, *([outcome] if outcome else [])]:
         refuse_blanks(table.public[name], name)
@@ -66,7 +66,7 @@ def cells_of(
 
 
 def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
-    """Of each row which distinct row it is, and those, in order. A frame without columns is one row."""
+    """Return each row's index among the distinct rows, and these, sorted. Without columns there is one."""
     if not len(frame.columns):
         return np.zeros(len(frame), np.int64), pd.DataFrame(index=range(1))
     groups = frame.groupby(list(frame.columns), sort=True, observed=True, dropna=False)
@@ -77,12 +77,12 @@ def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
 
 
 def refuse_blanks(column: pd.Series, name: str, labels: Iterable[object] = ()) -> None:
-    """Raises InputError, which names the first row that is blank. labels: that the column may have."""
+    """Raise InputError that names the first blank row. labels: the labels that the column may have."""
     blank = np.flatnonzero(column.isna())
     if len(blank):
         raise InputError(
             f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
-            "them in, or give them a level of their own, or leave those rows out of the file"
+            "them in, give them a separate level, or remove those rows from the file"
             f"{taken_for_blank(column, labels, name)}",
             code="table.blank_cells",
         )
@@ -95,7 +95,7 @@ def _form(patterns: int, n: int) -> str:
 
 
 def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
-    """P(reports | answers) of patterns, (patterns, combinations of answers), the last column fastest."""
+    """Return P(reports | answers) of patterns (patterns, combinations of answers), last column fastest."""
     found = np.ones((len(codes[0]) if codes else 1, 1))
     for column, code in zip(columns, codes, strict=True):
         found = (found[:, :, None] * column.vectors[code][:, None, :]).reshape(len(code), -1)
@@ -103,7 +103,7 @@ def joint_vectors(columns: Sequence[Private], codes: Sequence[Codes]) -> Values:
 
 
 def cuts_of(values: Values, counts: Codes) -> Values:
-    """Where numbers, so many of each, are cut into parts: halfway between values that came."""
+    """Return cuts that divide numbers with these counts into parts, halfway between observed values."""
     places, codes = np.unique(values, return_inverse=True)
     shares = np.cumsum(np.bincount(codes.ravel(), counts)) / counts.sum()
     middles = (places[1:] + places[:-1]) / 2

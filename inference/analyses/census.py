@@ -1,4 +1,4 @@
-"""Levels of a census held against those of the reports, letter by letter."""
+"""Compare the levels of a census with those of the reports, exactly."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ldp_client.documents.errors import InputError
 
 
 def unseen(census: pd.DataFrame, analysis: Assembled) -> str:
-    """Which levels of the census no report has, in words; "" where that is not what is wrong."""
+    """Describe the levels of the census that no report has; "" if there are none."""
     known = analysis.cells.frame
     for name in map(str, known.columns):
         old = set(known[name].map(level_text))
         new = sorted(set(census[name].map(level_text)) - old)
         if new and not pd.api.types.is_numeric_dtype(known[name]):
             return (
-                f"the census: {name} has {listed([repr(one) for one in new])}, levels that no report has: "
-                f"nothing was learnt of them; leave those people out, or write (1 | {name}) in place of "
-                f"{name}, which draws them from the groups' law"
+                f"the census: {name} has {listed([repr(one) for one in new])}, levels without reports. "
+                f"Remove those people, or write (1 | {name}) instead of "
+                f"{name}: it draws these levels from the groups' law"
             )
     return ""
 
 
 def labels_of(frame: pd.DataFrame) -> dict[str, list[object]]:
-    """The labels of each column of reports: all that its study lists, or that came."""
+    """Return the labels of each column of reports: all labels that its study lists or that occur."""
     return {
         str(name): list(column.cat.categories if hasattr(column, "cat") else column.unique())
         for name, column in frame.items()
@@ -40,7 +40,7 @@ def labels_of(frame: pd.DataFrame) -> dict[str, list[object]]:
 
 
 def levels_among(analysis: Assembled, by: str | None) -> list[str]:
-    """The census's columns whose values are levels: of groups, of factors, of `by`, and labels of reports."""
+    """Return the census columns whose values are levels: groups, factors, `by`, and labels of reports."""
     frame = analysis.cells.frame
     labels = [str(name) for name, column in frame.items() if not pd.api.types.is_numeric_dtype(column)]
     named = levels_in(analysis.formula, list(map(str, frame.columns)))
@@ -48,7 +48,7 @@ def levels_among(analysis: Assembled, by: str | None) -> list[str]:
 
 
 def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iterator[tuple[str, str]]:
-    """Each column with levels that reports have and of which the census counts nobody, and what to say."""
+    """Yield each column with levels that reports have but the census does not count, and a description."""
     sizes, named = analysis.cells.sizes, levels_among(analysis, None)
     people = census[counts > 0]
     for name, column in analysis.cells.frame.items():
@@ -60,12 +60,12 @@ def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iter
             yield (
                 str(name),
                 f"{int(sizes[gone].sum()):,} of {int(sizes.sum()):,} reports have "
-                f"{name} = {listed(list(dict.fromkeys(levels[gone])))}, of which the census counts nobody",
+                f"{name} = {listed(list(dict.fromkeys(levels[gone])))}, which the census does not count",
             )
 
 
 def mostly_beyond(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iterator[str]:
-    """Each number that lies outside what reports have for most people of the census: a line drawn on."""
+    """Yield a note for each number that is outside the reports' range for most people of the census."""
     levels = levels_among(analysis, None)
     for name, column in analysis.cells.frame.items():
         if name in levels or not pd.api.types.is_numeric_dtype(column):
@@ -75,26 +75,26 @@ def mostly_beyond(analysis: Assembled, census: pd.DataFrame, counts: Values) -> 
         if beyond > counts.sum() / 2:
             yield (
                 f"{beyond:,.0f} of {counts.sum():,.0f} people of the census have {name} beyond all reports "
-                f"({low:g} to {high:g}): what is said of them is the formula's line drawn on"
+                f"({low:g} to {high:g}): their estimates extrapolate the formula"
             )
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """Its levels as text, of yes or no as of 1 or 0."""
+    """Return a column's levels as text, with yes as 1 and no as 0."""
     numbers = column.astype(float) if pd.api.types.is_bool_dtype(column) else column
     return numbers.map(level_text).astype(object)
 
 
 def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
-    """A census column in the kind of the reports'. Raises InputError for what is none of its values."""
+    """Return a census column in the kind of the reports' column. Raises InputError for an unknown value."""
     numbers = pd.api.types.is_numeric_dtype(census)
     if isinstance(table.dtype, pd.CategoricalDtype):
-        # A file's years, and codes such as 01, are numbers; a wave's or a choice's are labels.
+        # A file's years, and codes such as 01, are numbers. A wave's or a choice's are labels.
         labels = as_labels(census, list(table.cat.categories), f"the census: {name}")
         odd = sorted(set(labels) - set(table.cat.categories))
         if odd:
             raise InputError(
-                f"the census: {name} has {listed([repr(one) for one in odd])}, which its values lack",
+                f"the census: {name} has {listed([repr(one) for one in odd])}, unknown in the reports",
                 code="census.unknown_value",
             )
         return labels.astype(table.dtype)

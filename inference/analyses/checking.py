@@ -1,4 +1,4 @@
-"""Whether reports look as the fitted law says: how often each came, and with what, of all and by column."""
+"""Check that reports look as the fitted law predicts: their frequencies, overall and within columns."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from inference.samplers import SAMPLERS
 from inference.sampling import Sampled
 
 SIMULATED = 60
-# Of kinds that are expected less than once nothing can be said, but where so many came after all.
+# Kinds expected less than once are not judged, unless at least MANY reports of the kind arrived.
 RARE, MANY = 1.0, 10.0
-# Kinds of reports of two columns together; of more, each column is looked at alone.
+# The most kinds of reports of two columns together. With more, each column is checked alone.
 MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
-# Of a private number: values in memory for each law, and how much longer it takes than a law of choices.
+# For a private number: values in memory for each law, and its cost relative to a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
-UNLIKE = "nothing was checked of the law itself, as its reports differ too much to be counted"
-FEW = "nothing was checked of the law itself, as too few reports came to be held against it"
+UNLIKE = "the law itself was not checked: its reports differ too much to be counted"
+FEW = "the law itself was not checked: there are too few reports"
 
 
 class Unchecked(NamedTuple):
-    """Why no shares of reports were held against the law, and what speaks against it all the same."""
+    """Say why no shares of reports were compared with the law, and list other evidence against the model."""
 
     why: str
     against: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ def judged(
     notes: Sequence[str],
     method: str,
 ) -> Diagnostics:
-    """Judge an analysis by its draws and its prior's, by parameter, from n reports."""
+    """Judge an analysis of n reports by the draws of each parameter, before and after the reports."""
     return diagnose(
         parameters,
         drawn.diverging,
@@ -69,11 +69,11 @@ def judged(
 def checked(
     analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int, by: str | None = None
 ) -> Predictive | Unchecked:
-    """Shares of reports, simulated and observed; Unchecked where these differ too much, or are too few.
+    """Return shares of reports, simulated and observed; Unchecked if reports differ too much, or are too few.
 
-    Of a private outcome what was reported, of a public one the parts of its range about what the fit expects
-    by public columns, or its choices, and of a private number the parts of its reports' range; with private
-    predictors, each beside what they were reported to be, and those along each other column.
+    A private outcome is checked by its reports, and a private number by parts of its reports' range. A public
+    choice is checked by its choices, and a public number by its distance from what the fit expects by public
+    columns. Each private predictor is checked with the outcome, and its reports along each other column.
     prior: {site: (draws, …)}, None under flat priors, which expect anything. posterior: {site: (chains,
     draws, …)}. by: a column to group by first.
     """
@@ -94,7 +94,7 @@ def checked(
     if not _is_public(analysis):
         before, _ = _together([_compared(one, sites, random, by) for one in pairs], kept)
         return Predictive(before, after, observed, people=people, against=against)
-    # A wide prior is far from what a fit expects: it is held against the range of a number as it is.
+    # A wide prior is far from what a fit expects, so it is compared with the number's own range.
     pairs = list(_pairs(analysis, np.zeros(len(analysis.cells.frame))))
     found = [_compared(one, sites, random, by) for one in pairs]
     before, came = _together(found, np.concatenate([one.kept for one in found]))
@@ -104,9 +104,9 @@ def checked(
 
 
 class _Comparison(NamedTuple):
-    """Of a pair's kinds in groups of people the shares simulated, and observed.
+    """Hold the simulated and observed shares of a pair's kinds in groups of people.
 
-    simulated: (draws, groups × kinds). kept: of which entries something can be said. groups: their names.
+    simulated: (draws, groups × kinds). kept: the entries that can be judged. groups: their names.
     """
 
     simulated: Values
@@ -116,13 +116,13 @@ class _Comparison(NamedTuple):
 
 
 def _together(found: list[_Comparison], kept: Mask) -> tuple[Values, Values]:
-    """Of all pairs what was simulated, and what was observed."""
+    """Return what was simulated, and what was observed, for all pairs."""
     simulated = np.concatenate([one.simulated for one in found], axis=-1)
     return simulated[:, kept], np.concatenate([one.observed for one in found])[kept]
 
 
 def _people(found: list[_Comparison], kept: Mask) -> dict[int, str]:
-    """{the first kept entry of a group: who they are}."""
+    """Return {the first kept entry of a group: the group's name}."""
     groups = [(place, name) for place, one in enumerate(found) for name in one.groups]
     each = [one.kept.size // len(one.groups) for one in found]
     every = [group for group in groups for _ in range(each[group[0]])]
@@ -142,27 +142,27 @@ def _compared(
     people = np.repeat([pair.people[group].sum() for group in groups], pair.kinds)
     kept = (simulated.mean(axis=0) * people >= RARE) | (observed * people >= MANY)
     if pair.exclusive:
-        # Of kinds of which each report is one, the last's share follows from the others'.
+        # If each report is of exactly one kind, the last kind's share follows from the others.
         kept[pair.kinds - 1 :: pair.kinds] = False
     return _Comparison(simulated, observed, kept, [name for name, _ in named])
 
 
 def _some(sites: Sites, axes: int) -> dict[str, Values]:
-    """Some draws, evenly taken, as one chain: {site: (1, draws, …)}."""
+    """Return some evenly spaced draws as one chain: {site: (1, draws, …)}."""
     flat = {name: values.reshape(-1, *values.shape[axes:]) for name, values in sites.items()}
     places = np.linspace(0, len(next(iter(flat.values()))) - 1, SIMULATED).astype(int)
     return {name: values[places][None] for name, values in flat.items()}
 
 
 def _is_public(analysis: Assembled) -> bool:
-    """Whether the outcome is a public number."""
+    """Return True if the outcome is a public number."""
     return analysis.response is None and not analysis.outcome.answers
 
 
 def _pairs(analysis: Assembled, middles: Values) -> Iterator[_Pair]:
-    """The outcome with each private predictor; each of them alone where the other cannot be counted.
+    """Yield the outcome paired with each private predictor, or each alone if the pair cannot be counted.
 
-    middles: (cells,) that a public number is taken from.
+    middles: (cells,) that are subtracted from a public number.
     """
     response = analysis.response
     sides = [one for one in analysis.predictors if one.looks is not None]
@@ -177,20 +177,23 @@ def _pairs(analysis: Assembled, middles: Values) -> Iterator[_Pair]:
 
 
 def _width(analysis: Assembled, parts: _Parts | None) -> int:
-    """How many kinds the outcome has."""
+    """Return the number of kinds of the outcome."""
     if analysis.response is not None and analysis.response.looks is not None:
         return analysis.response.looks.shows.shape[1]
     return len(analysis.outcome.answers) or len(parts.cuts if parts else _cuts(analysis)) + 1
 
 
 class _Parts(NamedTuple):
-    """Parts of a public number about the middle of each cell (cells,), and where their distances are cut."""
+    """Parts of a public number's range around each cell's middle.
+
+    middles: (cells,). cuts: where the distances from the middles are cut.
+    """
 
     middles: Values
     cuts: Values
 
     def shown(self, values: Values, cell: Codes) -> Values:
-        """Of each pattern its part, as ones and zeros."""
+        """Return the part of each pattern, one-hot."""
         return np.eye(len(self.cuts) + 1)[np.searchsorted(self.cuts, values - self.middles[cell])]
 
 
@@ -201,24 +204,24 @@ def _parts_about(analysis: Assembled, middles: Values) -> _Parts:
 
 
 def _middles(analysis: Assembled, posterior: Sites) -> Values:
-    """What the draws expect of each cell on average: about it no public column hides the law of a number."""
+    """Return each cell's expected mean. Distances from it show the number's law despite public columns."""
     values = analysis.values
     if values is None or not _is_public(analysis):
         return np.zeros(len(analysis.cells.frame))
     expected = Predicted(analysis, _some(posterior, 2)).means(analysis.cells.frame)[:, 0]
-    # Within what came, as draws far out may expect anything.
+    # Clip to the observed range: extreme draws may expect anything.
     return np.clip(np.nan_to_num(expected), values.min(), values.max())
 
 
 def _cuts(analysis: Assembled) -> Values:
-    """Where the reports of a private number are cut into parts."""
+    """Return the cuts that divide the reports of a private number into parts."""
     assert analysis.response is not None
     reports = analysis.response.vectors[analysis.cells.reports[analysis.response.name], 0]
     return cuts_of(np.asarray(reports), analysis.cells.counts)
 
 
 def _parts_of(analysis: Assembled, cuts: Values) -> Callable[[Array, Mapping[str, Array]], Array]:
-    """Of linear predictors and a law's own parameters how probable each part of its reports is."""
+    """Return a function from linear predictors and a law's own parameters to the probability of each part."""
     channel = analysis.response.channel if analysis.response is not None else None
     assert channel is not None
     law_of = analysis.outcome.law_of
@@ -226,7 +229,7 @@ def _parts_of(analysis: Assembled, cuts: Values) -> Callable[[Array, Mapping[str
 
 
 class _Side:
-    """One private column: of each pattern its part and what it shows; (parts, answers, kinds) the chances."""
+    """One private column: each pattern's part and features, and chances (parts, answers, kinds)."""
 
     def __init__(self, looks: Looks, codes: Codes) -> None:
         self.looks = looks
@@ -235,7 +238,7 @@ class _Side:
         self.part, self.shows = looks.part[codes], looks.shows[codes]
 
     def chances(self, sites: Mapping[str, Values], place: int) -> Values:
-        """At one draw."""
+        """Return the chances at one draw."""
         found = self.looks.chances.copy()
         for name, slopes in self.looks.unknown.items():
             found += slopes * sites[name][0, place]
@@ -243,7 +246,7 @@ class _Side:
 
 
 class _Pair:
-    """Kinds of reports: what the outcome shows, or one predictor, or both; how many came in each cell."""
+    """Kinds of reports: features of the outcome, one predictor, or both, with their count in each cell."""
 
     def __init__(
         self, analysis: Assembled, parts: _Parts | None, outcome: bool, predictor: Private | None
@@ -253,7 +256,7 @@ class _Pair:
         self._outcome = _side(analysis, response)
         self._predictor = _side(analysis, predictor)
         self._place = analysis.predictors.index(predictor) if predictor else 0
-        # What is seen as it is: a public outcome, and the report of a number.
+        # A public outcome and the report of a number are observed directly.
         self._seen = outcome and self._outcome is None
         self._about = parts if self._seen else None
         cuts = _cuts(analysis) if self._seen and response is not None else None
@@ -271,7 +274,7 @@ class _Pair:
         self._take(said, part, shows)
 
     def _kind_shown(self, cuts: Values | None) -> Values:
-        """Of each pattern its choice, or its part of the range, as ones and zeros."""
+        """Return each pattern's choice, or its part of the range, one-hot."""
         analysis, cells = self.analysis, self.analysis.cells
         if cuts is not None:
             assert analysis.response is not None
@@ -283,7 +286,7 @@ class _Pair:
         return np.eye(len(analysis.outcome.answers))[analysis.values.astype(int)]
 
     def _take(self, said: Mask, part: Codes, shows: list[Values]) -> None:
-        """Count what is said by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
+        """Count reports by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
         cells = self.analysis.cells
         combinations = len(self.analysis.law.matrix.combinations)
         most = max(1, MOST_AT_ONCE // (SIMULATED * combinations * self.kinds * self._longer()))
@@ -295,7 +298,7 @@ class _Pair:
         said = said & (where[cells.cell] >= 0)
         cell, counts = where[cells.cell[said]], cells.counts[said].astype(np.float64)
         parts = int(np.prod(self._parts)) if self._parts else 1
-        # How many reports of each part of the designs came in each cell.
+        # The number of reports of each part of the designs in each cell.
         self._sizes = np.bincount(part[said] * len(some) + cell, counts, parts * len(some))
         self._sizes = self._sizes.reshape(parts, len(some))
         self.people = self._sizes.sum(axis=0)
@@ -312,12 +315,12 @@ class _Pair:
         return LONGER[channel.noise] if channel is not None and self._reported is not None else 1
 
     def observed(self, groups: list[Mask]) -> Values:
-        """The share of each group's reports that are of each kind."""
+        """Return the share of each kind in each group's reports."""
         shares = [self._counts[group].sum(axis=0) / max(self.people[group].sum(), 1) for group in groups]
         return np.concatenate(shares)
 
     def simulated(self, sites: dict[str, Values], groups: list[Mask], random: np.random.Generator) -> Values:
-        """(draws, groups × kinds): the same of as many people at each draw."""
+        """Return the same shares (draws, groups × kinds), simulated at each draw for as many people."""
         choices = max(len(self.analysis.outcome.answers), 1) * len(self.analysis.law.matrix.combinations)
         choices *= HELD if self._reported is not None else 1
         step = max(1, AT_ONCE // (len(self.frame) * choices))
@@ -333,7 +336,7 @@ class _Pair:
         return np.stack(found)
 
     def _outcomes(self, predicted: Predicted, eta: Values) -> Values:
-        """(draws, cells, combinations, answers or parts of the range)."""
+        """Return (draws, cells, combinations, answers or parts of the range)."""
         if self._reported is not None:
             return predicted.reported(eta, self._reported)
         if self._cuts is not None:
@@ -343,7 +346,7 @@ class _Pair:
         return predicted.expected(eta) if self._outcome or self._seen else np.ones((*eta.shape[:3], 1))
 
     def _truths(self, sites: Mapping[str, Values], place: int, shares: Values, outcome: Values) -> Truths:
-        """At one draw."""
+        """Return the laws at one draw."""
         shown = np.ones((1, shares.shape[-1], 1))
         if self._predictor:
             answers = self.analysis.predictors[self._place].answers
@@ -354,7 +357,7 @@ class _Pair:
         return Truths(shares, outcome, self._outcome.chances(sites, place) if self._outcome else alike, shown)
 
     def _drawn(self, truths: Truths, groups: list[Mask], random: np.random.Generator) -> Values:
-        """(groups × kinds): shares of reports drawn once for each cell, so that groups share their people."""
+        """Return shares (groups × kinds) of reports, drawn once for each cell so that groups share people."""
         came = np.zeros((len(self.frame), self.kinds))
         of_cells = truths.kinds()
         for part, sizes in enumerate(self._sizes.astype(np.int64)):
@@ -373,7 +376,7 @@ class _Pair:
         )
 
     def _alone(self, parts: tuple[int, int]) -> tuple[bool, bool]:
-        """Whether each report is of one kind alone, of the outcome and of the predictor."""
+        """Return whether each report is of one kind alone, for the outcome and for the predictor."""
         first, second = (
             side is None or bool(side.looks.exclusive_parts[part])
             for side, part in zip((self._outcome, self._predictor), parts, strict=True)

@@ -1,4 +1,4 @@
-"""`ldpkit fit` with a formula: of device reports, of a survey's table with its design, or of waves."""
+"""Run `ldpkit fit` with a formula, on device reports, a survey's table with its design, or waves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
 MOST_PRINTED = 40
-# What only an analysis takes: without a formula, a fit refuses it.
+# Options of analyses. Without a formula or --cross, `ldpkit fit` rejects them.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
     "wave",
@@ -22,44 +22,48 @@ OPTIONS = (
 
 
 def add_analysis(fit: argparse.ArgumentParser) -> None:
-    """Add what an analysis takes to the parser of `ldpkit fit`."""
-    own = fit.add_argument_group("analyses of private beside public columns")
-    own.add_argument("--formula", metavar="FORMULA", help='such as "ever ~ age + region + (1 | clinic)"')
+    """Add the options of analyses to the parser of `ldpkit fit`."""
+    own = fit.add_argument_group("analyses of private and public columns")
     own.add_argument(
-        "--cross", metavar="A,B", help="the joint table of private columns, instead of a formula"
+        "--formula", metavar="FORMULA", help='fit a formula, e.g. "ever ~ age + region + (1 | clinic)"'
     )
-    own.add_argument("--table", metavar="TABLE.csv", help="of a survey, instead of a study's reports")
-    own.add_argument("--design", metavar="DESIGN.json", help="what the table's private columns mean")
+    own.add_argument(
+        "--cross", metavar="A,B", help="estimate the joint table of private columns, instead of a formula"
+    )
+    own.add_argument(
+        "--table", metavar="TABLE.csv", help="read a survey's table instead of a study's reports"
+    )
+    own.add_argument("--design", metavar="DESIGN.json", help="read the design of the table's private columns")
     own.add_argument(
         "--wave",
         action="append",
         metavar="NAME=FILES",
-        help="STUDY.json,REPORTS, or TABLE.csv with --design, of one wave; repeat it: `wave` is a column",
+        help="add a wave: STUDY.json,REPORTS, or TABLE.csv with --design (repeatable); `wave` is a column",
     )
-    own.add_argument("--family", metavar="NAME", help="of the outcome, where not the usual one is wanted")
+    own.add_argument("--family", metavar="NAME", help="set the outcome's family (default: by its kind)")
     own.add_argument(
         "--prior",
         action="append",
         metavar="PRIOR",
-        help='flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; may be repeated',
+        help='set priors: flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; may be repeated',
     )
-    own.add_argument("--blanks", metavar="HOW", help="rows with blanks: refuse (default) or leave-out")
-    own.add_argument("--by", metavar="COLUMN", help="shares within each level of a public column too")
+    own.add_argument("--blanks", metavar="HOW", help="treat rows with blanks: refuse (default) or leave-out")
+    own.add_argument("--by", metavar="COLUMN", help="also show shares within each level of a public column")
     own.add_argument(
-        "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
+        "--poststratify", metavar="CENSUS.csv", help="average over its rows, `count` people each"
     )
-    own.add_argument("--weights", metavar="COLUMN", help="how many people each row stands for")
+    own.add_argument("--weights", metavar="COLUMN", help="weight each row by this number of people")
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:
-    """Whether a fit was called with anything that only an analysis takes."""
+    """Return True if a fit was called with an option that only analyses take."""
     return any(getattr(arguments, name) is not None for name in OPTIONS)
 
 
 def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """Fit a formula, or cross columns, and write the folder.
 
-    Returns the posterior, and how it compares with an earlier one. Raises InputError.
+    Returns the posterior, and its comparison with an earlier one. Raises InputError.
     """
     _check(arguments)
     from inference.analyses.analysing import analyse_table
@@ -95,7 +99,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
 
 
 def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
-    """What is quoted, as sentences; of very many the first."""
+    """Yield the quoted quantities as sentences, at most MOST_PRINTED of them."""
     from inference.analyses.page import sentence
     from inference.results.intervals import USUAL
 
@@ -106,12 +110,12 @@ def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raises InputError for options that are missing, or do not go together."""
+    """Raise UsageError if options are missing or do not go together."""
     if arguments.formula is None and arguments.cross is None:
-        why = 'is for an analysis: give --formula "outcome ~ terms", or --cross A,B, too'
-        _refuse(arguments, OPTIONS, f"{why}, or leave it out for a study's own models")
+        why = 'is for analyses: add --formula "outcome ~ terms" or --cross A,B'
+        _refuse(arguments, OPTIONS, f"{why}, or remove it to fit a study's own models")
     if arguments.cross is not None:
-        _refuse(arguments, ("formula",), "is one analysis and --cross another: give one of them")
+        _refuse(arguments, ("formula",), "cannot be combined with --cross: give only one")
     own = "is for a study's own models, without --formula or --cross"
     _refuse(arguments, ("question", "contamination"), own)
     method = arguments.method or "nuts"
@@ -130,30 +134,30 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_one(arguments: argparse.Namespace) -> None:
-    """The same of one table, or one study's reports."""
+    """Raise UsageError if options of one table, or of one study's reports, do not go together."""
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
             raise UsageError(
                 "an analysis needs STUDY.json and REPORTS, or --table and --design",
                 code="options.needs_study_or_table",
             )
-        _refuse(arguments, ("design", "blanks"), "is for a --table: a study says what its reports mean")
+        _refuse(arguments, ("design", "blanks"), "is for a --table: a study already defines its reports")
         return
     if arguments.study is not None:
         raise UsageError(
-            f"{arguments.study}: a study's reports and --table are two things; give one of them",
+            f"{arguments.study}: cannot be combined with --table. Give a study's reports or a table.",
             code="options.study_and_table",
         )
     if arguments.design is None:
         raise UsageError(
-            "a table needs --design DESIGN.json, which says what its private columns mean",
+            "--table needs --design DESIGN.json, which defines its private columns",
             code="options.table_needs_design",
         )
 
 
 def _check_waves(arguments: argparse.Namespace) -> None:
-    """The same of waves."""
-    _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
+    """Raise UsageError if options of waves do not go together."""
+    _refuse(arguments, ("table",), "is for a single table: give a survey's wave as --wave NAME=TABLE.csv")
     if arguments.study is not None:
         raise UsageError(
             f"{arguments.study}: give each wave's study and reports with --wave",
@@ -168,7 +172,7 @@ def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> 
 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """The columns to cross, and the one by which."""
+    """Return the columns to cross, and the column to cross by, if any."""
     names = [name.strip() for name in (arguments.cross or "").split(",") if name.strip()]
     return names, [arguments.by] if arguments.by is not None else []
 
@@ -200,11 +204,11 @@ def _population(arguments: argparse.Namespace) -> Any:
 
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:
-    """Priors of the command line over those of a design. Raises InputError for one that cannot be read."""
+    """Merge the command line's priors over the design's. Raises InputError for an unreadable prior."""
     if "flat" in (given or ()):
         if set(given or ()) != {"flat"}:
             raise UsageError(
-                "--prior flat makes all priors flat: state no others beside it",
+                "--prior flat makes all priors flat: remove the other --prior options",
                 code="options.flat_prior_with_others",
             )
         return "flat"

@@ -1,4 +1,4 @@
-"""What stands behind the columns of a design matrix: their terms and levels, and what their factors are."""
+"""Find the terms, levels and factors of a design matrix's columns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ NUMBER, LEVEL, OTHER = "number", "level", "other"
 
 @dataclass(frozen=True)
 class Part:
-    """One factor of a column. text: as a formula has it. level: that the column is of, "" for a number.
+    """One factor of a column. text: as in the formula. level: the column's level, "" for a number.
 
-    kind: a number; a level against the first one; or another, such as a spline or another contrast. columns:
-    the columns of the table that it names.
+    kind: a number; a level against the first level; or another kind, such as a spline or another contrast.
+    columns: the table's columns that the factor names.
     """
 
     text: str
@@ -34,7 +34,7 @@ class Part:
 
 
 def names_in(factor: Any) -> list[str]:
-    """The names that a factor uses, of columns and of what it calls."""
+    """Return the names in a factor: columns and called functions."""
     if factor.eval_method is Factor.EvalMethod.LITERAL:
         return []
     if factor.eval_method is Factor.EvalMethod.LOOKUP:
@@ -49,12 +49,12 @@ def names_in(factor: Any) -> list[str]:
 
 
 def labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of each column its term and its level."""
+    """Return each column's term, and each column's level."""
     terms: list[str] = []
     levels: list[str] = []
     for part in spec.structure:
         factors = [names.restored(str(factor)) for factor in part.term.factors]
-        # Before names are put back: a column may be called 1.
+        # Checked before names are restored, because a column may be called 1.
         alone = [str(factor) for factor in part.term.factors] == ["1"]
         term = INTERCEPT if alone else ":".join(factors)
         if term == INTERCEPT and not alone:
@@ -74,7 +74,7 @@ def labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def parts(spec: Any, names: Names) -> tuple[tuple[Part, ...], ...]:
-    """Of each column its factors."""
+    """Return each column's factors."""
     found = []
     for one in spec.structure:
         for column in one.columns:
@@ -86,7 +86,7 @@ def parts(spec: Any, names: Names) -> tuple[tuple[Part, ...], ...]:
 
 def _part(scoped: Any, level: str, encoders: Any, names: Names) -> Part:
     expression = str(scoped.factor.expr)
-    # A name that is called, such as that of bs, is of no column.
+    # The name of a called function, such as bs, is not a column.
     called = {*TRANSFORMS} - {expression}
     columns = tuple(names.restored(name) for name in names_in(scoped.factor.factor) if name not in called)
     part = partial(Part, names.restored(expression), columns=columns, level=level)
@@ -98,7 +98,7 @@ def _part(scoped: Any, level: str, encoders: Any, names: Names) -> Part:
 
 
 def _scoped(column: str, part: Any, names: Names) -> tuple[Any, tuple[str, ...]]:
-    """Which of a term's products a column is of, and of each of its factors the level, "" for none."""
+    """Return the column's product in a term, and each of its factors' levels, "" for none."""
     for scoped in part.scoped_terms:
         match = _form_of(scoped, names).fullmatch(names.restored(column))
         if match:
@@ -107,7 +107,7 @@ def _scoped(column: str, part: Any, names: Names) -> tuple[Any, tuple[str, ...]]
 
 
 def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
-    """How formulaic names the columns of a term: a contrast's letter stands where one level is left out."""
+    """Return a pattern for formulaic's column names: a contrast adds a letter if one level is left out."""
     found = []
     for one in scoped.factors:
         letter = r"(?:[A-Z]\.)?" if one.reduced else ""

@@ -1,4 +1,4 @@
-"""Crossed questions: the joint table of private columns, and how far they hang together."""
+"""Crossed questions: the joint table of private columns, and their dependence."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def cross_table(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
 ) -> AnalysisPosterior:
-    """The shares of all combinations of private answers, of all people or by a public column.
+    """Estimate the shares of all combinations of private answers, overall or by a public column.
 
-    Before the reports each question's shares are uniform, and log odds ratios normal around 0. Raises
-    InputError for columns that cannot be crossed.
+    A priori each question's shares are uniform, and log odds ratios are normal around 0. Raises InputError
+    for columns that cannot be crossed.
     """
     check_sampling(seed, draws, chains, method)
     columns = _columns(table, names, by)
@@ -99,7 +99,10 @@ def _announced(
 def _laid_out(
     table: Table, columns: Sequence[Private], by: str | None
 ) -> tuple[Cells, Codes, Sequence[str], list[tuple[str, ...]]]:
-    """Cells, the level of each, the levels, and all combinations of answers, if these are not too many."""
+    """Return cells, each cell's level, the levels, and all combinations of answers.
+
+    Raises InputError if there are too many.
+    """
     cells = cells_of(table, [by] if by else [], [one.name for one in columns])
     codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
     answers = list(product(*(one.answers for one in columns)))
@@ -118,7 +121,7 @@ def _judged(
     notes: Sequence[str],
     method: str,
 ) -> Diagnostics:
-    """Judge shares, and log odds ratios: all that is quoted of dependence follows from these."""
+    """Judge shares and log odds ratios. All quoted measures of dependence follow from these."""
     return diagnose(
         found,
         drawn.diverging,
@@ -139,15 +142,14 @@ def _learnt(
     odds: Mapping[str, Values],
     odds_before: Mapping[str, Values],
 ) -> Part:
-    """What reports tell of shares, and of log odds ratios on either side."""
+    """Judge what was learnt about shares, and about log odds ratios on either side."""
     part = knowledge({**found, **odds}, {**prior, **odds_before})
     named = [name for name in one_sided(odds, odds_before) if not any(name in line for line in part.reasons)]
     if not named:
         return part
     reason = (
-        f"reports bound {listed(named)} on one side at most: on the other the prior decides, and with it V, "
-        "odds ratios and shares among those who gave such answers; more devices or a larger epsilon are "
-        "needed"
+        f"reports bound {listed(named)} on one side at most: the prior decides the other side, and V, "
+        "odds ratios and conditional shares with it. Use more devices or a larger epsilon"
     )
     return Part(BAD if part.state == BAD else PARTIAL, (*part.reasons, reason))
 
@@ -157,12 +159,12 @@ def _law(columns: Sequence[Private]) -> JointLaw:
 
 
 def _among(by: str | None, levels: Sequence[str]) -> list[str]:
-    """Of each level what names of quantities add."""
+    """Return, for each level, the suffix of quantities' names."""
     return [f", {by} = {level}" if by else "" for level in levels]
 
 
 def _refuse_same_results(columns: Sequence[Private], among: list[str], size: int) -> list[str]:
-    """What names of quantities add. Raises InputError, before anything is fitted, for two of one name."""
+    """Return the suffixes. Raises InputError, before the fit, if two quantities have the same name."""
     even = np.full((1, 1, len(among), size), 1 / size)
     refuse_twice(one.name for one in _dependence(columns, among, even))
     return among
@@ -171,7 +173,7 @@ def _refuse_same_results(columns: Sequence[Private], among: list[str], size: int
 def _refuse_large(size: int) -> None:
     if size > MOST_SHARES:
         raise InputError(
-            f"the table has {size:,} shares: at most {MOST_SHARES:,} can be told",
+            f"the table has {size:,} shares: at most {MOST_SHARES:,} can be estimated",
             code="table.cross_too_many_shares",
         )
 
@@ -181,7 +183,7 @@ def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
     return [
         *table.notes,
         cells.form,
-        "a joint table has no law to be checked: only whether the noise can give such reports",
+        "a joint table has no law to check: only whether the noise can give such reports was checked",
         *missing,
     ]
 
@@ -189,7 +191,7 @@ def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
 def _axes(
     names: Sequence[str], by: str | None, levels: Sequence[str], answers: Sequence[tuple[str, ...]]
 ) -> dict[str, Axis]:
-    """Where each share stands: its level, and its answer to each question."""
+    """Return each share's position: its level, and its answer to each question."""
     return {
         named("p", level, *case): axis_of(
             "p", {f"{by}_dim": level, **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
@@ -206,9 +208,9 @@ def joint_model(
     levels: Sequence[str],
     answers: Sequence[tuple[str, ...]],
 ) -> Model:
-    """Shares (levels, combinations of answers), of each level by a law of its own, of site `effects`.
+    """Return the model of shares (levels, combinations of answers), with a separate law for each level.
 
-    codes: (cells,) the level of each.
+    The law's site is `effects`. codes: (cells,) each cell's level.
     """
     vectors = joint_vectors(columns, [cells.reports[one.name] for one in columns])
     law = _law(columns)
@@ -239,17 +241,17 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
         known_column(name, table.names)
         if name not in table.private:
             raise InputError(
-                f"{name} is public: cross private columns, and give a public one with --by",
+                f"{name} is public: cross private columns, and give a public column with --by",
                 code="table.cross_public_column",
             )
         if table.private[name].channel is not None:
             raise InputError(
-                f"{name} is a number: cross choices, and take a number as a formula's outcome",
+                f"{name} is a number: cross choices, or use the number as a formula's outcome",
                 code="table.cross_number_column",
             )
         if table.private[name].unknown:
             raise InputError(
-                f"{name}: its design leaves a share open, which a crossed table cannot tell",
+                f"{name}: its design leaves a share open, which a crossed table cannot estimate",
                 code="table.cross_share_open",
             )
     if by is not None and known_column(by, table.names) in table.private:
@@ -260,7 +262,7 @@ def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private
 
 
 def _dependence(columns: Sequence[Private], among: Sequence[str], shares: Values) -> list[Quantity]:
-    """Of each two columns Cramér's V and odds ratios; of the last, its shares among those of the first."""
+    """Return Cramér's V and odds ratios of each two columns, and the last column's shares given the first."""
     whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
     found = []
     for level, added in enumerate(among):

@@ -1,4 +1,4 @@
-"""The document "ldpkit.design/1": what each private column of a survey's table says of the true answer."""
+"""Read "ldpkit.design/1": how reports in each private column of a survey depend on the true answer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_ANSWERS = 1000
 MOST_CARDS = 100
 MOST_DIGITS = 100
 NOT_GIVEN = object()
-# What people write for no, and for yes.
+# Common words for no, and for yes.
 NO_YES = (("no", "n", "false", "f", "0"), ("yes", "y", "true", "t", "1"))
-_OPEN = "several shares would be open"
+_OPEN = "only one share may be unknown"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A channel and the rows that it is of: {column: value}, {} for all."""
+    """A channel and its rows: {column: value}, {} for all rows."""
 
     rows: Mapping[str, str]
     channel: Channel
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ColumnDesign:
-    """One private column. reports: how reports are written in the table, in the order of the matrix."""
+    """One private column. reports: the labels in the table, in the order of the matrix."""
 
     name: str
     answers: tuple[str, ...]
@@ -45,19 +45,19 @@ class ColumnDesign:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to look at: a matrix under which reports speak for other answers than those of their names."""
-        # Of a matrix that leaves a share open, what stands in it is of nobody of that share alone.
+        """Return a warning if the matrix mostly pairs reports with answers of other names."""
+        # If a matrix leaves a share open, its entries alone describe no real group of people.
         known = [part.channel.matrix for part in self.parts if not part.channel.unknown]
         if not any(_speaks_for_others(self.answers, self.reports, matrix) for matrix in known):
             return ()
         return (
-            f"{self.name}: by its matrix most reports have another name than the answers that give them; if "
-            f"that is not so, list reports in the order of its columns ({', '.join(self.reports)} now), and "
-            f"answers in that of its rows ({', '.join(self.answers)} now)",
+            f"{self.name}: its matrix gives most reports another name than their answers. If that is wrong, "
+            f"list reports in the order of its columns (now {', '.join(self.reports)}), and "
+            f"answers in the order of its rows (now {', '.join(self.answers)})",
         )
 
     def in_words(self) -> list[str]:
-        """The expanded design, as lines for people."""
+        """Return the expanded design as readable lines."""
         lines = []
         for part in self.parts:
             which = ", ".join(f"{column} = {value}" for column, value in part.rows.items())
@@ -78,7 +78,7 @@ class ColumnDesign:
 
 @dataclass(frozen=True)
 class Design:
-    """columns: of the private ones. priors: as stated, None without any. document: as it was read."""
+    """columns: the private columns. priors: as stated, None without any. document: as read."""
 
     columns: tuple[ColumnDesign, ...]
     priors: Any
@@ -86,7 +86,7 @@ class Design:
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """{column: what it may say}: a private one's reports, and values that tell a matrix's rows apart."""
+        """Return {column: its labels}: a private column's reports, and values that select a matrix's rows."""
         found = {column.name: column.reports for column in self.columns}
         for column in self.columns:
             for part in column.parts:
@@ -95,12 +95,12 @@ class Design:
         return found
 
     def in_words(self) -> list[str]:
-        """The expanded design, as lines for people."""
+        """Return the expanded design as readable lines."""
         return [line for column in self.columns for line in column.in_words()]
 
 
 def read_design(text: str | bytes) -> Design:
-    """Read and expand a design document. Raises InputError, which names what is wrong."""
+    """Read and expand a design document. Raises InputError that names the fault."""
     try:
         document = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -114,9 +114,7 @@ def read_design(text: str | bytes) -> Design:
         raise InputError("the design's title must be text", code="design.title_not_text")
     columns = document["columns"]
     if not isinstance(columns, dict) or not columns:
-        raise InputError(
-            "the design's columns must be {column: what its reports say}", code="design.no_columns_stated"
-        )
+        raise InputError("the design's columns must be {column: its design}", code="design.no_columns_stated")
     return Design(tuple(_column(name, one) for name, one in columns.items()), document.get("prior"), document)
 
 
@@ -125,7 +123,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the design states {twice!r} twice in one place", code="design.repeated_member")
+        raise InputError(f"the design has {twice!r} twice in one object", code="design.repeated_member")
     return found
 
 
@@ -138,7 +136,7 @@ def _members(document: Any, where: str, needs: Sequence[str], may: Sequence[str]
     other = [name for name in document if name not in (*needs, *may)]
     if other:
         raise InputError(
-            f"{where} has {other[0]!r}, which means nothing there: it may have {', '.join([*needs, *may])}",
+            f"{where} has {other[0]!r}, which is unknown there: it may have {', '.join([*needs, *may])}",
             code="design.unknown_member",
         )
 
@@ -191,25 +189,25 @@ def _boolean(where: str, document: Mapping[str, Any]) -> bool:
 
 
 def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -> None:
-    """Raises InputError for a named design with yes before no: its rows are those of no, then of yes."""
+    """Raise InputError if a named design lists yes before no: its rows are no, then yes."""
     for labels, what in ((answers, "answers"), (reports, "reports")):
         told = [one.casefold() for one in labels]
         known = [place for place, both in enumerate(zip(*NO_YES, strict=True)) if set(told) == set(both)]
         if (known and told[0] in NO_YES[1]) or _falling(labels):
             raise InputError(
-                f"{where}: {what} must be listed with no first, then yes, as a design with a name has them: "
-                f"{', '.join(reversed(labels))}; the table may have them in any order",
+                f"{where}: {what} must list no first, then yes, as named designs do: "
+                f"{', '.join(reversed(labels))}. The table may have them in any order",
                 code="design.labels_reversed",
             )
     if reports and list(reports) != list(answers) and set(reports) == set(answers):
         raise InputError(
-            f"{where}: reports stand in another order than answers ({', '.join(answers)}): list them alike",
+            f"{where}: reports are in another order than answers ({', '.join(answers)}): list them alike",
             code="design.reports_in_other_order",
         )
 
 
 def _speaks_for_others(answers: Sequence[str], reports: Sequence[str], matrix: Rows) -> bool:
-    """Whether labels are the same, and pairing them in some other way makes reports true more often."""
+    """Return True if both sides have the same labels, but another pairing makes reports true more often."""
     told = [one.casefold() for one in reports]
     if sorted(told) != sorted(one.casefold() for one in answers):
         return False
@@ -219,7 +217,7 @@ def _speaks_for_others(answers: Sequence[str], reports: Sequence[str], matrix: R
 
 
 def _falling(labels: Sequence[str]) -> bool:
-    """Whether labels are numbers, and not in their order: report j of a design is the number j."""
+    """Return True if labels are numbers in another order: report j of a design is the number j."""
     try:
         numbers = [float(one) for one in labels]
     except ValueError:
@@ -245,7 +243,7 @@ def _labels(value: Any, where: str) -> tuple[str, ...]:
         )
     labels = tuple(one.strip() if isinstance(one, str) else str(one) for one in value)
     if not all(isinstance(one, str | int) and not isinstance(one, bool) for one in value) or "" in labels:
-        raise InputError(f"{where} must be text, and none of it blank", code="design.label_blank_or_not_text")
+        raise InputError(f"{where} must be non-blank text", code="design.label_blank_or_not_text")
     if len(set(labels)) < len(labels):
         raise InputError(f"{where} has a label twice", code="design.duplicate_label")
     return labels
@@ -264,14 +262,14 @@ def _part(where: str, document: Mapping[str, Any]) -> Part:
     name = own.pop("design")
     if not isinstance(name, str) or name not in NAMED:
         raise InputError(
-            f"{where}: {name!r} is no design; {', '.join(NAMED)} are, or state a matrix",
+            f"{where}: {name!r} is an unknown design. Use {', '.join(NAMED)}, or state a matrix",
             code="design.unknown_design",
         )
     named = NAMED[name]
     _members(own, f"{where}: {name}", named.needs, named.may)
     numbers = {key: _probability(f"{where}: {key}", value, key == "cards") for key, value in own.items()}
     if numbers.get("yes", 0) + numbers.get("no", 0) > 1 and name == "forced":
-        raise InputError(f"{where}: yes and no are more than 1 together", code="design.yes_and_no_above_one")
+        raise InputError(f"{where}: yes and no add up to more than 1", code="design.yes_and_no_above_one")
     said = ", ".join(f"{key} = {value}" for key, value in numbers.items())
     return Part(where_rows, named.expand(numbers), f"{name}, {said} ({named.words})")
 
@@ -285,14 +283,14 @@ def _matrix(where: str, value: Any) -> Rows:
 
 
 def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
-    """A decimal or a fraction in a string. Raises InputError; a JSON number is refused, as it is binary."""
+    """Read a decimal or a fraction in a string. Raises InputError for a JSON number, because it is binary."""
     if not isinstance(value, str):
         raise InputError(
             f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"',
             code="design.number_not_in_quotes",
         )
     try:
-        # A power of ten may be a number that no memory holds.
+        # A power of ten may be a number that exhausts memory.
         number = Fraction(value.strip() if len(value) <= MOST_DIGITS and "e" not in value.lower() else "")
     except (ValueError, ZeroDivisionError):
         raise InputError(
@@ -309,7 +307,7 @@ def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
 
 
 def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequence[str]) -> None:
-    """Raises InputError where a matrix does not fit its labels, does not add up, or says nothing."""
+    """Raise InputError if a matrix does not fit its labels, does not sum to 1, or is uninformative."""
     matrix = channel.matrix
     if len(matrix) != len(answers):
         raise InputError(
@@ -322,7 +320,7 @@ def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequen
                 f"{where}: the row of {answer!r} has {len(row)} entries for {len(reports)} reports",
                 code="design.wrong_row_length",
             )
-        # What rounds to 1, such as three times 0.3333, is stated as fractions.
+        # Probabilities that only round to 1, such as three times 0.3333, must be stated as fractions.
         if sum(row) != 1:
             raise InputError(
                 f"{where}: the row of {answer!r} adds up to {float(sum(row)):.6g}, not to 1: state fractions",
@@ -330,20 +328,20 @@ def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequen
             )
     if not channel.unknown and len(set(matrix)) == 1:
         raise InputError(
-            f"{where}: every answer gives the same reports, so that they say nothing",
+            f"{where}: every answer gives the same reports, so reports carry no information",
             code="design.all_rows_equal",
         )
 
 
 def _told(where: str, document: Mapping[str, Any], channel: Channel) -> Channel:
-    """The channel with stated shares of people who answer at random, and who deny."""
+    """Return the channel, mixed with stated shares of people who answer at random, and who deny."""
     for name, mixed in (("denial", _denied), ("random", _randomised)):
         if name not in document:
             continue
         value = document[name]
         if channel.unknown:
             raise InputError(
-                f"{where}: {name} beside another share that is not known: {_OPEN}",
+                f"{where}: {name} and another share are both unknown: {_OPEN}",
                 code="design.two_shares_unknown",
             )
         other = mixed(channel.matrix)
@@ -364,10 +362,10 @@ def _minus(a: Rows, b: Rows) -> Rows:
 
 
 def _randomised(matrix: Rows) -> Rows:
-    """Of people who report anything, each with the same probability."""
+    """Return the matrix of people who give each report with the same probability."""
     return tuple(tuple(Fraction(1, len(row)) for _ in row) for row in matrix)
 
 
 def _denied(matrix: Rows) -> Rows:
-    """Of people who do as if theirs were the first answer."""
+    """Return the matrix of people who act as if their answer were the first."""
     return tuple(matrix[0] for _ in matrix)

@@ -1,4 +1,4 @@
-"""What people quote of an analysis: odds ratios, shares by level, and average differences between levels."""
+"""Quantities that analysts quote: odds ratios, shares by level, and average differences between levels."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Level = TypeVar("Level")
 # A column with more levels is not set to each of them.
 MOST_LEVELS = 60
 MOST_CONTRASTS = 60
-# Cells × answers: at more, setting every column to every level takes longer than the fit.
+# Cells × answers. Beyond it, setting every column to every level takes longer than the fit.
 MOST_SET = 200_000
 
 
 def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Quantity, ...]:
-    """Odds ratios, the average of all people, and of each public column on the right side its levels.
+    """Return odds ratios, the average of all people, and the averages at each level of each public column.
 
-    Levels are compared with everything else as it is: the column is set to the level for everybody.
+    To compare levels, the column is set to the level for all people, and everything else is unchanged.
     """
     frame, sizes = analysis.cells.frame, analysis.cells.sizes.astype(np.float64)
     predicted = Predicted(analysis, sites, len(frame), seed)
@@ -40,13 +40,13 @@ def quantities_of(analysis: Assembled, sites: Sites, seed: int = 0) -> tuple[Qua
 
 
 def sets_levels(analysis: Assembled) -> bool:
-    """Whether there are few enough cells to set each column of them to each of its levels."""
+    """Return True if there are few enough cells to set each of their columns to each of its levels."""
     each = len(analysis.law.matrix.combinations) * max(len(analysis.outcome.answers), 1)
     return len(analysis.cells.frame) * each <= MOST_SET
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
-    """The exp of each coefficient that is an odds ratio wherever the other columns are."""
+    """Yield exp of each coefficient that is an odds ratio at any value of the other columns."""
     if not analysis.outcome.odds:
         return
     law, names = analysis.law, analysis.law.names()
@@ -60,11 +60,11 @@ def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
 
 
 def change_of(made: Sequence[tuple[Part, ...]], place: int) -> str:
-    """What a column's coefficient is for, as "one more of age"; "" where other columns depend on it.
+    """Describe the change of a coefficient, as "one more of age"; "" if other columns depend on it.
 
     Args:
         made: the factors of each column of a design matrix.
-        place: of the column.
+        place: the column's index.
     """
     if len(made[place]) != 1 or made[place][0].kind not in (NUMBER, LEVEL):
         return ""
@@ -85,7 +85,7 @@ def _compared(analysis: Assembled, choice: str) -> str:
 def _by_levels(
     analysis: Assembled, predicted: Predicted, column: str, frame: pd.DataFrame, sizes: Draws
 ) -> list[Quantity]:
-    """Everybody at each level of a column; of a number, at a quarter and at three quarters of all people."""
+    """Return averages with all people at each level of a column, or at the quartiles of a number."""
     values = frame[column]
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2 and not _is_factor(analysis, column):
         order = np.argsort(values.to_numpy(np.float64))
@@ -102,7 +102,7 @@ def _by_levels(
     found = []
     for level, draws in averages.items():
         at = f"{column} = {level_text(level)}"
-        found += shown(analysis, at, draws, f"{{}} with everybody at {safe(at)}")
+        found += shown(analysis, at, draws, f"{{}} with all people at {safe(at)}")
     for one, other in pairs_of(list(averages)):
         moved = averages[other] - averages[one]
         what = f"{column}: {level_text(other)} − {level_text(one)}"
@@ -111,25 +111,25 @@ def _by_levels(
 
 
 def pairs_of(levels: Sequence[Level]) -> list[tuple[Level, Level]]:
-    """Each two of the levels; where these are too many, each against the first."""
+    """Return all pairs of levels or, if these are too many, the first level with each other level."""
     if len(levels) * (len(levels) - 1) // 2 > MOST_CONTRASTS:
         return [(levels[0], other) for other in levels[1:]]
     return list(combinations(levels, 2))
 
 
 def _is_factor(analysis: Assembled, column: str) -> bool:
-    """Whether a column of numbers stands for groups, or for levels as C(column)."""
+    """Return True if a numeric column is used for groups, or for levels as C(column)."""
     grouped = any(group.column == column for group in analysis.groups)
     return grouped or re.search(rf"\bC\(\s*`?{re.escape(column)}\b", analysis.formula.fixed) is not None
 
 
 def safe(text: str) -> str:
-    """Text that stands in a format."""
+    """Escape text for use in a format string."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
-    """The frame with everybody at one level, the column's kind kept."""
+    """Return the frame with all people at one level, keeping the column's kind."""
     values = frame[column]
     if isinstance(values.dtype, pd.CategoricalDtype):
         fixed = pd.Categorical(
@@ -142,10 +142,10 @@ def _set(frame: pd.DataFrame, column: str, level: object) -> pd.DataFrame:
 def shown(
     analysis: Assembled, what: str, draws: Draws, words: str, *, contrast: bool = False
 ) -> list[Quantity]:
-    """Quantities of averages (chains, draws, answers): the event of two answers, or all of more.
+    """Return quantities of averages (chains, draws, answers): the event of two answers, or all of more.
 
-    what: of whom, in their names. words: a sentence's beginning, with {} for the share or mean. contrast:
-    whether they are differences.
+    what: the people, for the names. words: a sentence's beginning, with {} for the share or mean. contrast:
+    True if the averages are differences.
     """
     of, answers = analysis.formula.outcome, analysis.outcome.answers
     end = f", {what}" if what else ""

@@ -1,4 +1,4 @@
-"""What an outcome's law may be: of private or public choices, and of public numbers."""
+"""Laws of an outcome: private or public choices, and numbers."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ldp_client.documents.errors import InputError
 if TYPE_CHECKING:
     from inference.analyses.private_numbers import NumberChannel
 
-# Of the bounds' distance: the scale of a private number's default priors.
+# Times the distance of the bounds: the scale of a private number's default priors.
 WIDE = 0.625
 
 
 @dataclass(frozen=True)
 class Own:
-    """A parameter of the law itself, beside the linear predictor.
+    """A parameter of the law itself, besides the linear predictor.
 
-    prior: its default one. kind: what it may be. start: of chains.
+    prior: its default. kind: the values it may have. start: the chains' start.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Own:
 class Outcome:
     """An outcome's law.
 
-    name: of the family. link: for people. answers: of a choice, () for a number. outputs: labels of the
+    name: the family. link: a description. answers: of a choice, () for a number. outputs: labels of the
     linear predictors. scales: of default priors. own: further parameters. start: of the linear predictor.
     """
 
@@ -61,29 +61,29 @@ class Outcome:
 
     @property
     def cutpoints(self) -> int:
-        """How many cutpoints stand in place of an intercept."""
+        """Return the number of cutpoints that replace an intercept."""
         return len(self.answers) - 1 if self.name == "ordered" else 0
 
     @property
     def odds(self) -> bool:
-        """Whether exp(coefficient) is an odds ratio."""
+        """Return True if exp(coefficient) is an odds ratio."""
         return self.name in ("logit", "softmax", "ordered")
 
     def log_law(self, eta: Array, own: Mapping[str, Array]) -> Array:
-        """log P(choice) of linear predictors (…, outputs): (…, choices)."""
+        """Return log P(choice) (…, choices), from linear predictors (…, outputs)."""
         return _CHOICES[self.name](eta, own)
 
     @property
     def log_link(self) -> bool:
-        """Whether the mean of a number is exp(η)."""
+        """Return True if the mean of a number is exp(η)."""
         return self.name in LOG_LINKS
 
     def law_of(self, eta: Array, own: Mapping[str, Array]) -> dist.Distribution:
-        """The law of a number at linear predictors (…, 1): batch (…)."""
+        """Return the law of a number at linear predictors (…, 1): batch (…)."""
         return _NUMBERS[self.name](eta[..., 0], own)
 
     def below(self, cuts: Values, eta: Values, own: Mapping[str, Values]) -> Values:
-        """P(a number ≤ cut), of arrays that broadcast."""
+        """Return P(a number ≤ cut), for arrays that broadcast."""
         return np.asarray(_BELOW[self.name](cuts, eta, own), np.float64)
 
 
@@ -154,12 +154,12 @@ _BELOW: Mapping[str, Any] = {
 FAMILIES = (*_CHOICES, *_NUMBERS)
 LOG_LINKS = ("exponential", "poisson", "negative_binomial")
 WHOLE = ("poisson", "negative_binomial")
-# Of a private number: those whose clipped and perturbed law has a closed form, or a finite sum.
+# Families of a private number: their clipped and perturbed law has a closed form, or is a finite sum.
 OF_PRIVATE_NUMBERS = ("normal", "exponential", "poisson", "negative_binomial")
 
 
 def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) -> Outcome:
-    """The law of a choice: logit of two answers, softmax of more, or ordered where they have an order.
+    """Return the law of a choice: logit for two answers, softmax for more, or ordered if they have an order.
 
     Raises InputError for a family that does not fit.
     """
@@ -169,7 +169,7 @@ def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) ->
     if name not in fitting:
         raise InputError(
             f"the family {name!r} does not fit an outcome with {len(answers)} answers: "
-            f"{' or '.join(fitting)} does",
+            f"use {' or '.join(fitting)}",
             code="fit.family_not_for_choice",
         )
     scale = PROBIT_SCALE if name == "probit" else LOGIT_SCALE
@@ -181,21 +181,21 @@ def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) ->
 
 
 def number_outcome(name: str, values: Values, counts: Values, family: str | None) -> Outcome:
-    """The law of a public number, whose default priors have the unit of the values.
+    """Return the law of a public number, whose default priors have the unit of the values.
 
-    Raises InputError for a family that does not fit, or values that it cannot have.
+    Raises InputError for a family that does not fit, or for values that the family cannot have.
     """
     law_name = family or "normal"
     if law_name not in _NUMBERS:
         raise InputError(
-            f"the family {law_name!r} does not fit the numbers of {name}: {', '.join(_NUMBERS)} do",
+            f"the family {law_name!r} does not fit the numbers of {name}: use {', '.join(_NUMBERS)}",
             code="fit.family_not_for_number",
         )
     mean = float(np.average(values, weights=counts))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
     if sd == 0:
         raise InputError(
-            f"{name} is the same in every row: nothing depends on anything", code="fit.constant_outcome"
+            f"{name} is the same in every row: there is nothing to explain", code="fit.constant_outcome"
         )
     if law_name in WHOLE and ((values < 0).any() or (values != np.floor(values)).any()):
         raise InputError(
@@ -210,20 +210,20 @@ def number_outcome(name: str, values: Values, counts: Values, family: str | None
 
 
 def private_number_outcome(name: str, channel: NumberChannel, family: str | None) -> Outcome:
-    """The law of a private number before it is clipped, whose default priors have the unit of its bounds.
+    """Return the law of a private number before clipping, whose default priors have the unit of its bounds.
 
-    Raises InputError for a family that does not fit, or bounds that it has no room in.
+    Raises InputError for a family that does not fit, or bounds outside the family's range.
     """
     law_name = family or "normal"
     if law_name not in OF_PRIVATE_NUMBERS:
         raise InputError(
             f"the family {law_name!r} does not fit the private number {name}: "
-            f"{', '.join(OF_PRIVATE_NUMBERS)} do",
+            f"use {', '.join(OF_PRIVATE_NUMBERS)}",
             code="fit.family_not_for_private_number",
         )
     if law_name in LOG_LINKS and channel.high <= 0:
         raise InputError(
-            f"{law_name!r} is a law of positive numbers, and the bounds of {name} hold none",
+            f"{law_name!r} is a law of positive numbers, but the bounds of {name} contain none",
             code="fit.bounds_without_positive_numbers",
         )
     if law_name in WHOLE and channel.high - min(channel.low, 0.0) > MOST_POINTS:
@@ -237,7 +237,7 @@ def private_number_outcome(name: str, channel: NumberChannel, family: str | None
 
 
 def _number_law(name: str, mean: float, sd: float, wide: float) -> Outcome:
-    """A number's law about a mean, with priors of scale `wide` where its mean is η itself."""
+    """Return a number's law around a mean, with priors of scale `wide` if its mean is η itself."""
     if name in LOG_LINKS:
         middle = float(np.log(max(mean, 1e-3)))
         own = (Own("alpha", state("gamma", shape=2.0, rate=0.1), start=1.0),) if name == WHOLE[1] else ()
@@ -249,14 +249,14 @@ def _number_law(name: str, mean: float, sd: float, wide: float) -> Outcome:
 
 
 class OwnParameters:
-    """The law's own parameters in a program, and for people."""
+    """The law's own parameters, in a program and as named draws."""
 
     def __init__(self, outcome: Outcome, given: Given) -> None:
         self.outcome = outcome
         self.priors = {one.name: given.of([one.name], one.prior, one.kind)[0] for one in outcome.own}
 
     def draw(self) -> dict[str, Array]:
-        """Inside a NumPyro program."""
+        """Sample inside a NumPyro program."""
         found = {}
         for one in self.outcome.own:
             if self.outcome.cutpoints:
@@ -274,13 +274,13 @@ class OwnParameters:
         return found
 
     def initial(self) -> dict[str, object]:
-        """Where to start."""
+        """Return the start."""
         if self.outcome.cutpoints:
             return {"threshold": np.linspace(-1.0, 1.0, self.outcome.cutpoints + 2)[1:-1]}
         return {one.name: one.start for one in self.outcome.own}
 
     def parameters(self, draws: Draws, shift: Values) -> Parameters:
-        """{name: draws}; shift (…): what centring the columns took from η."""
+        """Return {name: draws}. shift (…): what centring the columns removed from η."""
         if not self.outcome.cutpoints:
             return {one.name: draws[one.name] for one in self.outcome.own}
         return {
@@ -289,7 +289,7 @@ class OwnParameters:
         }
 
     def places(self, of: str) -> list[Place]:
-        """Of each its place; of: whose law it is."""
+        """Return each parameter's place. of: the name of the law."""
         if not self.outcome.cutpoints:
             names = [one.name for one in self.outcome.own]
             return [Place(name, Axis(name, {}), f"the {name} of {of}") for name in names]

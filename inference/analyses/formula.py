@@ -1,4 +1,4 @@
-"""Formulas as R and bambi write them: an outcome, fixed terms, and terms that vary by group."""
+"""Formulas as in R and bambi: an outcome, fixed terms, and terms that vary by group."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ldp_client.words.text import nearest
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
 
 _NUMBER = re.compile(r"[\d.]+")
-# What C(x) takes as levels.
+# The argument of C(x), which is used as levels.
 _FACTOR = re.compile(r"(?<![\w.])C\(\s*(`[^`]+`|[\w.]+)")
 
 
 @dataclass(frozen=True)
 class Varying:
-    """What varies by group. group: the column. expression: of what varies, such as "1" or "1 + age"."""
+    """A varying term. group: the column. expression: what varies, such as "1" or "1 + age"."""
 
     group: str
     expression: str
@@ -26,7 +26,7 @@ class Varying:
 
 @dataclass(frozen=True)
 class Formula:
-    """text: as written. outcome: the column on the left. fixed: the right side without what varies."""
+    """text: as written. outcome: the column on the left. fixed: the right side without varying terms."""
 
     text: str
     outcome: str
@@ -35,7 +35,7 @@ class Formula:
 
 
 def parse(text: str, columns: Sequence[str]) -> Formula:
-    """A formula over these columns. Raises InputError with what to do about one that cannot be read."""
+    """Parse a formula over these columns. Raises InputError, with a remedy, for an unreadable formula."""
     if not isinstance(text, str):
         raise InputError(f"the formula must be text, not a {type(text).__name__}", code="formula.not_text")
     sides = text.split("~")
@@ -46,7 +46,8 @@ def parse(text: str, columns: Sequence[str]) -> Formula:
         )
     if "__" in sides[1]:
         raise InputError(
-            "a formula has no names with two underscores: rename the column", code="formula.double_underscore"
+            "a formula cannot use double underscores in names: rename the column",
+            code="formula.double_underscore",
         )
     outcome = sides[0].strip().strip("`").strip()
     known_column(outcome, columns, "the outcome must be one column; ")
@@ -55,13 +56,13 @@ def parse(text: str, columns: Sequence[str]) -> Formula:
 
 
 def levels_in(formula: Formula, columns: Sequence[str]) -> list[str]:
-    """The columns whose values it takes as levels, whatever they are: those of C(x) and of (… | x)."""
+    """Return the columns that the formula uses as levels, in C(x) or (… | x), whatever their values."""
     called = {found.strip().strip("`") for found in _FACTOR.findall(formula.text)}
     return [name for name in columns if name in {*called, *(one.group for one in formula.varying)}]
 
 
 def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
-    """The name, of one of the columns. Raises InputError that lists them."""
+    """Return the name, if it is a column. Raises InputError that lists the columns."""
     if name in columns:
         return name
     near = nearest(name, columns)
@@ -70,7 +71,7 @@ def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
 
 
 def _without_groups(right: str, text: str) -> tuple[str, list[str]]:
-    """The right side without its (… | …), and what stood in those."""
+    """Return the right side without its (… | …), and the contents of these."""
     found, kept = [], ""
     for part in _outermost(right, text):
         if part.startswith("(") and "|" in part:
@@ -80,14 +81,14 @@ def _without_groups(right: str, text: str) -> tuple[str, list[str]]:
             kept += part
     if "|" in kept:
         raise InputError(
-            "what varies by group stands in brackets, such as (1 | clinic)",
+            "write terms that vary by group in brackets, such as (1 | clinic)",
             code="formula.varying_without_brackets",
         )
     return kept.strip().removeprefix("+").strip() or "1", found
 
 
 def _outermost(right: str, text: str) -> list[str]:
-    """The text in parts: outermost brackets, and what stands between them."""
+    """Split the text into outermost brackets, and the text between them."""
     parts, depth = [""], 0
     for sign in right:
         if sign == "(" and depth == 0:
@@ -109,11 +110,11 @@ def _outermost(right: str, text: str) -> list[str]:
 
 
 def _without_sign(kept: str, text: str) -> str:
-    """What stood before a bracket, without the plus that leads to it."""
+    """Return the text before a bracket, without the plus that leads to it."""
     before = kept.rstrip()
     if before and not before.endswith("+"):
         raise InputError(
-            f"in {text!r} write a + before each (… | …): what varies by group is added",
+            f"in {text!r} write a + before each (… | …)",
             code="formula.varying_without_plus",
         )
     return before.removesuffix("+").rstrip()
@@ -129,7 +130,7 @@ def _varying(inside: str, columns: Sequence[str]) -> Varying:
 
 
 def _checked(side: str, text: str) -> str:
-    """The side. Raises InputError for a power that R's grammar would read as the column itself."""
+    """Return the side. Raises InputError for a power that R's grammar would read as the column itself."""
     bare = _outside_calls(side)
     power = _POWER.search(bare)
     if power:
@@ -141,7 +142,7 @@ def _checked(side: str, text: str) -> str:
 
 
 def _outside_calls(side: str) -> str:
-    """The text without what stands in a call's brackets, in braces, or between backticks."""
+    """Return the text without the contents of a call's brackets, of braces, or of backticks."""
     kept, calls = [], []
     for place, sign in enumerate(side):
         if sign in "({[":
@@ -154,7 +155,7 @@ def _outside_calls(side: str) -> str:
 
 
 class Names:
-    """Stand-ins for columns whose names are no names in Python, such as `cov.age`, in formulas and frames."""
+    """Stand-ins for columns whose names are invalid in Python, such as `cov.age`, in formulas and frames."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         odd = [name for name in columns if not name.isidentifier()]
@@ -166,19 +167,19 @@ class Names:
         self._odd = re.compile(rf"`({every})`|(?<![\w.])({bare})(?![\w.]*\()(?![\w])")
 
     def put(self, text: str) -> str:
-        """The text with stand-ins for names."""
+        """Replace names by stand-ins."""
         if not self.stand_ins:
             return text
         return self._odd.sub(lambda found: self.stand_ins[found[1] or found[2]], text)
 
     def restored(self, text: str) -> str:
-        """The text with the names again."""
+        """Replace stand-ins by names."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(stand_in, name)
         return text
 
     def quoted(self, text: str) -> str:
-        """The text with the names between backticks, as a formula has them."""
+        """Replace stand-ins by names between backticks, as a formula has them."""
         for name, stand_in in self.stand_ins.items():
             text = text.replace(stand_in, f"`{name}`")
         return text

@@ -1,4 +1,4 @@
-"""Groups of people that checks look at: all, and those of each public column's levels or bands."""
+"""Groups of people for checks: all people, and each public column's levels or bands."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from inference.analyses.varying import level_text
 
 Mask = NDArray[np.bool_]
 
-# Groups of people by one column, and about how many shares of all groups together: a page shows no more.
+# The most groups by one column, and about the most shares of all groups together that a page shows.
 MOST_LEVELS, MOST_GROUPS = 8, 48
-# Of each column, however many there are: fewer would hide a hump.
+# The least for each column, however many columns there are: fewer groups would hide a hump.
 FEWEST_LEVELS = 3
-# Of few bands of a number, where the first and the last begin: a tenth of a normal law's people beyond each.
+# With few bands of a number, the first and last each hold a tenth of a normal law's people.
 TAIL = 1.28
 
 
 def groups_of(frame: pd.DataFrame, people: Values, by: str | None, most: int) -> Iterator[tuple[str, Mask]]:
-    """Names of groups, and their cells: all, and those of each level of `by`, and of every other column.
+    """Yield groups' names and cells: all people, each level of `by`, then each level of every other column.
 
-    people: (cells,). most: about how many groups, of which each column has its part.
+    people: (cells,). most: about how many groups, divided among the columns.
     """
     yield "all", np.ones(len(frame), bool)
     columns = sorted(frame.columns, key=lambda column: column != by)
@@ -39,7 +39,7 @@ def groups_of(frame: pd.DataFrame, people: Values, by: str | None, most: int) ->
 
 
 def named(values: pd.Series) -> str:
-    """A level, or the ends of a band, or how many words are taken together."""
+    """Return a level, the ends of a band, or the number of merged levels."""
     levels = values.unique()
     if len(levels) == 1:
         return level_text(levels[0])
@@ -49,10 +49,10 @@ def named(values: pd.Series) -> str:
 
 
 def levels_or_bands(column: pd.Series, people: Values, most: int) -> Codes:
-    """Of each cell its level, of so many at most.
+    """Return each cell's level or band, at most `most` of them.
 
-    Numbers are cut into bands, those at the ends with fewer people, as a wrong law shows there; of words the
-    most frequent are levels, and all others together are one.
+    Numbers are cut into bands, with fewer people in the bands at the ends, where a wrong law shows. The most
+    frequent words are levels, and all other words together are one level.
     """
     codes, values = pd.factorize(column, sort=True)
     codes = codes.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Tables joined to one: waves of a survey, or its arms, told apart by a public column of their own."""
+"""Join tables into one: a survey's waves or arms, distinguished by an added public column."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from inference.analyses.table import Codes, Looks, Private, Table, Values, with_
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
-POOLED = "the waves are taken together, as if nothing had changed: the formula does not name wave"
+POOLED = "the waves are pooled as if nothing had changed: the formula does not name wave"
 MOST_NAMED = 5
 
 
 def joined(tables: Mapping[str, Table], column: str) -> Table:
-    """One table of several, whose rows `column` tells apart by the tables' names, the first one leading.
+    """Join tables into one, with their names in `column`, and the first name as the reference.
 
-    Private columns keep the channels of their own table. Raises InputError for a private column that one
-    table lacks, or whose answers differ, which are named, and for a public one that differs in kind.
+    Private columns keep their own table's channels. Raises InputError if a table lacks a private column, if
+    its answers differ, or if a public column differs in kind.
     """
     for name, table in tables.items():
         if column in table.names:
             raise InputError(
-                f"{column} {name} has a column {column} of its own: give it another name",
+                f"{column} {name} has a column {column} already: rename it",
                 code="table.join_column_taken",
             )
     first = next(iter(tables.values()))
@@ -52,13 +52,13 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
 
 
 def digest_of(digests: Mapping[str, str]) -> str:
-    """The digest of what has these parts, in their order."""
+    """Return the digest of these parts, in their order."""
     text = "\n".join(f"{name}\0{digest}" for name, digest in digests.items())
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
-    """A private column of all tables: their vectors one below the other."""
+    """Return a private column of all tables, with their vectors stacked."""
     parts = {}
     for place, table in tables.items():
         if name not in table.private:
@@ -75,13 +75,13 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
             )
         if _channel(one) != _channel(first):
             raise InputError(
-                f"{name} was asked with other bounds or other noise in {column} {place} than in {column} "
-                f"{leader}: a number cannot be joined then",
+                f"{name} has other bounds or other noise in {column} {place} than in {column} "
+                f"{leader}: such numbers cannot be joined",
                 code="table.join_other_noise",
             )
         if one.ordered != first.ordered or (one.ordered and one.answers != first.answers):
             raise InputError(
-                f"{name} is ordered in another way in {column} {place} than in {column} {leader}",
+                f"{name} is ordered differently in {column} {place} than in {column} {leader}",
                 code="table.join_other_order",
             )
     alike = [_said(_in_order(one, first.answers)) for one in parts.values()]
@@ -111,7 +111,7 @@ def _channel(one: Private) -> tuple[str, float, float, float] | None:
 
 
 def _pooled(columns: Sequence[tuple[Codes, Private]]) -> NumberChannel | None:
-    """The channel of all, with the mean and sd of all their answers; (people of each report, column)."""
+    """Return the joint channel, with the mean and sd of all answers, from (people of each report, column)."""
     channels = [one.channel for _, one in columns]
     first = channels[0]
     sizes = [int(counts[one.codes >= 0].sum()) for counts, one in columns]
@@ -124,7 +124,7 @@ def _pooled(columns: Sequence[tuple[Codes, Private]]) -> NumberChannel | None:
 
 
 def _said(one: Private) -> Private:
-    """The column with the code −1 for missing reports, and without their vector, which is the last."""
+    """Return the column with code −1 for missing reports, and without their vector, the last."""
     if not one.missing:
         return one
     last = len(one.vectors) - 1
@@ -144,7 +144,7 @@ def _other_answers(name: str, first: Private, one: Private, leader: str, place: 
 
 
 def _in_order(one: Private, answers: Sequence[str]) -> Private:
-    """The column with its answers in this order."""
+    """Return the column with its answers in this order."""
     order = [one.answers.index(answer) for answer in answers]
     if order == list(range(len(order))):
         return one
@@ -162,7 +162,7 @@ def _or_zeros(found: Mapping[str, Values], name: str, alike: Values) -> Values:
 
 
 def _looks(looks: Sequence[Looks]) -> Looks:
-    """The features of all reports."""
+    """Return the features of all reports."""
     width = max(one.shows.shape[1] for one in looks)
     shares = dict.fromkeys(share for one in looks for share in one.unknown)
     parts = np.cumsum([0, *(len(one.chances) for one in looks)])
@@ -183,7 +183,7 @@ def _wide(chances: Values, width: int) -> Values:
 
 
 def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Series, list[str]]:
-    """A public column of all tables, and what must be said of its levels."""
+    """Return a public column of all tables, and the notes on its levels."""
     parts = {}
     for place, table in tables.items():
         if name not in table.public.columns:
@@ -201,7 +201,7 @@ def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Ser
     if len(levels) < len(parts):
         return pd.concat(parts.values(), ignore_index=True), []
     union = list(dict.fromkeys(level for some in levels for level in some))
-    # Of a study's levels nobody can write one in another way.
+    # A study fixes the spelling of its levels, so levels that look alike need only a note.
     said = list(look_alike(name, list(map(str, union))))
     for place, own in zip(parts, levels, strict=True):
         lacking = [level for level in union if level not in own]

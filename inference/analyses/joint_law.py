@@ -1,9 +1,9 @@
-"""The law of a crossed table before any report: each question's shares uniform, and log odds ratios around 0.
+"""The law of a crossed table before any report: uniform shares of each question, log odds ratios around 0.
 
 A table's log shares are sums of effects: of each question alone, of each two, of each three …, as in a
 log-linear model with all interactions. Interactions are normal, and *given these* the shares of each question
-alone are uniform, so that rare answers say nothing of dependence. Were the table's own shares uniform, a rare
-combination that noise hides would be taken for a common one, and so rare answers for dependent ones.
+alone are uniform, so rare answers are no evidence of dependence. If the table's own shares were uniform, the
+model would take a rare combination hidden by noise for a common one, and rare answers for dependent answers.
 """
 
 from __future__ import annotations
@@ -27,31 +27,34 @@ from inference.analyses.table import Private, Values
 from inference.priors.laws import Stated, state
 from inference.results.prior_notes import DROWNED, NEAR
 
-# The prior's sd of the log odds ratio of any two answers of one question and any two of another: 90 % of
-# odds ratios are from 1/27 to 27. Of effects of more questions at once each next sd is half as large.
+# The prior sd of the log odds ratio of any two answers of one question and any two of another: 90 % of
+# odds ratios are from 1/27 to 27. With each further question, the sd of the effects halves.
 LOG_ODDS_SCALE = 2.0
 NEXT = 0.5
 TINY = 1e-300
 ENDS = (0.05, 0.5, 0.95)
-# Iterative proportional fitting of the prior's draws to their margins, the exacter the more.
+# Limits of iterative proportional fitting of prior draws to their margins. More rounds are more exact.
 MOST_ROUNDS, CLOSE = 300, 1e-9
 
 
 @dataclass(frozen=True)
 class JointLaw:
-    """Of questions with so many answers each: sites `effects` (…, cells − 1) and shares (…, cells)."""
+    """The law of questions with these numbers of answers.
+
+    Its site is `effects` (…, cells − 1), and its shares are (…, cells).
+    """
 
     sizes: tuple[int, ...]
 
     @cached_property
     def basis(self) -> Values:
-        """(cells, cells − 1): of effects, orthogonal; those of one question alone come first.
+        """Return the orthogonal basis (cells, cells − 1) of effects, with single questions first.
 
         Effects of several questions are standard normal.
         """
         places, columns = range(len(self.sizes)), []
         for many in range(1, len(self.sizes) + 1):
-            # Four cells make up a log odds ratio, which has twice the sd of one cell's effect.
+            # A log odds ratio combines four cells, and has twice the sd of one cell's effect.
             scale = LOG_ODDS_SCALE / 2 * NEXT ** (many - 2) if many > 1 else 1.0
             for some in combinations(places, many):
                 parts = [helmert(k).T if q in some else np.ones((k, 1)) for q, k in enumerate(self.sizes)]
@@ -60,15 +63,15 @@ class JointLaw:
 
     @cached_property
     def alone(self) -> int:
-        """How many effects are of one question alone."""
+        """Return the number of effects of single questions."""
         return sum(self.sizes) - len(self.sizes)
 
     def sample(self, levels: int) -> Array:
-        """The shares (levels, cells), inside a program."""
+        """Sample the shares (levels, cells) inside a NumPyro program."""
         real = dist.ImproperUniform(dist.constraints.real, (), (levels, self.basis.shape[1]))
         effects = numpyro.sample("effects", real)
         shares = jax.nn.softmax(effects @ self.basis.T, axis=-1)
-        # How far the margins move with the effects of one question alone: their covariance over people.
+        # The slope of the margins by the effects of single questions: their covariance over people.
         margins = self.basis[:, : self.alone]
         means = shares @ margins
         moved = jnp.einsum("lc,ca,cb->lab", shares, margins, margins) - means[:, :, None] * means[:, None, :]
@@ -77,11 +80,11 @@ class JointLaw:
         return shares
 
     def shares(self, sites: Mapping[str, Any]) -> Values:
-        """(…, levels, cells) of `effects`."""
+        """Return the shares (…, levels, cells) of `effects`."""
         return np.asarray(softmax(np.asarray(sites["effects"]) @ self.basis.T, axis=-1))
 
     def drawn(self, shape: tuple[int, ...], random: np.random.Generator) -> dict[str, Values]:
-        """Draws of the sites before the reports, (*shape, cells − 1)."""
+        """Draw the sites before the reports, (*shape, cells − 1)."""
         interactions = random.normal(size=(*shape, self.basis.shape[1] - self.alone))
         table = softmax(interactions @ self.basis[:, self.alone :].T, axis=-1).reshape(*shape, *self.sizes)
         margins = [random.dirichlet(np.ones(size), shape) for size in self.sizes]
@@ -89,7 +92,7 @@ class JointLaw:
         return {"effects": table @ (self.basis / np.sum(self.basis**2, axis=0))}
 
     def stated(self) -> dict[str, Stated]:
-        """As a document states it."""
+        """Return the priors as a document states them."""
         return {
             "shares of each question": state("dirichlet", concentration=1.0),
             "log odds ratio": state("normal", loc=0.0, scale=LOG_ODDS_SCALE),
@@ -97,7 +100,7 @@ class JointLaw:
 
 
 def _fitted(table: Values, margins: Sequence[Values]) -> Values:
-    """The tables (…, answers of each question) of the same interactions with these margins (…, answers)."""
+    """Return tables (…, answers of each question) with these margins (…, answers), keeping interactions."""
     questions = len(margins)
     for _ in range(MOST_ROUNDS):
         apart = 0.0
@@ -112,9 +115,10 @@ def _fitted(table: Values, margins: Sequence[Values]) -> Values:
 
 
 def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -> dict[str, Values]:
-    """{name: log odds ratio (…)} of each two questions and, of more than two answers, of each two answers.
+    """Return {name: log odds ratio (…)} of each two questions.
 
-    among: of each level what to add to the name. shares: (…, levels, cells).
+    Questions with more than two answers have a ratio for each two answers. among: each level's suffix of the
+    name. shares: (…, levels, cells).
     """
     whole = shares.reshape(*shares.shape[:-1], *(len(one.answers) for one in columns))
     found = {}
@@ -124,7 +128,7 @@ def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -
         if pair.shape[-2:] == (2, 2):
             found[f"log odds ratio {first.name} and {second.name}{added}"] = _against_rest(pair, 0, 0)
             continue
-        # Of two answers one says all.
+        # With two answers, one ratio is enough.
         for i, j in product(*(range(int(size == 2), size) for size in pair.shape[-2:])):
             what = f"{first.name} = {first.answers[i]} and {second.name} = {second.answers[j]}{added}"
             found[f"log odds ratio {what}"] = _against_rest(pair, i, j)
@@ -132,10 +136,10 @@ def log_odds(columns: Sequence[Private], among: Sequence[str], shares: Values) -
 
 
 def one_sided(odds: Mapping[str, Values], before: Mapping[str, Values]) -> list[str]:
-    """The log odds ratios that reports bound on one side at most, near where their prior is.
+    """Return the log odds ratios that reports bound on one side at most, near their prior.
 
-    Of rare answers reports may tell that a log odds ratio is not large, and leave its other end to the prior:
-    its sd is then well below the prior's, and its interval often wholly on one side of the truth.
+    Reports on rare answers may show that a log odds ratio is not large, but leave its other end to the prior.
+    Its sd is then well below the prior's, and its interval is often wholly on one side of the truth.
     """
     found = []
     for name, draws in odds.items():
@@ -148,13 +152,13 @@ def one_sided(odds: Mapping[str, Values], before: Mapping[str, Values]) -> list[
 
 
 def pair_of(whole: Values, questions: int, a: int, b: int) -> Values:
-    """The table (…, answers of a, answers of b) of two of the last axes."""
+    """Return the table (…, answers of a, answers of b) of two of the last axes."""
     others = tuple(place - questions for place in range(questions) if place not in (a, b))
     return np.asarray(whole.sum(axis=others))
 
 
 def _against_rest(pair: Values, i: int, j: int) -> Values:
-    """Of a table (…, a, b) whose other rows and columns are put together."""
+    """Return the log odds ratio of cell (i, j) of a table (…, a, b), with other rows and columns merged."""
     row = np.delete(pair[..., i, :], j, axis=-1).sum(axis=-1)
     column = np.delete(pair[..., :, j], i, axis=-1).sum(axis=-1)
     rest = np.delete(np.delete(pair, i, axis=-2), j, axis=-1).sum(axis=(-2, -1))

@@ -1,4 +1,4 @@
-"""The one likelihood behind all analyses: P(reports | public) = Σ over answers of channel × law."""
+"""The likelihood of all analyses: P(reports | public) = Σ over answers of channel × law."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-# Stands for log 0, of which no gradient can be taken.
+# Replaces log 0, which has no gradient.
 TINY = 1e-300
-# Cells × answers of the outcome: of fewer, every pattern is held against every cell in one matrix product,
-# which is ten times as fast as giving each pattern its own cell's laws, whose gradient adds them up again.
+# The limit of cells × answers of the outcome for one matrix product of every pattern with every cell. That
+# is ten times as fast as gathering each pattern's laws, whose gradient must scatter them back.
 FEW_LAWS = 32
 
 
 @dataclass(frozen=True)
 class Reported:
-    """log P(reports) of each pattern, given the laws in its cell.
+    """Compute log P(reports) of each pattern, given the laws in its cell.
 
     cell: (patterns,). predictors: (patterns, combinations), P(reports | answers) of the private predictors;
-    (patterns, 1) of ones without any. same: whether each pattern is a cell of its own, in order.
+    (patterns, 1) of ones without any. same: True if each pattern is a separate cell, in order.
     """
 
     cell: Array
@@ -29,11 +29,11 @@ class Reported:
     same: bool = False
 
     def _placed(self, of_cells: Array) -> Array:
-        """Of each pattern what its cell has."""
+        """Return the cell's entry for each pattern."""
         return of_cells if self.same else of_cells[self.cell]
 
     def of_private(self, log_shares: Array | None, log_law: Array, outcome: Array) -> Array:
-        """Where the outcome is private.
+        """Return log P(reports) for a private outcome.
 
         log_shares: (cells, combinations) of the predictors' answers, None without predictors. log_law:
         (cells, combinations, answers) of the outcome. outcome: (patterns, answers), P(its report | answer).
@@ -42,7 +42,7 @@ class Reported:
         if log_shares is not None and not self.same and cells * answers <= FEW_LAWS:
             return self._of_few_cells(log_shares, log_law, outcome)
         law = self._placed(jnp.exp(log_law))
-        # As a sum of products it is fused with the law; a batch of small matrix products would not be.
+        # A sum of products is fused with the law. A batch of small matrix products would not be.
         inside = jnp.sum(law * outcome[:, None, :], axis=-1)
         if log_shares is None:
             return jnp.log(jnp.maximum(inside[:, 0], TINY))
@@ -50,14 +50,14 @@ class Reported:
         return jnp.log(jnp.maximum(jnp.sum(shares * inside, axis=1), TINY))
 
     def _of_few_cells(self, log_shares: Array, log_law: Array, outcome: Array) -> Array:
-        """The same, by a product of the channel's vectors with the laws of all cells."""
+        """Return the same, by a product of the channel's vectors with the laws of all cells."""
         both = jnp.exp(log_shares[:, :, None] + log_law)
         of_cells = jnp.einsum("pk,cka->pca", self.predictors, both)
         own = jnp.take_along_axis(of_cells, self.cell[:, None, None], axis=1)[:, 0]
         return jnp.log(jnp.maximum(jnp.sum(own * outcome, axis=1), TINY))
 
     def of_public(self, log_shares: Array | None, log_density: Array) -> Array:
-        """Where it is public. log_density: (patterns, combinations), of its value."""
+        """Return log P(reports) for a public outcome. log_density: (patterns, combinations), of its value."""
         if log_shares is None:
             return log_density[:, 0]
         weights = self._placed(log_shares) + jnp.log(jnp.maximum(self.predictors, TINY))
@@ -65,7 +65,7 @@ class Reported:
 
 
 def with_unknown(vectors: Array, slopes: Mapping[str, Array], shares: Mapping[str, Array]) -> Array:
-    """P(report | answer) at the shares that a channel leaves open."""
+    """Return P(report | answer) at these values of the open shares of a channel."""
     found = vectors
     for name, slope in slopes.items():
         found = found + slope * shares[name]

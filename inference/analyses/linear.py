@@ -22,16 +22,16 @@ from inference.models.base import Draws
 from inference.priors.laws import Stated, state
 from ldp_client.documents.errors import InputError
 
-# Of the largest pivot: columns that add less than this to the others say the same as they do.
+# Relative to the largest pivot: a column that adds less to the others is redundant.
 DEPENDENT = 1e-9
 MOST_COLUMNS = 500
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Default priors: sds of the intercept in the middle and of a coefficient times its column's unit.
+    """Scales of default priors: sd of the intercept at the middle, and sd of a coefficient times its unit.
 
-    loc: of the intercept.
+    loc: the location of the intercept's prior.
     """
 
     intercept: float
@@ -43,12 +43,12 @@ class Scales:
 class Linear:
     """β for `outputs` linear predictors at once (1, or one for each choice but the first).
 
-    site: its name in the program. matrix: as it was built. rotated: (cells, combinations, columns) that are
-    uncorrelated. unrotation: (columns, columns): standardised coefficients = unrotation @ rotated ones.
-    middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: what stands before names.
-    priors: of each coefficient and output; intercept_priors: of each output's intercept, in the middle unless
-    it was stated. empty: columns that are zero everywhere. change: to coefficients where numbers are counted
-    from their middles. prior_rows: (outputs, columns, columns), what times β has priors, None for β itself.
+    site: the name in the program. matrix: as built. rotated: uncorrelated (cells, combinations, columns).
+    unrotation: (columns, columns): standardised coefficients = unrotation @ rotated ones. middles, spreads:
+    of the columns. outputs: their labels, ("",) for one. lead: the prefix of names. priors: of each
+    coefficient and output. intercept_priors: of each output's intercept, at the middle unless stated. empty:
+    columns that are zero everywhere. change: to coefficients with numbers counted from their middles.
+    prior_rows: (outputs, columns, columns): priors apply to prior_rows @ β; None for β itself.
     """
 
     site: str
@@ -68,11 +68,11 @@ class Linear:
     prior_rows: Values | None = None
 
     def data(self) -> dict[str, Values]:
-        """What the program takes."""
+        """Return the program's data."""
         return {f"{self.site}_columns": self.rotated}
 
     def initial(self, intercepts: Values) -> dict[str, object]:
-        """Where to start: no effects."""
+        """Return the start: no effects."""
         found: dict[str, object] = {}
         if len(self.columns):
             found[f"{self.site}_rotated"] = np.zeros((len(self.columns), len(self.outputs)))
@@ -81,7 +81,7 @@ class Linear:
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
-        """Inside a NumPyro program: η (cells, combinations, outputs)."""
+        """Sample, inside a NumPyro program, η (cells, combinations, outputs)."""
         rotated, middle = self.drawn()
         eta = jnp.zeros((*self.rotated.shape[:2], len(self.outputs)))
         if len(self.columns):
@@ -89,9 +89,9 @@ class Linear:
         return eta if middle is None else eta + middle
 
     def drawn(self) -> tuple[Array, Array | None]:
-        """Inside a NumPyro program: coefficients of the rotated columns, and intercepts in the middle.
+        """Sample, inside a NumPyro program, coefficients of rotated columns, and intercepts at the middle.
 
-        (columns, outputs) and, where there are any, (outputs,).
+        Shapes: (columns, outputs) and, if there are intercepts, (outputs,).
         """
         outputs = len(self.outputs)
         rotated = coefficients = jnp.zeros((0, outputs))
@@ -102,7 +102,7 @@ class Linear:
             flat = [prior for row in self.priors for prior in row]
             own = coefficients
             if self.prior_rows is not None:
-                # From the rotated ones: of a year's square the coefficients themselves would cancel.
+                # Computed from rotated coefficients: with a year's square the others would cancel.
                 turns = self.prior_rows / self.spreads @ self.unrotation
                 own = jnp.einsum("ojk,ko->jo", turns, rotated)
             numpyro.factor(f"{self.site}_prior", log_density(flat, own.ravel()))
@@ -117,7 +117,7 @@ class Linear:
         return rotated, middle
 
     def coefficients(self, draws: Draws) -> Values:
-        """β in own units, (…, columns of the matrix, outputs), of draws (…)."""
+        """Return β in own units, (…, columns of the matrix, outputs), of draws (…)."""
         lead = self._lead_axes(draws)
         slopes = np.zeros((*lead, 0, len(self.outputs)))
         if len(self.columns):
@@ -132,21 +132,21 @@ class Linear:
 
     @property
     def from_priors(self) -> Values | None:
-        """(outputs, columns, columns) from what has the priors to β; None where that is β itself."""
+        """Return the map (outputs, columns, columns) from `prior_rows @ β` to β; None if priors are of β."""
         return None if self.prior_rows is None else np.asarray(np.linalg.inv(self.prior_rows), np.float64)
 
     def at_middles(self, draws: Draws) -> Values:
-        """As `coefficients`, of the columns alone, where numbers are counted from their middles."""
+        """Return `coefficients` of the columns alone, with numbers counted from their middles."""
         slopes = self.coefficients(draws)[..., self.columns, :]
         return slopes if self.change is None else np.asarray(self.change.rows @ slopes)
 
     @property
     def spreads_at_middles(self) -> Values:
-        """The sds of the columns that those are of."""
+        """Return the sds of the columns of `at_middles`."""
         return self.spreads if self.change is None else self.change.spreads
 
     def moved_priors(self) -> list[str]:
-        """The names of coefficients whose default priors are of something else than they are."""
+        """Return the names of coefficients whose default priors apply to another coefficient."""
         if self.prior_rows is None:
             return []
         moved = (self.prior_rows != np.eye(len(self.columns))).any(axis=2).T
@@ -154,7 +154,7 @@ class Linear:
         return [names[self.columns[place]][output] for place, output in np.argwhere(moved)]
 
     def open_priors(self) -> set[str]:
-        """The names of coefficients of which flat priors, of others too, leave nothing said."""
+        """Return the coefficients that flat priors, including those on others, leave without a prior."""
         flat = np.asarray([[is_flat(prior) for prior in row] for row in self.priors], bool)
         if self.from_priors is not None:
             flat = np.einsum("ojk,ko->jo", self.from_priors != 0, flat)
@@ -162,7 +162,7 @@ class Linear:
         return {names[self.columns[place]][output] for place, output in np.argwhere(flat)}
 
     def sites(self, coefficients: Values) -> dict[str, Values]:
-        """The sites at which coefficients, (columns of the matrix, outputs), are these."""
+        """Return the sites that give these coefficients (columns of the matrix, outputs)."""
         slopes = coefficients[self.columns]
         found: dict[str, Values] = {}
         if len(self.columns):
@@ -173,7 +173,7 @@ class Linear:
         return found
 
     def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
-        """The axes of draws before those of a site; without sites of its own, by cutpoints or groups."""
+        """Return the axes of draws before the axes of a site; if it has no sites, by cutpoints or groups."""
         own = {f"{self.site}_rotated": 2, f"{self.site}_middle": 1, "threshold": 1}
         own |= {name: 3 for name in draws if name.endswith("_z")}
         name = next(name for name in own if name in draws)
@@ -181,25 +181,25 @@ class Linear:
 
     @property
     def intercept_place(self) -> int:
-        """Of the matrix's columns, where there is one."""
+        """Return the intercept's index among the matrix's columns."""
         return self.matrix.terms.index(INTERCEPT)
 
     def names(self) -> list[list[str]]:
-        """Of each column and output its parameter's name."""
+        """Return the parameter name of each column and output."""
         return [
             [named(f"{self.lead}{term}", level, output) for output in self.outputs]
             for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True)
         ]
 
     def parameters(self, draws: Draws) -> Parameters:
-        """{name: draws} of every coefficient, as bambi names it; cutpoints stand in place of an intercept."""
+        """Return {name: draws} of every coefficient, named as in bambi; cutpoints replace an intercept."""
         found, names = self.coefficients(draws), self.names()
         rows = [row for row, term in enumerate(self.matrix.terms) if self.intercept or term != INTERCEPT]
         pairs = [(row, column) for row in rows for column in range(len(self.outputs))]
         return united(*({names[row][column]: found[..., row, column]} for row, column in pairs))
 
     def places(self, outputs: str, of: str) -> list[Place]:
-        """Of each parameter its place; outputs: the dimension of the choices. of: whose law it is."""
+        """Return each parameter's place. outputs: the dimension of the choices. of: the name of the law."""
         found = []
         for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
             if term == INTERCEPT and not self.intercept:
@@ -212,7 +212,7 @@ class Linear:
         return found
 
     def spread_by_name(self) -> dict[str, float]:
-        """{coefficient: its column's sd}, of a level 1."""
+        """Return {coefficient: its column's sd}, 1 for a level."""
         names = self.names()
         return {
             names[column][output]: 1.0 if self.matrix.levels[column] else float(self.spreads[place])
@@ -221,7 +221,7 @@ class Linear:
         }
 
     def intercept_names(self) -> list[list[str]]:
-        """Of each output the intercept's name and those of the coefficients beside it."""
+        """Return, for each output, the names of the intercept and of its coefficients."""
         if not self.intercept:
             return []
         names = self.names()
@@ -229,7 +229,10 @@ class Linear:
         return [[names[row][output] for row in wanted] for output in range(len(self.outputs))]
 
     def prior_by_name(self) -> dict[str, tuple[Stated, bool]]:
-        """{name: its prior, and whether that is of the parameter itself, not of the intercept's middle}."""
+        """Return {name: its prior, and True if that applies to the parameter itself}.
+
+        An intercept's default prior applies at the middle instead.
+        """
         names = self.names()
         found = {}
         for place, column in enumerate(self.columns):
@@ -253,8 +256,8 @@ def linear_of(
 ) -> Linear:
     """Standardise and rotate a design matrix.
 
-    sizes: reports in each cell. cutpoints: whether the outcome has its own instead of an intercept. Raises
-    InputError for columns that say the same, or nothing.
+    sizes: reports in each cell. cutpoints: True if the outcome has cutpoints instead of an intercept. Raises
+    InputError for columns that are redundant or constant.
     """
     intercept = INTERCEPT in matrix.terms and not cutpoints
     columns = _coefficients(matrix)
@@ -274,7 +277,7 @@ def linear_of(
     for place in empty:
         if any(is_flat(prior) for prior in priors[place]):
             raise InputError(
-                f"no report has {names[place]}: a flat prior leaves it no posterior; state one",
+                f"no report has {names[place]}: under a flat prior it has no posterior. State a prior.",
                 code="prior.flat_without_reports",
             )
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
@@ -300,7 +303,7 @@ def linear_of(
 def _priors(
     matrix: Matrix, columns: Codes, sds: Values, given: Given, outputs: Sequence[str], lead: str
 ) -> tuple[tuple[tuple[Stated, ...], ...], NDArray[np.bool_]]:
-    """The prior of each coefficient and output, and whether it was stated. sds: of default ones."""
+    """Return the prior of each coefficient and output, and whether it was stated. sds: of default priors."""
     priors, stated = [], []
     for column, sd in zip(columns, sds, strict=True):
         default = state("normal", loc=0.0, scale=sd)
@@ -312,11 +315,11 @@ def _priors(
 
 
 def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values, change: Change | None) -> Values:
-    """By what a default prior's sd is divided: a column's sd, but of two values their distance.
+    """Return the divisors of default priors' sds: a column's sd or, for two values, their distance.
 
-    So a level's prior is the same however few have it. Divided by its column's sd that of a rare one would be
-    so wide that nearly all of it says none or all: where the noise leaves room, so would the posterior. What
-    a level is multiplied with has its sd among those who have the level.
+    So a level's prior does not depend on how many people have the level. Divided by its column's sd, a rare
+    level's prior would be so wide that nearly all its mass is on shares 0 and 1; if the noise allowed it, the
+    posterior would be too. A column multiplied with a level has its sd among the people with that level.
     """
     own, found = matrix.values[:, :, columns], spreads.copy()
     centred = own
@@ -337,25 +340,25 @@ def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values, cha
 
 
 def _coefficients(matrix: Matrix) -> Codes:
-    """Places of the columns that have coefficients. Raises InputError for too many."""
+    """Return the indices of columns with coefficients. Raises InputError for too many."""
     columns = np.asarray([place for place, term in enumerate(matrix.terms) if term != INTERCEPT], np.int64)
     if len(columns) > MOST_COLUMNS:
         raise InputError(
-            f"the formula has {len(columns)} coefficients, and at most {MOST_COLUMNS} are drawn: is a column "
-            "of many values a factor by mistake? What differs between many groups is written (1 | group)",
+            f"the formula has {len(columns)} coefficients, but at most {MOST_COLUMNS} are drawn: is a column "
+            "of many values a factor by mistake? For many groups, write (1 | group)",
             code="formula.too_many_coefficients",
         )
     return columns
 
 
 def _unseen(matrix: Matrix, columns: Codes, values: Values) -> list[int]:
-    """Places of levels that nobody has; a number that is always 0 is a slip."""
+    """Return the indices of levels without reports. A number that is always 0 is a mistake instead."""
     is_level = np.asarray([bool(matrix.levels[column]) for column in columns], bool)
     return [int(place) for place in np.flatnonzero(~values.any(axis=(0, 1)) & is_level)]
 
 
 def _keys(lead: str, term: str, level: str, output: str) -> list[str]:
-    """Names under which a prior may be stated: the parameter's own, its level's, its term's."""
+    """Return the names under which a prior may be stated: the parameter's, its level's, its term's."""
     return list(
         dict.fromkeys([named(lead + term, level, output), named(lead + term, level, ""), lead + term])
     )
@@ -365,22 +368,22 @@ def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int]
     for place, name in enumerate(names):
         if place not in empty and spreads[place] <= 1e-12 * sizes[place]:
             raise InputError(
-                f"{name} is the same in every row, so that nothing can be learnt of it: leave it out",
+                f"{name} is the same in every row, so it has no estimable effect: remove it",
                 code="formula.constant_column",
             )
 
 
 def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Sequence[int]) -> Values:
-    """R⁻¹ of the QR decomposition of the weighted columns; empty ones stay as they are.
+    """Return R⁻¹ of the QR decomposition of the weighted columns; empty columns are unchanged.
 
-    Raises InputError where columns are collinear.
+    Raises InputError if columns are collinear.
     """
     unrotation = np.eye(len(names))
     full = [place for place in range(len(names)) if place not in empty]
     if not full:
         return unrotation
     tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(names))[:, full]
-    # From the triangle of the first decomposition, which is small, to the pivots.
+    # The pivots come from the small triangle of the first decomposition.
     triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
     pivots, order = qr(triangle, mode="r", pivoting=True)
     strengths = np.abs(np.diag(pivots))
@@ -398,6 +401,6 @@ def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:
     both = [name for name, weight in zip(names, right[-1], strict=True) if abs(weight) > 1e-6]
     both = both if len(both) > 1 else [names[last]]
     return (
-        f"the columns {', '.join(both)} say the same, together with the intercept where there is one, so "
-        "that nothing tells their coefficients apart: leave one of them out"
+        f"the columns {', '.join(both)} are collinear, possibly with the intercept, so "
+        "their coefficients are not identified: remove one column"
     )

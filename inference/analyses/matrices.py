@@ -24,19 +24,19 @@ from ldp_client.documents.errors import InputError
 
 # Entries of one design matrix: 1.6 GB.
 MOST_ENTRIES = 200_000_000
-# Rows over which a transform such as scale() is found.
+# The most rows over which a transform such as scale() is found.
 MOST_ROWS = 20_000_000
 
 
 class Middle(NamedTuple):
-    """Of a number, a column or a factor, its mean and sd over all reports."""
+    """The mean and sd, over all reports, of a number: a column or a factor."""
 
     name: str
     mean: float
     spread: float
 
     def shown(self) -> str:
-        """The mean as exactly as a hundredth of the sd."""
+        """Return the mean, rounded to about a hundredth of the sd."""
         places = 2 - int(np.floor(np.log10(self.spread))) if self.spread > 0 else 2
         text = f"{round(self.mean, places):.{max(places, 0)}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -44,13 +44,12 @@ class Middle(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix:
-    """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
+    """values: (cells, combinations, columns). terms: each column's term; levels: its level, "" for none.
 
-    combinations: of answers of the private predictors; chances: (combinations,) that columns' means and
-    spreads are taken with. spec: formulaic's, by which other frames are read.
-    taken: where only some of its columns stand here, their places; intercept_added: before them.
-    centred: values where numbers are counted from their middles; middles: {factor: what number's that is}.
-    made: of each column, its factors. far: numbers in products that stay as they are, and are never near 0.
+    combinations: of answers of the private predictors. chances: (combinations,), weights of columns' means
+    and spreads. spec: formulaic's, which reads other frames. taken: indices, if only some columns are here;
+    intercept_added: before them. centred: values with numbers counted from their middles. middles: {factor:
+    its number's middle}. made: each column's factors. far: numbers in products, not centred, never near 0.
     """
 
     values: Values
@@ -68,27 +67,27 @@ class Matrix:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of each column, as bambi names it: the term, and its level in brackets."""
+        """Return each column's name as in bambi: the term, and its level in brackets."""
         pairs = zip(self.terms, self.levels, strict=True)
         return tuple(f"{term}[{level}]" if level else term for term, level in pairs)
 
 
 def variables(side: str, columns: Sequence[str]) -> list[str]:
-    """The columns that a right side names, in their order. Raises InputError for one that is not there."""
+    """Return the columns named on a right side, in table order. Raises InputError for an unknown column."""
     found = {name for term in terms_of(side, columns) for name in term.columns}
     return [name for name in columns if name in found]
 
 
 @dataclass(frozen=True)
 class Term:
-    """One term of a right side. text: to be read again. columns: that it names."""
+    """One term of a right side. text: its source, to parse again. columns: the columns that it names."""
 
     text: str
     columns: tuple[str, ...]
 
 
 def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
-    """The terms of a right side, the intercept too. Raises InputError for a column that is not there."""
+    """Return the terms of a right side, including the intercept. Raises InputError for an unknown column."""
     names = Names(columns)
     found = []
     for term in _read(side, names):
@@ -101,7 +100,7 @@ def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
 
 
 def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = ()) -> list[str]:
-    """All columns that a formula names, in their order, and others. Raises InputError for no formula."""
+    """Return all columns that a formula names, in table order, and `also`. Raises InputError."""
     if text is None:
         return list(also)
     formula = parse(text, columns)
@@ -112,7 +111,7 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = (
 
 
 def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
-    """Of each term, the intercept left out, {factor: the columns that it names}."""
+    """Return, for each term except the intercept, {factor: the columns that it names}."""
     names = Names(columns)
     found = []
     for term in _read(side, names):
@@ -128,7 +127,7 @@ def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
 
 
 def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The side with other columns in the place of these factors, and {factor: that column}."""
+    """Replace these factors by stand-in columns; return the new side, and {factor: stand-in}."""
     names = Names(columns)
     free = (name for place in endless() if (name := f"counted{place}z") not in columns)
     stand_ins = dict(zip(texts, free, strict=False))
@@ -140,9 +139,9 @@ def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> t
 
 
 def compared(side: str, columns: Sequence[str]) -> list[str]:
-    """The columns that stand in a term as they are, beside that term without them.
+    """Return the columns that are in a term unchanged, if the side also has that term without them.
 
-    Of a factor the first level has no column there: others are compared with it.
+    Such a factor has no column for its first level: its other levels are compared with it.
     """
     names = Names(columns)
     terms = {
@@ -169,16 +168,16 @@ def _read(side: str, names: Names) -> Any:
 def matrix_of(
     side: str, frame: pd.DataFrame, predictors: Sequence[Private] = (), sizes: Codes | None = None
 ) -> Matrix:
-    """The design matrix of a right side over the cells of a frame.
+    """Return the design matrix of a right side over the cells of a frame.
 
     predictors: private columns, which run over their answers in every cell. sizes: reports in each cell, over
-    which transforms such as scale() are found. Raises InputError where a term cannot be evaluated.
+    which transforms such as scale() are found. Raises InputError if a term cannot be evaluated.
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     answers = combinations(predictors)
     if len(frame) * len(answers) > MOST_ENTRIES:
         raise InputError(
-            "the private predictors have too many answers for so many public cells: name fewer",
+            "the private predictors have too many answers for so many public cells: use fewer",
             code="formula.too_many_private_answers",
         )
     expanded = _renamed(over_answers(frame, predictors, answers), names)
@@ -201,10 +200,10 @@ def matrix_of(
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
-    """The same columns over another frame, (rows, combinations, columns).
+    """Return the same columns over another frame, (rows, combinations, columns).
 
-    Raises InputError for levels that the first one had not, and where a term is no finite number: a share
-    would be 0 or 1 whatever its slope is.
+    Raises InputError for levels that the first frame lacks, and if a term is not finite: a share would be 0
+    or 1 whatever its slope is.
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     expanded = _renamed(over_answers(frame, predictors, matrix.combinations), names)
@@ -230,36 +229,36 @@ def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) ->
 
 
 def _refuse_dropped(spec: Any, names: Names) -> None:
-    """Raises InputError for a term without a column: formulaic has none for a factor of one level."""
+    """Raise InputError for a term without a column: formulaic drops a factor with one level."""
     for part in spec.structure:
         if not part.columns:
             term = names.restored(str(part.term))
             named = f"{term}, or a factor of it," if part.term.degree > 1 else term
             raise InputError(
-                f"{named} has the same level in every row, so that nothing can be learnt of it: leave it out",
+                f"{named} has the same level in every row, so it has no estimable effect: remove it",
                 code="formula.one_level_factor",
             )
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
-    """All answers of the private predictors together, the last one's fastest."""
+    """Return all combinations of the private predictors' answers, the last predictor's fastest."""
     return tuple(product(*(one.answers for one in predictors)))
 
 
 def evenly(count: int) -> Values:
-    """Equal chances (count,)."""
+    """Return equal chances (count,)."""
     return np.full(count, 1 / count)
 
 
 def weights_of(matrix: Matrix, sizes: Codes) -> Values:
-    """(cells, combinations) of people, by how many reported from each cell."""
+    """Return weights (cells, combinations), proportional to the reports from each cell."""
     return np.asarray((sizes / sizes.sum())[:, None] * matrix.chances)
 
 
 def over_answers(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
 ) -> pd.DataFrame:
-    """Every row of the frame once for each combination of answers."""
+    """Repeat every row of the frame for each combination of answers."""
     if not predictors:
         return frame
     found = frame.loc[np.repeat(np.asarray(frame.index), len(answers))].reset_index(drop=True)
@@ -277,12 +276,12 @@ def _renamed(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
 
 
 def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes | None, each: int) -> Any:
-    """The matrix whose transforms were found over all reports, not over cells that count once each."""
+    """Return the matrix, with transforms found over all reports instead of once for each cell."""
     repeats = np.repeat(sizes, each) if sizes is not None else np.ones(len(expanded), np.int64)
     if repeats.sum() > MOST_ROWS:
         raise InputError(
-            f"{side!r} has a transform that is found over all reports: of more than {MOST_ROWS:,} make a "
-            "column of it yourself",
+            f"{side!r} has a transform that is found over all reports, more than {MOST_ROWS:,} here: "
+            "add it to the table as a column",
             code="formula.too_many_reports_to_transform",
         )
     whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
@@ -291,10 +290,11 @@ def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes 
 
 
 def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None:
-    """Raises InputError for a term whose value in a row depends on which other rows there are.
+    """Raise InputError for a term whose value in a row depends on the other rows.
 
-    Rows are patterns, which are people neither in number nor in order, and a census has others: `age.mean()`
-    would be another number in each. What transforms such as center() found is kept in `found.model_spec`.
+    Rows are patterns of reports, so neither their number nor their order is that of the people, and a census
+    has other rows: `age.mean()` would differ in each. Transforms such as center() are safe, because
+    `found.model_spec` keeps what they found.
     """
     factors = (factor for term in found.model_spec.formula for factor in term.factors)
     if all(factor.eval_method is not Factor.EvalMethod.PYTHON for factor in factors):
@@ -305,7 +305,7 @@ def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None
         try:
             alone = np.asarray(_evaluated(found.model_spec, expanded.iloc[part], ""), np.float64)
         except InputError:
-            # One row has no sd, say.
+            # One row may fail alone, for example because it has no sd.
             alone = np.full_like(values, np.nan)
         odd = ~np.isclose(alone, values, rtol=1e-9, atol=1e-12).all(axis=0)
         if odd.any():
@@ -313,7 +313,7 @@ def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None
             named = [name for name in named if "(" in name] or named
             raise InputError(
                 f"{' or '.join(named)} depends on the other rows, which are patterns of reports, not people: "
-                "write center() or scale(), a number in place of a mean or a rank, or make a column of it",
+                "use center(), scale() or a number, or add it to the table as a column",
                 code="formula.term_depends_on_rows",
             )
 

@@ -1,10 +1,10 @@
-"""Numbers counted from their middles, where default priors are stated.
+"""Count numbers from their middles, where default priors are stated.
 
-In `region * age` the coefficient of `region` is the difference where age is 0. A prior of it there says of
-people of 70 that their difference is the interaction's times 70, give or take its sd: so it would pull the
-interaction to 0. Stated where every number is at its mean, priors and posterior are the same whatever zero a
-number has. Where the columns with the numbers counted so, X', span what X spans, X' = X B for one B, and the
-coefficients of X' are B⁻¹ times those of X.
+In `region * age` the coefficient of `region` is the difference where age is 0. A prior of it there would
+imply, for people of age 70, a difference of 70 times the interaction, plus or minus the prior's sd. So it
+would pull the interaction to 0. If priors are stated with every number at its mean, priors and posterior do
+not depend on a number's zero. Let X' be the columns with centred numbers. If they span the same space as X,
+then X' = X B for one B, and the coefficients of X' are B⁻¹ times the coefficients of X.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from inference.analyses.naming import INTERCEPT
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
-# Of a column's sd: what the other columns may leave of it unexplained.
+# Relative to a column's sd: the part that the other columns may leave unexplained.
 UNEXPLAINED = 1e-8
-# Of a row's largest entry: what is rounding.
+# Relative to a row's largest entry: rounding error.
 ROUNDING = 1e-9
-# Up to which a term is seen to be a polynomial, over so many places of a number's range.
+# The highest degree of a recognised polynomial, and the number of places in a number's range.
 MOST_DEGREES, PLACES = 5, 40
-# Coefficients in a note.
+# The most coefficients named in a note.
 MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Change:
-    """Of the coefficients β of columns X to γ of X': γ = rows @ β. spreads: of X'."""
+    """The map from coefficients β of X to γ of X': γ = rows @ β. spreads: of X'."""
 
     rows: Values
     spreads: Values
 
     @property
     def moves(self) -> NDArray[np.bool_]:
-        """Of which coefficients γ is another than β."""
+        """Return True for each coefficient for which γ differs from β."""
         return np.asarray((self.rows != np.eye(len(self.rows))).any(axis=1))
 
 
 @dataclass(frozen=True)
 class _Number:
-    """A factor of terms that is one number. values: of it over rows. column: that it is a polynomial of.
+    """A numeric factor of terms. values: its value in each row. column: its column, if it is a polynomial.
 
-    degree: of that one, 0 for none; leading: its highest coefficient.
+    degree: of the polynomial, 0 for none; leading: its highest coefficient.
     """
 
     text: str
@@ -75,10 +75,10 @@ class _Number:
 def counted_from_middles(
     matrix: Matrix, side: str, frame: pd.DataFrame, predictors: Sequence[Private], sizes: Codes
 ) -> Matrix:
-    """The matrix, with its columns where numbers beside others in a term are counted from their middles.
+    """Return the matrix, with numbers in interactions or polynomials counted from their middles.
 
-    What is a polynomial of a number beside that number, as I(age**2) beside age, is one of its distance from
-    the middle. A number stays as it is where the terms would be others then, or are the same.
+    A polynomial of a number that is itself a factor, such as I(age**2) with age, becomes a polynomial of its
+    distance from the middle. A number is unchanged if the terms would change meaning, or would not change.
     """
     terms = factors_of(side, _names(frame, predictors))
     factors = {text: named for term in terms for text, named in term.items()}
@@ -93,7 +93,7 @@ def counted_from_middles(
     numbers = list(_numbers({text: factors[text] for text in factors if _plain(text) in own}, wide, repeated))
     linear = {one.column for one in numbers if one.degree == 1}
     counted: dict[str, Values] = {}
-    # Lower powers first: higher ones are made of them.
+    # Lower powers come first, because higher powers use them.
     for one in sorted(numbers, key=lambda one: one.degree):
         at = partial(_counted, one, one.text in products, one.column in linear, wide, weights.ravel())
         for values, middle in at():
@@ -110,9 +110,9 @@ def counted_from_middles(
 
 
 def change_of(matrix: Matrix, columns: Codes, weights: Values, constant: bool) -> Change | None:
-    """How coefficients of the columns change, None where nothing is counted from its middle.
+    """Return the change of the columns' coefficients, None if no number is counted from its middle.
 
-    constant: whether an intercept takes up what is the same for all.
+    constant: True if there is an intercept to absorb constants.
     """
     if matrix.centred is None or not len(columns):
         return None
@@ -122,7 +122,7 @@ def change_of(matrix: Matrix, columns: Codes, weights: Values, constant: bool) -
         return None
     rows = np.asarray(np.linalg.inv(found), np.float64)
     before, spreads = (_spreads(part, weights, constant) for part in (own, centred))
-    # Of columns that nobody has.
+    # For columns without reports.
     before, spreads = (np.where(part > 0, part, 1.0) for part in (before, spreads))
     sizes = np.abs(rows) * spreads[:, None] / before
     rows[sizes < ROUNDING * sizes.max(axis=1, keepdims=True)] = 0.0
@@ -133,9 +133,9 @@ def change_of(matrix: Matrix, columns: Codes, weights: Values, constant: bool) -
 
 
 def rows_of_priors(change: Change | None, given: NDArray[np.bool_]) -> Values | None:
-    """(outputs, columns, columns): of what β the priors are; None where they are of β itself.
+    """Return rows (outputs, columns, columns): priors apply to rows @ β. None if they apply to β itself.
 
-    given: (columns, outputs), the priors that somebody stated, which are of β itself.
+    given: (columns, outputs), True for stated priors, which apply to β itself.
     """
     if change is None or not (change.moves[:, None] & ~given).any():
         return None
@@ -145,7 +145,7 @@ def rows_of_priors(change: Change | None, given: NDArray[np.bool_]) -> Values | 
 
 
 def in_words(names: Sequence[str], middles: Mapping[str, Middle]) -> str:
-    """A note on the coefficients whose default priors are stated elsewhere than where numbers are 0."""
+    """Return a note on the coefficients whose default priors are not stated where numbers are 0."""
     by_name = {middle.name: middle for middle in middles.values()}
     where = " and ".join(f"{name} is {middle.shown()}" for name, middle in by_name.items())
     whose = "its middle" if len(by_name) == 1 else "their middles"
@@ -154,18 +154,18 @@ def in_words(names: Sequence[str], middles: Mapping[str, Middle]) -> str:
 
 
 def far_in_words(far: Sequence[str]) -> list[str]:
-    """A note on numbers in products that could not be counted from their middles; none without any."""
+    """Return a note on numbers in products that could not be counted from their middles, if any."""
     if not far:
         return []
     names = " and ".join(far)
     return [
-        f"default priors are stated where {names} would be 0, and people are never near that: the formula "
-        "has a product of it without the lower terms; write a * b for a:b, or count from where people are"
+        f"default priors are stated where {names} is 0, far from all people: the formula has a product "
+        "without the lower terms. Write a * b for a:b, or count from a typical value"
     ]
 
 
 def _is_far(values: Values, weights: Values) -> bool:
-    """Whether 0 lies beyond all of a number, and farther than two sds from its mean."""
+    """Return True if 0 is outside a number's range, and more than two sds from its mean."""
     middle = _middle("", values, weights)
     return bool(values.min() * values.max() > 0) and abs(middle.mean) > 2 * middle.spread
 
@@ -175,7 +175,7 @@ def _names(frame: pd.DataFrame, predictors: Sequence[Private]) -> list[str]:
 
 
 def _numbers(factors: Mapping[str, Sequence[str]], wide: pd.DataFrame, sizes: Codes) -> Iterator[_Number]:
-    """These factors with their values, where they can be read alone."""
+    """Yield these factors with their values, except factors that cannot be evaluated alone."""
     for text, named in factors.items():
         with suppress(InputError):
             own = matrix_of(f"0 + {text}", wide, sizes=sizes)
@@ -183,7 +183,7 @@ def _numbers(factors: Mapping[str, Sequence[str]], wide: pd.DataFrame, sizes: Co
 
 
 def _polynomial(one: _Number, own: Matrix, wide: pd.DataFrame, named: Sequence[str]) -> _Number:
-    """The factor with its degree in the one column that it names, where it is a polynomial of that."""
+    """Return the factor with its degree, if it is a polynomial of the only column that it names."""
     if len(set(named)) != 1 or not pd.api.types.is_numeric_dtype(wide[named[0]]):
         return one
     column = wide[named[0]].to_numpy(np.float64)
@@ -210,15 +210,15 @@ def _polynomial(one: _Number, own: Matrix, wide: pd.DataFrame, named: Sequence[s
 def _counted(
     one: _Number, multiplied: bool, beside: bool, wide: pd.DataFrame, weights: Values
 ) -> Iterator[tuple[Values, Middle]]:
-    """The factor counted from its middle, and what that is, the best first.
+    """Yield the factor counted from its middle, with that middle, best first.
 
-    multiplied: in some term. beside: whether its column has a factor that is linear in it.
+    multiplied: True if some term is a product with it. beside: True if its column also has a linear factor.
     """
     column = np.asarray(wide[one.column], np.float64) if one.column else one.values
     if one.degree > 1 and beside:
         middle = _middle(one.column, column, weights)
         yield one.leading * (column - middle.mean) ** one.degree, middle
-    # A number that is 0 or one other value stands for two levels, of which the first is 0.
+    # A number with the values 0 and one other is two levels, of which 0 is the first.
     two_levels = len(np.unique(one.values)) == 2 and not one.values.all()
     if multiplied and not two_levels:
         counted = one.values - np.average(one.values, weights=weights)
@@ -227,7 +227,7 @@ def _counted(
 
 
 def _plain(text: str) -> str:
-    """A factor as it is shown, and as the parts of a matrix have it."""
+    """Return a factor as it is shown, and as a matrix's parts spell it."""
     return text.replace("`", "")
 
 
@@ -237,13 +237,13 @@ def _middle(name: str, values: Values, weights: Values) -> Middle:
 
 
 def _renamed(side: str, wide: pd.DataFrame, counted: Mapping[str, Values]) -> tuple[str, pd.DataFrame]:
-    """The right side with columns of their own for these factors, and the frame with these."""
+    """Return the right side with a separate column for each factor, and the frame with these columns."""
     text, stand_ins = with_stand_ins(side, list(map(str, wide.columns)), list(counted))
     return text, wide.assign(**{stand_ins[factor]: values for factor, values in counted.items()})
 
 
 def _with(matrix: Matrix, counted: Matrix, weights: Values) -> Matrix | None:
-    """The matrix with its columns as counted; None where these span another space, or are the same."""
+    """Return the matrix with counted columns; None if these span another space, or are the same."""
     if counted.values.size != matrix.values.size or counted.levels != matrix.levels:
         return None
     found = replace(matrix, centred=counted.values.reshape(matrix.values.shape))
@@ -256,7 +256,7 @@ def _with(matrix: Matrix, counted: Matrix, weights: Values) -> Matrix | None:
 
 
 def _explained(own: Values, wanted: Values, weights: Values, constant: bool) -> Values | None:
-    """B of wanted = own @ B, columns that are 0 everywhere kept apart; None where no B is near enough."""
+    """Return B of wanted = own @ B, keeping all-zero columns apart; None if no B is accurate enough."""
     turn = np.eye(own.shape[2])
     full = np.flatnonzero(own.any(axis=(0, 1)))
     changed = np.flatnonzero((own != wanted).any(axis=(0, 1)))
@@ -279,7 +279,7 @@ def _explained(own: Values, wanted: Values, weights: Values, constant: bool) -> 
 
 
 def _standard(values: Values, weights: Values, constant: bool) -> tuple[Values, Values]:
-    """The columns, (rows, columns), with mean 0 where there is an intercept, and their sds."""
+    """Return the columns (rows, columns), with mean 0 if there is an intercept, and their sds."""
     middles = _means(values, weights) * constant
     spreads = _spreads(values, weights, constant)
     with np.errstate(all="ignore"):
@@ -288,7 +288,7 @@ def _standard(values: Values, weights: Values, constant: bool) -> tuple[Values, 
 
 
 def _means(values: Values, weights: Values) -> Values:
-    # Chances of a private number's places add up to 1 in single precision alone.
+    # In single precision, the chances of a private number's places add up to 1 only approximately.
     return np.asarray(np.einsum("ck,ckj->j", weights, values) / weights.sum())
 
 

@@ -1,4 +1,4 @@
-"""What parameters are called: as bambi calls them, and where that puts them in ArviZ's groups."""
+"""Names of parameters, as in bambi, and their places in ArviZ's groups."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Found = TypeVar("Found")
 
 
 def named(term: str, *labels: str) -> str:
-    """A parameter's name: a term, with its labels in brackets; empty ones stay out."""
+    """Return a parameter's name: a term, with its non-empty labels in brackets."""
     both = ", ".join(label for label in labels if label)
     return f"{term}[{both}]" if both else term
 
 
 def axis_of(term: str, coordinates: Mapping[str, str]) -> Axis:
-    """Where a parameter stands; empty labels stay out, as in its name."""
+    """Return a parameter's axis, with non-empty labels as coordinates, as in its name."""
     return Axis(term, {dimension: label for dimension, label in coordinates.items() if label})
 
 
 @dataclass(frozen=True)
 class Place:
-    """A parameter's name, and where it stands in ArviZ's groups.
+    """A parameter's name, and its place in ArviZ's groups.
 
-    what: it is, in words, of a term. term: after which it is called. labels: all that its name may have.
+    what: a description, with the term. term: the term in its name. labels: all labels that its name may have.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Place:
 
 
 def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
-    """All of them. Raises InputError for a name that two of them have, of which one would go unsaid."""
+    """Merge all of them. Raises InputError if two have the same name, because one would be lost."""
     found: dict[str, Found] = {}
     for part in parts:
         both = found.keys() & part.keys()
         if both:
             raise InputError(
-                f"two parameters would be called {min(both)}: rename a column of that name",
+                f"two parameters would be called {min(both)}: rename the column of that name",
                 code="formula.duplicate_parameter",
             )
         found |= part

@@ -1,7 +1,7 @@
-"""Whether reports are such as their noise can give, whatever people answered.
+"""Check that reports are possible under their noise, whatever people answered.
 
-The shares of reports lie in the convex hull of the channel's rows. What lies outside farther than chance
-carries it shows that people did not follow the dice, or that the design is another one.
+The expected shares of reports are in the convex hull of the channel's rows. Reports farther outside than by
+chance show that people did not follow the dice, or that the design is wrong.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from inference.analyses.table import Private, Values
 
 Mask = NDArray[np.bool_]
 
-# Sound reports of an analysis are called impossible so often at most.
+# The highest rate at which valid reports of an analysis are called impossible.
 FALSE_ALARM = 1e-4
-# With fewer reports the likelihood ratio is not near enough to its law.
+# With fewer reports the likelihood ratio is too far from its asymptotic law.
 FEWEST = 30
 MOST_LEVELS = 60
-# Kinds up to which the hull itself is taken, and not the range of each kind's share.
+# Up to this many kinds the hull itself is used, otherwise the range of each kind's share.
 MOST_KINDS, STEPS = 100, 300
 
 
 def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
-    """Of each private column whose reports the noise cannot give: where, and how improbable that is."""
+    """Return a reason for each private column whose reports are impossible: where, and their probability."""
     found = []
-    # A number's reports are no kinds with a share each: they are held against the mechanism as they are read.
+    # A number's reports have no shares of kinds. They are checked against the mechanism when read.
     for column in (one for one in columns if one.channel is None):
         tested = [(where, p) for where, mask in _groups(cells.frame) for p in _p_values(column, cells, mask)]
         if not tested:
@@ -38,14 +38,14 @@ def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
         worst = min(tested, key=lambda one: one[1])
         if worst[1] * len(tested) * len(columns) < FALSE_ALARM:
             found.append(
-                f"no answers give such reports of {column.name}{worst[0]}: too many or too few of one "
-                f"kind for the noise (probability {worst[1]:.1g}): people did not follow it, or it is another"
+                f"reports of {column.name}{worst[0]} are impossible under the noise: too many or few of a "
+                f"kind (probability {worst[1]:.1g}): people did not follow the noise, or it is wrong"
             )
     return tuple(found)
 
 
 def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
-    """Cells of all people, and of each level of a public column with few."""
+    """Yield the cells of all people, and of each level of every public column with few levels."""
     yield "", np.ones(len(frame), bool)
     for column in frame.columns:
         levels = frame[column].unique()
@@ -55,7 +55,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, Mask]]:
 
 
 def _p_values(column: Private, cells: Cells, group: Mask) -> Iterator[float]:
-    """One for each part of the design: at least the probability of reports as far outside."""
+    """Yield, for each part of the design, an upper bound of the probability of reports as far outside."""
     looks, codes = column.looks, cells.reports[column.name]
     if looks is None:
         return
@@ -76,9 +76,9 @@ def _p_values(column: Private, cells: Cells, group: Mask) -> Iterator[float]:
 
 
 def _outside(seen: Values, corners: Values) -> float:
-    """Of counts of kinds of which each report is one, by the likelihood ratio against the hull.
+    """Return the likelihood-ratio p-value against the hull, for kinds of which each report is exactly one.
 
-    The hull's best point is come near to by EM; what it may still gain is taken off, so that the p-value is
+    EM approximates the hull's best point. The gain that it may still miss is subtracted, so the p-value is
     never too small.
     """
     n = seen.sum()
@@ -96,7 +96,7 @@ def _outside(seen: Values, corners: Values) -> float:
 
 
 def _beyond(seen: Values, n: float, corners: Values) -> float:
-    """Of kinds that each have a chance of their own: the smallest of their binomial tails, times how many."""
+    """Return the p-value of kinds with separate chances: the smallest binomial tail, times their number."""
     low, high = corners.min(axis=0), corners.max(axis=0)
     tails = np.minimum(stats.binom.cdf(seen, n, low), stats.binom.sf(seen - 1, n, high))
     return float(min(1.0, len(seen) * tails.min()))

@@ -1,4 +1,4 @@
-"""Each parameter has a name of its own, and a place of its own in ArviZ's groups: else one hides another."""
+"""Ensure that each parameter has a unique name, and a unique place in ArviZ's groups."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from inference.analyses.naming import Place
 from inference.results.tree import netcdf
 from ldp_client.documents.errors import InputError
 
-# What the groups have besides parameters.
+# Names that the groups use besides parameters.
 TAKEN = ("chain", "draw", "reports")
 
 
 def refuse_same_names(parts: Sequence[Sequence[Place]], columns: Sequence[str]) -> None:
-    """Raises InputError where two parameters would have one name, one place or one variable.
+    """Raise InputError if two parameters would share a name, a place or a variable.
 
-    parts: of each part of an analysis the places of its parameters. columns: that may be renamed.
+    parts: the places of parameters, for each part of an analysis. columns: the columns that may be renamed.
     """
     names: dict[str, Place] = {}
     places: dict[object, Place] = {}
@@ -30,14 +30,14 @@ def refuse_same_names(parts: Sequence[Sequence[Place]], columns: Sequence[str]) 
         if first is not place:
             remedy = _remedy([first, place], columns)
             raise InputError(
-                f"{remedy}: {first.name} and {place.name} would have one place in the posterior's file",
+                f"{remedy}: {first.name} and {place.name} would have the same place in the posterior's file",
                 code="formula.parameter_place_clash",
             )
     _refuse_variables(parts, columns)
 
 
 def refuse_twice(names: Iterable[str]) -> None:
-    """Raises InputError for a name that comes twice among what is said of an analysis."""
+    """Raise InputError for a name that occurs twice among an analysis's results."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -49,7 +49,7 @@ def refuse_twice(names: Iterable[str]) -> None:
 
 
 def labels_of(combinations: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """One label for each combination. Raises InputError for two that would have the same."""
+    """Return one label for each combination. Raises InputError if two labels would be the same."""
     found: dict[str, tuple[str, ...]] = {}
     for one in combinations:
         first = found.setdefault(", ".join(label for label in one if label), one)
@@ -59,7 +59,7 @@ def labels_of(combinations: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) -> None:
-    """Raises InputError for a variable of two parts, or of two shapes, or that has another thing's name."""
+    """Raise InputError for a variable shared by two parts or two shapes, or with a reserved name."""
     variables: dict[str, tuple[int, list[str], Place]] = {}
     taken = set(TAKEN)
     for number, part in enumerate(parts):
@@ -75,30 +75,30 @@ def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) 
     for variable in variables.keys() & taken:
         remedy = _remedy([variables[variable][2]], columns)
         raise InputError(
-            f"{remedy}: the posterior's file has {variable} of its own", code="formula.variable_name_reserved"
+            f"{remedy}: the posterior's file reserves {variable}", code="formula.variable_name_reserved"
         )
 
 
 def _one_name(name: str, first: Place, other: Place, columns: Sequence[str]) -> str:
-    """What is wrong with a name of two parameters."""
+    """Describe the clash of two parameters with the same name."""
     if first.what != other.what:
         remedy = _remedy([first, other], columns)
         return f"{remedy}: {first.what} and {other.what} would both be called {name}"
     if first.labels == other.labels:
-        return f"{first.what} stands twice in the formula: leave one out, as in (0 + age | clinic)"
+        return f"{first.what} is in the formula twice: remove one, as in (0 + age | clinic)"
     return _two_combinations(first.labels, other.labels)
 
 
 def _two_combinations(first: Sequence[str], other: Sequence[str]) -> str:
     one, two = (" with ".join(repr(label) for label in labels if label) for labels in (first, other))
-    return f"{one} would be called what {two} is: rename one of these labels"
+    return f"{one} and {two} would have the same name: rename one of these labels"
 
 
 def _remedy(places: Sequence[Place], columns: Sequence[str]) -> str:
-    """Of the columns of the terms the longest: where one name ends as another does, it has both in it."""
+    """Advise renaming the longest column of the terms: if one name is the end of another, it has both."""
     found = [name for name in columns for place in places if name in place.term]
     column = max(found, key=len, default=places[0].term)
     if not column.isidentifier() or column not in [place.term for place in places]:
         return f"rename column {column}"
-    # Of a study's fields nobody can.
+    # A study's fields cannot be renamed.
     return f"rename column {column}, or write I({column}), of levels C({column})"

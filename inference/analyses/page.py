@@ -1,4 +1,4 @@
-"""The report page of an analysis, and the folder that it stands in."""
+"""The report page of an analysis, and its folder."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from ldp_client.describing import prior_lines
 from ldp_client.documents.errors import InputError
 
 MOST_SENTENCES = 60
-# In a line of a table.
+# The most quantities in a line of a table.
 MOST_QUOTED = 3
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
 
 
 def check_file_name(outcome: str) -> None:
-    """Raises InputError for an outcome whose files could not have its name."""
+    """Raise InputError for an outcome whose name cannot be part of a file name."""
     if not _FILE_NAME.fullmatch(outcome):
         raise InputError(
-            f"files are named by the outcome, and {outcome!r} is no name of one: rename the column, to "
+            f"files are named by the outcome, and {outcome!r} is no file name: rename the column, using "
             "letters, digits and _",
             code="files.outcome_unfit_as_name",
         )
@@ -60,11 +60,11 @@ def save_analysis(
     forest = forest_plot(posterior, interval)
     (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
     verdict = posterior.verdict
-    # On one scale: no ratios, and no numbers of people.
+    # Shares and means have one scale; ratios and numbers of people do not fit on it.
     apart = re.compile(r"odds|total")
     quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
     page = PAGES.get_template("analysis.html.j2").render(
-        title=title or f"What is said of {posterior.question}",
+        title=title or f"Results for {posterior.question}",
         outcome=posterior.question,
         asked=posterior.formula,
         model=posterior.model,
@@ -98,7 +98,7 @@ def save_analysis(
 
 
 def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: Made | None) -> dict[str, Any]:
-    """What the templates of Markdown and LaTeX read."""
+    """Return the texts for the templates of Markdown and LaTeX."""
     size = posterior.size_in_words()
     sentences = _sentences(posterior.quantities[:MOST_QUOTED], interval)
     line = judged_line(posterior.formula or posterior.question, " ".join(sentences), posterior)
@@ -111,7 +111,7 @@ def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: M
         "false_heading": "",
     }
     return {
-        "title": title or f"What is said of {posterior.question}",
+        "title": title or f"Results for {posterior.question}",
         "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
         "headlines": [line],
         "lists": [],
@@ -130,7 +130,7 @@ def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
 
 
 def sentence(quantity: Quantity, interval: Interval = USUAL) -> str:
-    """What a quantity says, with its interval: a share in per cent, a difference in points."""
+    """Return a quantity as a sentence, with its interval: a share in per cent, a difference in points."""
     low, high = interval.of(quantity.draws)
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
     share = named_share(quantity.name)
@@ -145,14 +145,14 @@ def _between(ends: tuple[float, float], share: bool) -> str:
 
 
 def _number(value: float, share: bool, width: float) -> str:
-    """As everywhere beside an interval of that width; but of thousands, as of people, all digits."""
+    """Format a number as elsewhere for an interval of that width, but with all digits from a thousand on."""
     if not share and 1000 <= abs(value) < MANY and width >= 1:
         return f"{value:,.0f}".replace("-", "−")
     return written(value, share, width)
 
 
 def _direction(quantity: Quantity) -> str:
-    """Of a difference, on which side of zero it is, and how surely."""
+    """Return the side of zero of a difference, and its probability."""
     if not quantity.contrast:
         return ""
     above = quantity.above()
@@ -162,7 +162,7 @@ def _direction(quantity: Quantity) -> str:
 
 
 def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:
-    """Intervals of coefficients on one scale: a number's for one sd of its column."""
+    """Plot intervals of coefficients on one scale: a number's coefficient is for one sd of its column."""
     spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
     rows = [
         Row(f"{name} (per sd)" if spreads[name] != 1 else name, draws * spreads[name])
@@ -173,6 +173,6 @@ def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Fig
 
 
 def interval_plot(quantities: Sequence[Quantity], interval: Interval = USUAL) -> Figure:
-    """Intervals of what is expected of people."""
+    """Plot intervals of quantities about people."""
     rows = [Row(one.name, one.draws) for one in quantities]
     return rows_plot(rows[:MOST_ROWS], interval, zero=False)

@@ -1,4 +1,4 @@
-"""The peak of a likelihood or of a posterior density, in people's parameters, with its curvature there."""
+"""Find the peak of a likelihood or of a posterior density, and its curvature, in readable parameters."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_o
 
 Vector = NDArray[np.float64]
 
-# Newton's steps after the mode was found to a thousandth of an sd: each squares what is missing.
+# Newton steps after the mode was found to a thousandth of an sd. Each step squares the error.
 POLISHING = 3
 NUDGE = 1e-4
 # In the default priors' sds: a likelihood that leads farther out has no peak.
 FAR_OUT = 4.0
-# Two sds from a peak its log density is 2 lower; where it is hardly lower, what looks like a peak is a plain.
+# Two sds from a peak the log density is 2 lower. If it hardly falls, the apparent peak is a plateau.
 STEP, LEAST_FALL = 2.0, 0.1
 
-# Of a tail of the posterior the prior decides half where it falls by so much itself, from the median to where
-# a twentieth is left; longer than the other one by so much it is no bell's.
+# The prior decides half of a tail if its own density falls by this factor from the median to the point
+# that leaves a twentieth. If one tail is longer than the other by SKEW, the posterior is not bell-shaped.
 HALF_OF_A_TAIL, SKEW = 0.1**0.5, 1.5
-# The likelihood says nothing of a coefficient where its curvature is so many times as wide as the prior.
+# If a coefficient's curvature is so many times as wide as its prior, the likelihood does not bound it.
 OPEN = 3.0
 
 
 @dataclass(frozen=True)
 class Peak:
-    """values, sds: by parameter, the sds from the curvature (the observed information where priors are flat).
+    """values, sds: by parameter; sds come from the curvature (observed information under flat priors).
 
-    log_likelihood: there. found: whether there is a peak, and not a slope that goes on for ever.
+    log_likelihood: at the peak. found: False if there is no peak but an endless slope.
     """
 
     values: dict[str, float]
@@ -52,13 +52,13 @@ class Peak:
     sites: Draws = field(default_factory=dict, repr=False)
 
     def to_document(self) -> dict[str, object]:
-        """A peak in posterior.json."""
+        """Return the peak's entry in posterior.json."""
         parameters = {name: {"value": value, "sd": self.sds[name]} for name, value in self.values.items()}
         return {"log_likelihood": self.log_likelihood, "parameters": parameters}
 
 
 def peaks_of(analysis: Assembled, model: Model) -> tuple[Peak, Peak] | None:
-    """The posterior's mode and the likelihood's; None where effects vary by group, as neither means much."""
+    """Return the peaks of posterior and likelihood; None with effects by group: neither means much then."""
     if analysis.every_group:
         return None
     return _peak(analysis, model, with_prior=True), _peak(analysis, model, with_prior=False)
@@ -96,7 +96,7 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
 
 
 def _density(model: Model, space: Space, with_prior: bool) -> Callable[[Array, Arrays], Array]:
-    """−log density of the parameters themselves, not of the sampler's coordinates, or −log likelihood."""
+    """Return −log likelihood, or −log density in the parameters themselves, not the sampler's coordinates."""
 
     def of(vector: Array, data: Arrays) -> Array:
         sites = space.sites(vector, data)
@@ -109,18 +109,18 @@ def _density(model: Model, space: Space, with_prior: bool) -> Callable[[Array, A
 
 
 def _plain(own: Callable[[Array, Arrays], Array], at: Vector, covariance: Vector, data: Arrays) -> bool:
-    """Whether some way leads on without a fall, as where a law comes ever nearer to another."""
+    """Return True if the density does not fall in some direction, as when one law approaches another."""
     sizes, ways = np.linalg.eigh(covariance)
     steps = STEP * (ways * np.sqrt(np.maximum(sizes, 0.0))).T
     around = jnp.asarray(np.concatenate([at + steps, at - steps, at[None]]))
     *others, own_height = np.asarray(jax.lax.map(lambda vector: own(vector, data), around))
     falls = np.asarray(others) - own_height
-    # So flat a way has sds that lead to no number.
+    # A direction may be so flat that its sds lead to non-finite values.
     return not bool((np.isfinite(falls) & (falls >= LEAST_FALL)).all())
 
 
 def _far_out(analysis: Assembled, sites: Draws) -> bool:
-    """Whether coefficients lie where no share but 0 and 1 is left."""
+    """Return True if coefficients are so large that only shares of 0 and 1 are left."""
     if not analysis.outcome.answers:
         return False
     far = FAR_OUT * analysis.outcome.scales.coefficient
@@ -132,9 +132,10 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
 def without_bound(
     analysis: Assembled, peak: Peak | None, draws: Draws, before: Draws, prior_sd: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """A reason where reports bound coefficients on one side at most, as where all of a level say the same.
+    """Return a reason if reports bound coefficients on one side at most, for example if a level is unanimous.
 
-    peak: the likelihood's; draws: of parameters; before: of those with a prior; prior_sd: of all.
+    peak: the likelihood's. draws: of parameters. before: prior draws, of parameters with a prior.
+    prior_sd: of all parameters.
     """
     is_open = peak is not None and not peak.found
     own = {name for row in analysis.law.names() for name in row}
@@ -147,14 +148,14 @@ def without_bound(
     if not names and not is_open:
         return ()
     return (
-        f"the reports alone bound {listed(names) or 'some coefficients'} on one side at most, as where all "
-        "of a level say the same, or fewer say yes than the noise alone would: there the prior decides how "
-        "far intervals reach; quote the other end, or ask more people",
+        f"the reports alone bound {listed(names) or 'some coefficients'} on one side at most, for example "
+        "because all of a level agree. On the other side the prior decides: quote only the bounded end, "
+        "or ask more people",
     )
 
 
 def _one_sided(draws: Vector, before: Vector) -> bool:
-    """Whether a posterior is long on a side on which it falls as its prior does, which is a normal one."""
+    """Return True if a posterior's longer tail falls as its (normal) prior does."""
     low, middle, high = (np.quantile(draws, [0.05, 0.5, 0.95]) - before.mean()) / before.std()
     if high - middle < middle - low:
         low, middle, high = -high, -middle, -low

@@ -1,4 +1,4 @@
-"""From coefficients to people: shares by group, weighted, or over a census; none of it costs privacy."""
+"""Turn coefficients into shares of people: by group, weighted, or over a census. This costs no privacy."""
 
 from __future__ import annotations
 
@@ -29,24 +29,25 @@ from inference.results.quantity import Quantity
 from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError
 
-# Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
+# The census column with the number of people in each row; PEOPLE if the formula names a column `count`.
 COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
-WEIGHED = "weighted shares are right only where the formula names what the weights depend on"
+WEIGHED = "weighted shares are right only if the formula names the columns that the weights depend on"
 DRAWN_ONE_BY_ONE = (
-    "intervals take people as drawn one by one: they ignore clusters and strata of the sample; for these use "
+    "intervals assume independently sampled people: they ignore clusters and strata. For such samples use "
     "a package for surveys, such as R's survey, on the columns unbiased.… of `ldpkit export --decoded`"
 )
 
 
 @dataclass(frozen=True)
 class Population:
-    """Over whom shares are averaged.
+    """The people over whom shares are averaged.
 
-    by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
-    people a row stands for. census: a frame (pandas, Polars or Arrow) of the formula's public columns with
-    how many people each row stands for, in `count` (`people` where the formula names `count`).
+    by: a public column of the formula; shares are shown for each of its levels. weights: a table's column
+    with the number of people that each row represents. census: a frame (pandas, Polars or Arrow) of the
+    formula's public columns, with the number of people in each row in `count` (`people` if the formula names
+    `count`).
     """
 
     by: str | None = None
@@ -54,31 +55,31 @@ class Population:
     census: Any = None
 
     def columns(self) -> list[str]:
-        """The table's columns that it reads, besides the formula's."""
+        """Return the table's columns that are needed besides the formula's."""
         by = self.by if self.census is None else None
         return [name for name in dict.fromkeys([by, self.weights]) if name is not None]
 
     @property
     def weighted(self) -> bool:
-        """Whether some rows stand for more people than others."""
+        """Return True if some rows represent more people than others."""
         return self.weights is not None
 
     def weights_of(self, table: Table) -> Values:
-        """(rows,) how many people each row stands for; ones where nothing says so."""
+        """Return (rows,) the number of people that each row represents, by default one."""
         if self.weights is not None:
             return table.public[self.weights].to_numpy(np.float64)
         return np.ones(len(table.counts))
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of intervals over other people than those who were asked."""
+        """Return notes on intervals for people other than the respondents."""
         weighed = (WEIGHED,) if self.weighted else ()
         return (*weighed, DRAWN_ONE_BY_ONE) if self.weighted or self.census is not None else ()
 
     def checked(self, table: Table) -> Population:
-        """Itself; raises InputError for columns that are absent or not public, or weights that are none."""
+        """Return self. Raises InputError for columns that are absent or not public, or invalid weights."""
         if self.census is not None and self.weights is not None:
             raise InputError(
-                "a census and weights both say for whom they stand: give one", code="census.with_weights"
+                "a census and weights exclude each other: give only one", code="census.with_weights"
             )
         columns = self.columns()
         for name in (self.by, *columns):
@@ -98,7 +99,7 @@ class Population:
 def quantities_over(
     analysis: Assembled, sites: Sites, people: People, population: Population, seed: int = 0
 ) -> list[Quantity]:
-    """Shares, or means, over the population and by its groups, differences between groups, and totals."""
+    """Return shares or means over the population and by group, differences between groups, and totals."""
     frame, weights = people
     predicted = Predicted(analysis, sites, len(frame), seed)
     counted = population.census is not None
@@ -114,9 +115,9 @@ def quantities_over(
 
 
 def people_of(analysis: Assembled, table: Table, population: Population) -> People:
-    """Distinct rows of the public columns that matter, and the weight of each.
+    """Return distinct rows of the relevant public columns, and the weight of each.
 
-    Raises InputError for a census that the formula cannot be read over.
+    Raises InputError if the formula cannot be evaluated over the census.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
     if population.by is not None:
@@ -136,7 +137,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     census = as_taken(census, [*needed, held], "the census: ", labels)
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
-        raise InputError("the census counts nobody", code="census.counts_nobody")
+        raise InputError("the census counts no people", code="census.counts_nobody")
     alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
     try:
@@ -150,7 +151,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
 
 
 def _as_frame(census: Any) -> pd.DataFrame:
-    """A census as pandas has it. Raises InputError for what is no frame."""
+    """Return a census as a pandas frame. Raises InputError if it is no frame."""
     found = census.to_pandas() if hasattr(census, "to_pandas") else census
     if not isinstance(found, pd.DataFrame):
         raise InputError(
@@ -161,36 +162,36 @@ def _as_frame(census: Any) -> pd.DataFrame:
 
 
 def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
-    """The census's column of people. Raises InputError where that is a column of the formula."""
+    """Return the census's column of people. Raises InputError if it is a column of the formula."""
     if COUNT not in needed:
         return COUNT
     if PEOPLE in needed or PEOPLE not in census.columns:
         raise InputError(
-            f"the formula names {COUNT}, which in a census is how many people a row stands for: write "
-            f"these into a column {PEOPLE}, of which the formula has none",
+            f"the formula names {COUNT}, a census's number of people in each row: rename that "
+            f"to {PEOPLE}, which the formula must not name",
             code="census.count_column_ambiguous",
         )
     return PEOPLE
 
 
 def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
-    """Raises InputError where the law does not know the groups: it would find no difference."""
+    """Raise InputError if the law ignores the groups: it would find no difference."""
     if by == analysis.formula.outcome:
         raise InputError(
-            f"--by {by}: the formula explains {by}; groups are of a column on its right side",
+            f"--by {by}: {by} is the formula's outcome. Use a column on its right side",
             code="options.by_is_outcome",
         )
     if by not in needed:
         text = analysis.formula.text.strip()
         raise InputError(
-            f"--by {by}: the formula does not name {by}, so that its law would find no difference, whatever "
-            f'came; write "{text} + {by}", or "{text} + (1 | {by})" where some are small',
+            f"--by {by}: the formula does not name {by}, so its law allows no difference between its "
+            f'levels. Write "{text} + {by}", or "{text} + (1 | {by})" if some are small',
             code="options.by_not_in_formula",
         )
 
 
 def notes_over(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
-    """What a census tells that the formula leaves out, and how many are in groups that no report had."""
+    """Return notes on census columns outside the formula, and on people in groups without reports."""
     frame, weights = people
     found = (
         [] if population.census is None else [*_left_out(analysis, frame), *_other_waves(analysis, people)]
@@ -202,26 +203,26 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
         many = weights[np.isin(codes, [own.index(level) for level in new])].sum()
         if many:
             found.append(
-                f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} that no report had "
+                f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} without reports "
                 f"({listed(new)}): they are drawn from the groups' law"
             )
     return tuple(found)
 
 
 def _other_waves(analysis: Assembled, people: People) -> Iterator[str]:
-    """A note where a census is of some waves alone: then nobody is left out of it."""
+    """Yield a note if a census covers only some waves. It then leaves no people out."""
     for name, said in uncounted(analysis, *people):
         if name == WAVE:
-            yield f"{said}: its shares and totals are as others were asked"
+            yield f"{said}: shares and totals are for the other waves"
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
-    """Reasons not to take shares and totals in a census for those of all who were asked."""
+    """Return reasons why shares and totals in a census do not describe all respondents."""
     if population.census is None:
         return ()
     left_out = (
-        f"{said}: shares and totals in the census leave such people out; add their rows, or, where it is of "
-        "others alone, leave these reports out"
+        f"{said}: shares and totals in the census exclude such people. Add their rows or, if they do not "
+        "belong to it, remove their reports"
         for name, said in uncounted(analysis, *people)
         if name != WAVE
     )
@@ -229,7 +230,7 @@ def left_out_of(analysis: Assembled, people: People, population: Population) -> 
 
 
 def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
-    """A note where people of a census differ in what the formula does not name."""
+    """Return a note if people in a census differ in columns that the formula does not name."""
     named = [str(name) for name in analysis.cells.frame.columns]
     held = _held_in(named, census)
     others = [str(name) for name in census.columns if name not in named and name != held]
@@ -237,8 +238,8 @@ def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
     if not others:
         return []
     return [
-        f"the census tells people apart by {listed(others)}, which the formula does not name: shares take "
-        "them to answer alike, and those asked to be like all others; name it where the reports have it"
+        f"the census distinguishes people by {listed(others)}, but the formula does not: shares assume "
+        "that this makes no difference. Add it to the formula if the reports have it"
     ]
 
 
@@ -246,7 +247,7 @@ def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
     levels = frame[by].nunique() if by is not None else 0
     if levels > MOST_LEVELS:
         raise InputError(
-            f"--by {by}: it has {levels} values, and at most {MOST_LEVELS} can be told apart",
+            f"--by {by}: it has {levels} values, but at most {MOST_LEVELS} are allowed",
             code="options.by_too_many_values",
         )
 
@@ -254,7 +255,7 @@ def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
 def _totals(
     analysis: Assembled, how: str, whole: Draws, weights: Values, level: str = ""
 ) -> Iterator[Quantity]:
-    """level: of the column by which people are told apart, as "region = north"."""
+    """Yield expected totals. level: of the column that distinguishes people, as "region = north"."""
     named, how = (f"{level}, {how}", f"of those with {level}, {how}") if level else (how, how)
     answers = analysis.outcome.answers
     of = analysis.formula.outcome

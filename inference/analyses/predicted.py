@@ -1,4 +1,4 @@
-"""What the draws of an analysis expect of people: shares of answers, or means, over any public frame."""
+"""Compute what the draws of an analysis expect over any public frame: shares of answers, or means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inference.analyses.table import Values
 from inference.analyses.varying import Group, levels_of
 from inference.models.base import Draws
 
-# Numbers in memory at a time: 160 MB. Beyond so many in all, fewer draws are taken.
+# The most numbers in memory at a time: 160 MB. Beyond MOST in all, fewer draws are used.
 AT_ONCE, MOST = 20_000_000, 200_000_000
 FEWEST_DRAWS = 400
 
@@ -24,8 +24,8 @@ FEWEST_DRAWS = 400
 class Predicted:
     """Expected answers at draws of an analysis.
 
-    sites: {site: (chains, draws, …)}. Every average has the shape (chains, draws, answers), or a last axis of
-    one for a number's mean. seed: of the effects of groups that no report had.
+    sites: {site: (chains, draws, …)}. Every average has the shape (chains, draws, answers), with a last
+    axis of one for a number's mean. seed: for the effects of groups without reports.
     """
 
     def __init__(self, analysis: Assembled, sites: Draws, rows: int = 1, seed: int = 0) -> None:
@@ -37,7 +37,7 @@ class Predicted:
         some = {name: values[:, ::step] for name, values in sites.items()}
         self.shape = next(iter(some.values())).shape[:2]
         self._sites = {name: values.reshape(-1, *values.shape[2:]) for name, values in some.items()}
-        # Once for all averages, so that a group's share is the same in its total and in a difference.
+        # Shared by all averages, so that a group's share is the same in its total and in a difference.
         self._random = np.random.default_rng(seed)
         self._new: dict[tuple[str, str], Values] = {}
         self._law = analysis.law.coefficients(self._sites)
@@ -50,27 +50,27 @@ class Predicted:
             self._own = {one.name: named[one.name][:, None, None] for one in analysis.outcome.own}
 
     def each(self, frame: pd.DataFrame) -> Values:
-        """Of each row of a frame, (draws, rows, answers); the frame must be small."""
+        """Return each row's (draws, rows, answers). The frame must be small."""
         return self._of_rows(frame)
 
     def average(self, frame: pd.DataFrame, weights: Values) -> Values:
-        """The mean over the rows of a frame of public columns, weighted."""
+        """Return the weighted mean over the rows of a frame of public columns."""
         return self._averaged(frame, weights, self._of_rows)
 
     def means(self, frame: pd.DataFrame) -> Values:
-        """Of each row of a frame the mean over the draws, (rows, answers)."""
+        """Return each row's mean over the draws, (rows, answers)."""
         return np.concatenate([self._of_rows(rows).mean(axis=0) for rows, _ in self._in_parts(frame)])
 
     def _averaged(
         self, frame: pd.DataFrame, weights: Values, of_rows: Callable[[pd.DataFrame], Values]
     ) -> Values:
-        """(chains, draws, …) of what each row gives."""
+        """Return the weighted mean (chains, draws, …) over the rows."""
         shares = weights / float(weights.sum())
         parts = [np.einsum("sra,r->sa", of_rows(rows), shares[at]) for rows, at in self._in_parts(frame)]
         return np.asarray(sum(parts)).reshape(*self.shape, -1)
 
     def _in_parts(self, frame: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, slice]]:
-        """As many rows at a time as fit, and where they stand."""
+        """Yield as many rows at a time as fit into memory, with their slice."""
         each = self._law.size * len(self.analysis.law.matrix.combinations)
         size = max(AT_ONCE // max(each, 1), 1)
         for start in range(0, len(frame), size):
@@ -78,13 +78,13 @@ class Predicted:
             yield frame.iloc[at].reset_index(drop=True), at
 
     def _of_rows(self, rows: pd.DataFrame) -> Values:
-        """(draws, rows, answers) of each row."""
+        """Return each row's (draws, rows, answers)."""
         shares, eta = self.laws(rows)
         values = self.expected(eta)
         return values[:, :, 0] if not self.analysis.predictors else np.einsum("srk,srka->sra", shares, values)
 
     def laws(self, rows: pd.DataFrame) -> tuple[Values, Values]:
-        """Of each row the shares of the private predictors' answers, (draws, rows, combinations), and η."""
+        """Return each row's shares of the private predictors' answers, (draws, rows, combinations), and η."""
         analysis = self.analysis
         columns = again(analysis.law.matrix, rows, analysis.predictors)
         eta = np.einsum("rkj,sjo->srko", columns, self._law)
@@ -95,7 +95,7 @@ class Predicted:
         return self._of_choices(rows), eta
 
     def _of_choices(self, rows: pd.DataFrame) -> Values:
-        """The shares of the predictors' answers."""
+        """Return the shares of the predictors' answers."""
         analysis = self.analysis
         assert analysis.shares is not None
         assert self._shares is not None
@@ -109,7 +109,7 @@ class Predicted:
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
     def expected(self, eta: Values) -> Values:
-        """(draws, rows, combinations, answers) of linear predictors; of a number its mean."""
+        """Return (draws, rows, combinations, answers) from linear predictors; for a number, its mean."""
         outcome = self.analysis.outcome
         if not outcome.answers:
             return np.exp(eta) if outcome.log_link else eta
@@ -118,15 +118,15 @@ class Predicted:
             return np.exp(np.asarray(outcome.log_law(jnp.asarray(eta), own)))
 
     def below(self, eta: Values, cuts: Values) -> Values:
-        """P(a number ≤ cut), (draws, rows, combinations, cuts)."""
+        """Return P(a number ≤ cut), (draws, rows, combinations, cuts)."""
         own = {name: values[..., None] for name, values in self._own.items()}
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.analysis.outcome.below(cuts, eta[..., :1], own)
-        # Of priors that are so wide that floating point has no number for the mean.
+        # Very wide priors overflow floating point.
         return np.nan_to_num(found)
 
     def beyond(self, frame: pd.DataFrame, weights: Values, low: float, high: float) -> float:
-        """The share of people whose number the law puts below low or above high, over the draws."""
+        """Return the share of people whose number the law puts below low or above high, over the draws."""
         cuts = np.asarray([low, high])
 
         def outside(rows: pd.DataFrame) -> Values:
@@ -137,19 +137,19 @@ class Predicted:
         return float(self._averaged(frame, weights, outside).mean())
 
     def reported(self, eta: Values, parts: Callable[[Array, Mapping[str, Array]], Array]) -> Values:
-        """P(the report of a private number is in each part), (draws, rows, combinations, parts).
+        """Return P(the report of a private number is in each part), (draws, rows, combinations, parts).
 
-        parts: the same of linear predictors and the law's own parameters.
+        parts: the same probabilities, from linear predictors and the law's own parameters.
         """
         with jax.enable_x64(True):
             own = {name: jnp.asarray(values) for name, values in self._own.items()}
             found = np.asarray(parts(jnp.asarray(eta), own))
-        # Of priors that are so wide that floating point has no number for the mean.
+        # Very wide priors overflow floating point.
         sound = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(sound, found, np.eye(found.shape[-1])[-1])
 
     def _varying(self, group: Group, rows: pd.DataFrame) -> Values:
-        """What a group's effects add."""
+        """Return what a group's effects add."""
         effects = group.effects(self._sites)
         codes, levels = levels_of(rows[group.column])
         known = {level: place for place, level in enumerate(group.levels)}
@@ -159,7 +159,7 @@ class Predicted:
         return np.asarray(np.einsum("rkj,srjo->srko", again(group.matrix, rows, predictors), added))
 
     def _drawn(self, group: Group, level: str) -> Values:
-        """The effects of a level that no report had, from the groups' law: (draws, columns, outputs)."""
+        """Draw the effects of a level without reports from the groups' law: (draws, columns, outputs)."""
         if (group.site, level) not in self._new:
             sds = [self._sites[f"{group.site}_sd_{place}"] for place in range(len(group.spreads))]
             spread = np.stack(sds, axis=1)

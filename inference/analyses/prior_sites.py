@@ -1,4 +1,4 @@
-"""Draws of an analysis before any report, in the sampler's coordinates and by name."""
+"""Draw an analysis before any report, in the sampler's coordinates and by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Sites = dict[str, Values]
 
 
 def prior_sites(analysis: Assembled, seed: int, count: int = PRIOR_DRAWS) -> Sites:
-    """{site: (count, …)}; where a prior is flat its default stands in, and `with_prior` leaves it out."""
+    """Return {site: (count, …)}. Placeholders replace flat priors; `without_prior` names their parameters."""
     random = np.random.default_rng(seed)
     found: Sites = {}
     for part in analysis.linears:
@@ -53,7 +53,7 @@ def _of_linear(part: Linear, count: int, random: np.random.Generator) -> Sites:
 
 
 def _standard(part: Linear, count: int, random: np.random.Generator) -> Values:
-    """Coefficients of standardised columns, (count, columns, outputs)."""
+    """Return coefficients of standardised columns, (count, columns, outputs)."""
     found = np.zeros((count, len(part.columns), len(part.outputs)))
     for place, row in enumerate(part.priors):
         for output, prior in enumerate(row):
@@ -67,7 +67,7 @@ def _standard(part: Linear, count: int, random: np.random.Generator) -> Values:
 
 
 def without_prior(analysis: Assembled) -> set[str]:
-    """The names of parameters of which no prior says anything."""
+    """Return the names of parameters without a proper prior."""
     found = {name for name, (prior, _) in analysis.priors().items() if is_flat(prior)}
     for part in analysis.linears:
         found |= part.open_priors()

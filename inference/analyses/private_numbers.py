@@ -1,4 +1,4 @@
-"""Private numbers in analyses: what a noisy report says of the law of the answer, clipped to its bounds."""
+"""Private numbers in analyses: the law of a noisy report, given the law of the clipped answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schemas import Question
 
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
-# Sums over all reports: how many scales they reach beyond the bounds, and at how many places they are taken.
+# For sums over all reports: the scales beyond the bounds, and the limits of the number of places.
 FAR, FEWEST, MOST = 8.0, 60, 1000
 
 
@@ -30,8 +30,8 @@ FAR, FEWEST, MOST = 8.0, 60, 1000
 class NumberChannel:
     """How an answer is reported: clipped to low…high, then with noise, all in the question's own units.
 
-    noise: the mechanism's name. scale: of its noise. mean, sd: of the clipped answers, as reports estimate
-    them without a law, for starts. plain: their mean without a law, where there are reports.
+    noise: the mechanism's name. scale: the noise's scale. mean, sd: of the clipped answers, estimated from
+    the reports without a law, as starts. plain: their mean without a law, if there are reports.
     """
 
     noise: str
@@ -44,22 +44,22 @@ class NumberChannel:
 
     @property
     def width(self) -> float:
-        """The bounds' distance."""
+        """Return the distance of the bounds."""
         return self.high - self.low
 
     def log_density(self, law: Distribution, reports: Array) -> Array:
-        """log P(report) of reports whose answers have these laws before clipping; shapes broadcast."""
+        """Return log P(report) for answers that have these laws before clipping. Shapes broadcast."""
         noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
         base = clipped(law, self.low, self.high)
         shape = jnp.broadcast_shapes(jnp.shape(reports), base.batch_shape)
         return noise.log_density(base, jnp.broadcast_to(reports, shape))
 
     def shares(self, law: Distribution, cuts: Values) -> Array:
-        """P(a report is in each of the parts between cuts), (…, cuts + 1), of laws before clipping (…)."""
+        """Return P(a report is in each part between cuts), (…, cuts + 1), for laws before clipping (…)."""
         noise: LaplaceNoise | GaussianNoise = NOISE[self.noise](self.scale)
         edges = np.unique([self.low, self.high, *cuts])
         cells = noise.cell_probs(clipped(law, self.low, self.high), edges)
-        # The bounds need not be cuts: parts that lie between the same cuts are one.
+        # The bounds need not be cuts: cells between the same cuts are one part.
         part = np.searchsorted(cuts, [*edges, np.inf])
         found = cells @ (part[:, None] == np.arange(len(cuts) + 1)).astype(np.float64)
         found = jnp.clip(found, 0.0, 1.0)
@@ -67,10 +67,10 @@ class NumberChannel:
 
 
 def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
-    """A number's payloads, as reports in own units; those of Laplace noise are taken to the bounds.
+    """Return a number's payloads as reports in own units. With Laplace noise, they are clipped to the bounds.
 
-    How far a report lies beyond a bound says nothing of the answer under Laplace noise: that leaves out a
-    factor, and many reports are then the same. Every payload must be there.
+    With Laplace noise, the distance of a report beyond a bound carries no information on the answer. Clipping
+    omits a constant factor, and makes many reports equal. Every payload must be present.
     """
     mechanism = mechanism_for(question)
     assert isinstance(mechanism, NumberMechanism)
@@ -94,10 +94,10 @@ def private_number_of(question: Question, payloads: Sequence[bytes | None]) -> P
 
 
 def possible_numbers(question: Question) -> tuple[Private, Values]:
-    """Reports of a number over which a sum of density × step is an integral over all reports.
+    """Return reports of a number over which a sum of density × step is an integral over all reports.
 
-    Under Laplace noise what lies beyond a bound stands at the bound: its density falls off by e for each
-    scale, whatever the answer.
+    With Laplace noise, reports beyond a bound are put at the bound: their density falls by e for each scale,
+    whatever the answer.
     """
     mechanism = mechanism_for(question)
     assert isinstance(mechanism, NumberMechanism)

@@ -26,19 +26,19 @@ from inference.models.base import Draws
 from inference.priors.laws import Stated, law
 from inference.results.tree import Axis
 
-# Patterns × choices: of fewer, each law is computed once for its cell, and compiles faster.
+# Patterns × choices. Below it, each law is computed once for its cell, and compiles faster.
 FROM_ROWS = 50_000
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """A formula over a table, ready to be drawn from.
+    """A formula over a table, ready to be sampled.
 
-    response: the private outcome, None where it is public. predictors: the private ones. law: the linear
-    predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
-    predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
-    values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether the probability
-    of each pattern is wanted, and not only their sum.
+    response: the private outcome, None if it is public. predictors: the private predictors. law: the
+    outcome's linear predictor; groups: its varying terms. shares, shares_groups: the same for the joint law
+    of the predictors' answers, None without any. unknown: {share that a channel leaves open: its prior}.
+    values: (patterns,) of a public outcome: numbers, or indices of choices. counted: True if the probability
+    of each pattern is needed, not only the sum.
     """
 
     formula: Formula
@@ -57,34 +57,34 @@ class Assembled:
 
     @property
     def privates(self) -> tuple[Private, ...]:
-        """The private columns that the formula names, the outcome first."""
+        """Return the private columns that the formula names, the outcome first."""
         return (*([self.response] if self.response else []), *self.predictors)
 
     @property
     def linears(self) -> tuple[Linear, ...]:
-        """The outcome's linear predictor, then those of the predictors' laws."""
+        """Return the outcome's linear predictor, then the linear predictor of the predictors' law."""
         return (self.law, *([self.shares] if self.shares is not None else []))
 
     @property
     def every_group(self) -> tuple[Group, ...]:
-        """What varies by group, in the outcome's law and in those of the predictors."""
+        """Return all varying terms: of the outcome's law, then of the predictors' law."""
         return (*self.groups, *self.shares_groups)
 
     @property
     def _parts(self) -> tuple[Linear | Group, ...]:
-        """What adds to linear predictors; the outcome's first."""
+        """Return all parts of linear predictors, the outcome's first."""
         others = self.every_group[len(self.groups) :]
         return (self.law, *self.groups, *self.linears[1:], *others)
 
     @property
     def by_rows(self) -> bool:
-        """Whether so many reports of a choice by public columns differ that products of rows are faster."""
+        """Return True if products of rows are faster: for many different reports of a choice."""
         of_choice = self.response is not None and self.outcome.name in ("logit", "softmax")
         varies = self.groups or self.predictors or self.unknown or self.counted
         return of_choice and not varies and len(self.cells.counts) * len(self.outcome.answers) >= FROM_ROWS
 
     def data(self, dtype: DTypeLike = np.float64) -> dict[str, Any]:
-        """What the program takes; dtype: of rows, where they are taken by rows."""
+        """Return the program's data. dtype: of rows, if rows are used."""
         if self.by_rows:
             return self._rows(dtype)
         cells = self.cells
@@ -108,7 +108,7 @@ class Assembled:
         return rows_of(columns[cells.cell], vectors, cells.counts.astype(np.float64), dtype)
 
     def initial(self) -> dict[str, object]:
-        """Where to start."""
+        """Return the start."""
         shares = self.shares
         return united(
             self.law.initial(self.outcome.start),
@@ -119,7 +119,7 @@ class Assembled:
         )
 
     def program(self, **data: Array) -> None:
-        """The NumPyro program of the analysis."""
+        """Run the NumPyro program of the analysis."""
         if self.by_rows:
             rotated, middle = self.law.drawn()
             both = rotated if middle is None else jnp.concatenate([rotated, middle[None]])
@@ -130,7 +130,7 @@ class Assembled:
         numpyro.factor("reports", jnp.sum(data["counts"] * self.each(data, log_law, log_shares, shares)))
 
     def drawn(self, data: dict[str, Array]) -> tuple[Array, Array | None, dict[str, Array]]:
-        """Inside a program: the outcome's law, the predictors' log shares, and what channels leave open."""
+        """Sample, in a program, the outcome's law, the predictors' log shares, and channels' open shares."""
         eta = self.law.draw(data)
         for group in self.groups:
             eta += group.draw(data)
@@ -146,7 +146,7 @@ class Assembled:
         return law_of_number.log_prob(data["values"][:, None]), log_shares, shares
 
     def _log_shares(self, data: dict[str, Array]) -> Array | None:
-        """Inside a program: the predictors' (cells, combinations)."""
+        """Sample, inside a program, the predictors' log shares (cells, combinations)."""
         if self.shares is None:
             return None
         others = self.shares.draw(data)[:, 0]
@@ -162,7 +162,7 @@ class Assembled:
     def each(
         self, data: dict[str, Array], log_law: Array, log_shares: Array | None, shares: Mapping[str, Array]
     ) -> Array:
-        """Log-likelihood (patterns,) of each pattern."""
+        """Return the log-likelihood (patterns,) of each pattern."""
         vectors = [
             with_unknown(
                 data[f"vectors_{place}"],
@@ -186,7 +186,7 @@ class Assembled:
         return reported.of_public(log_shares, picked)
 
     def parameters(self, draws: Draws) -> Parameters:
-        """{parameter: draws}, as bambi names them, in the columns' own units."""
+        """Return {parameter: draws}, named as in bambi, in the columns' own units."""
         return united(
             self.law.parameters(draws),
             self.own.parameters(draws, self._shift(draws)),
@@ -195,7 +195,7 @@ class Assembled:
         )
 
     def places(self) -> list[list[Place]]:
-        """Of each part the places of its parameters."""
+        """Return the places of the parameters of each part."""
         outcome = self.formula.outcome
         found = [self.own.places(f"the law of {outcome}")]
         for place, part in enumerate(self._parts):
@@ -209,12 +209,12 @@ class Assembled:
         return found
 
     def axes(self) -> dict[str, Axis]:
-        """{parameter: where it stands in ArviZ's groups}, of those that are one of several."""
+        """Return {parameter: its place in ArviZ's groups}, for parameters with coordinates."""
         found = [{one.name: one.axis} for part in self.places() for one in part if one.axis.coordinates]
         return united(*found)
 
     def priors(self) -> dict[str, tuple[Stated, bool]]:
-        """{parameter: its prior, and whether that is its own, and not that of the intercept's middle}."""
+        """Return {parameter: its prior, and True if that is not for the intercept's middle instead}."""
         return united(
             self.law.prior_by_name(),
             _themselves(self.own.priors),
@@ -224,7 +224,7 @@ class Assembled:
         )
 
     def _shift(self, draws: Draws) -> Values:
-        """What centring the columns took from η, where cutpoints stand in place of an intercept."""
+        """Return what centring the columns removed from η, if cutpoints replace an intercept."""
         if not self.outcome.cutpoints or not len(self.law.columns):
             return np.zeros(())
         slopes = self.law.coefficients(draws)[..., self.law.columns, 0]
@@ -232,5 +232,5 @@ class Assembled:
 
 
 def _themselves(priors: Mapping[str, Stated]) -> dict[str, tuple[Stated, bool]]:
-    """Priors that are those of the parameters themselves."""
+    """Mark these priors as the parameters' own."""
     return {name: (prior, True) for name, prior in priors.items()}

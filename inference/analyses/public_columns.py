@@ -1,4 +1,4 @@
-"""Public columns of a table as an analysis takes them: numbers, levels, and levels that look alike."""
+"""Read a table's public columns for an analysis: numbers, levels, and levels that look alike."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
 _WHOLE = re.compile(r"-?[0-9]+")
 _MARK = re.compile(r"[^\d.,+-]")
-# A minus as typesetters write it, or a dash; blanks behind it.
+# A typographic minus, or a dash, with any spaces after it.
 _MINUS = re.compile(r"^[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*(?=\d)")
-# From it on a float64 may stand for two whole numbers.
+# From here on, one float64 may represent two whole numbers.
 INEXACT = 2**53
-# What no level can be: nothing says which of them are one.
+# Types that cannot be levels, because their equality is undefined.
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
 
 def as_taken(
     frame: pd.DataFrame, names: Sequence[str], lead: str = "", labels: Labels | None = None
 ) -> pd.DataFrame:
-    """The frame with these columns' numbers as float64: smaller kinds wrap around in a formula's arithmetic.
+    """Return the frame with these columns' numbers as float64: smaller types overflow in a formula.
 
-    labels: that columns may have, however they are written. Raises InputError for what is neither number nor
-    level, and for numbers that float64 does not tell apart.
+    labels: labels that columns may have, in any spelling. Raises InputError for cells that are neither
+    numbers nor levels, and for numbers that float64 cannot distinguish.
     """
     known = labels or {}
     try:
@@ -55,7 +55,7 @@ def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Se
     odd = next((cell for cell in cells if isinstance(cell, _NO_LEVELS)), None)
     if odd is not None:
         raise InputError(
-            f"column {name} holds lists or records: give each value a column of its own",
+            f"column {name} holds lists or records: give each value a separate column",
             code="table.nested_values",
         )
     if cells and all(isinstance(cell, Decimal) for cell in cells):
@@ -71,7 +71,7 @@ def _is_missing(cell: object) -> bool:
 
 
 def _as_numbers(column: pd.Series, name: str) -> pd.Series:
-    """The column in float64. Raises InputError for numbers so large that neighbours would be one."""
+    """Return the column in float64. Raises InputError for numbers so large that neighbours would be equal."""
     numbers = column.astype(object).map(float, na_action="ignore") if column.dtype == object else column
     found = numbers.to_numpy(np.float64, na_value=np.nan)
     large = np.flatnonzero(np.isfinite(found) & (np.abs(found) >= INEXACT))
@@ -79,16 +79,16 @@ def _as_numbers(column: pd.Series, name: str) -> pd.Series:
         cell = column.iloc[large[0]]
         written = f"{cell:.0f}" if isinstance(cell, float) else str(cell)
         raise InputError(
-            f"column {name} has numbers of more digits than a number keeps, such as {written}, so that two "
-            f"may be taken as one: where they are codes put a letter before each (c{written}); else give "
-            "them in a larger unit",
+            f"column {name} has numbers with too many digits to distinguish, such as {written}. "
+            f"If they are codes, put a letter before each (c{written}). Otherwise use "
+            "a larger unit",
             code="table.too_many_digits",
         )
     return pd.Series(found, index=column.index, name=column.name)
 
 
 def _refuse_times(cells: Sequence[object], name: str) -> None:
-    """Raises InputError for durations, dates and times of day: what one more of them is nobody says."""
+    """Raise InputError for durations, dates and times of day, whose unit is undefined."""
     if any(isinstance(cell, timedelta | np.timedelta64) for cell in cells):
         raise InputError(
             f"column {name} holds durations: write them as numbers, of days or of hours",
@@ -96,16 +96,16 @@ def _refuse_times(cells: Sequence[object], name: str) -> None:
         )
     if any(isinstance(cell, date | time | pd.Period | np.datetime64) for cell in cells):
         raise InputError(
-            f"column {name} holds dates or times: write them as numbers, such as days since the first, or as "
-            "text where they are levels, such as 2026-03",
+            f"column {name} holds dates or times: write them as numbers, such as days since the first or, if "
+            "they are levels, as text, such as 2026-03",
             code="table.holds_dates",
         )
 
 
 def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
-    """Raises InputError for numbers that a mark makes text of, in a column of nothing else.
+    """Raise InputError if a typographic mark turned the numbers of a column into text.
 
-    labels: of a study, which once published has them for good, so that nobody could write them otherwise.
+    labels: of a study. A published study's labels are permanent, so their spelling cannot be corrected.
     """
     texts = [cell.strip() for cell in cells if isinstance(cell, str)]
     plain = [_MINUS.sub("-", cell) for cell in texts]
@@ -113,7 +113,7 @@ def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]
         return
     for cell, meant in zip(texts, plain, strict=True):
         if cell != meant and cell not in labels:
-            how = "a blank behind the minus" if cell.startswith("-") else "another minus than -"
+            how = "a space after the minus" if cell.startswith("-") else "a minus other than -"
             raise InputError(
                 f"column {name} has numbers with {how}, such as {cell!a}, which would each be a level: write "
                 f"{re.sub(_MARK, '', meant)}",
@@ -129,19 +129,19 @@ def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]
     if comma := next(filter(_COMMA.fullmatch, unknown), ""):
         raise InputError(
             f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
-            f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
+            f"{comma.replace(',', '.')}. If they are codes of a choice, put a letter "
             f"before each (c{comma})",
             code="table.decimal_comma",
         )
 
 
 def plain_whole(cell: str) -> str:
-    """A whole number without the zeros before it."""
+    """Return a whole number without leading zeros."""
     return re.sub("^(-?)0+", r"\1", cell)
 
 
 def _refuse_zeros(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
-    """Raises InputError for numerals that zeros tell apart, one number or two codes, but for labels."""
+    """Raise InputError for numerals that differ only in leading zeros, except labels."""
     if not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
         return
     seen: dict[str, str] = {}
@@ -152,9 +152,9 @@ def _refuse_zeros(cells: Sequence[object], name: str, labels: Collection[object]
 
 
 def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
-    """A column's values as text; numbers as the one label that is this number, such as 01 or 0.10.
+    """Return a column's values as text; a number becomes the label with its value, such as 01 or 0.10.
 
-    Raises InputError for a number that several labels are.
+    Raises InputError for a number that matches several labels.
     """
     texts = column.map(level_text)
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
@@ -164,11 +164,11 @@ def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
         if "," not in label:
             known.setdefault(level_text(float(label)), []).append(label)
     for text in dict.fromkeys(texts):
-        # Whole numbers mostly come without zeros before them, so that their text is the label.
+        # Whole numbers mostly have no leading zeros, so their text is the label.
         if len(known.get(text, ())) > 1 and not text.isdecimal():
             which = " and ".join(known[text])
             raise InputError(
-                f"{lead} has the number {text}, which {which} are: give it as text, in Parquet",
+                f"{lead} has the number {text}, which matches {which}: give it as text, in Parquet",
                 code="table.number_of_several_labels",
             )
     return texts.replace({text: some[0] for text, some in known.items() if len(some) == 1})
@@ -179,7 +179,7 @@ def _is_marked(cell: str) -> bool:
 
 
 def _refuse_one_text(cells: Sequence[object], name: str) -> None:
-    """Raises InputError where a number and a label read alike, as two levels of one name."""
+    """Raise InputError if a number and a label have the same text, and so would be two levels of one name."""
     kinds: dict[str, type] = {}
     for cell in cells:
         kind = kinds.setdefault(level_text(cell), type(cell))
@@ -191,7 +191,7 @@ def _refuse_one_text(cells: Sequence[object], name: str) -> None:
 
 
 def notes_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """What a reader must know of levels: numerals that are text, and levels that look alike."""
+    """Yield notes on levels: numerals that are text, and levels that look alike."""
     for name in names:
         column = frame[name]
         if not (column.dtype == object or isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype)):
@@ -207,21 +207,21 @@ def notes_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
 
 
 def look_alike(name: str, levels: Sequence[str]) -> Iterator[str]:
-    """Levels that differ in capitals, blanks, or marks that do not show."""
+    """Yield a note on levels that differ only in capitals, spaces, or invisible characters."""
     seen: dict[str, str] = {}
     for level in levels:
         first = seen.setdefault(looks(level), level)
         if first != level:
             yield (
-                f"{name} has the levels {first!a} and {level!a}, which look alike and are taken as "
-                "two: write both the same way if they are one"
+                f"{name} has the levels {first!a} and {level!a}, which look alike but count as "
+                "two: write both the same way if they are the same"
             )
 
 
 def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
-    """Raises InputError for a level that looks like another wave's: it would be taken as a second one.
+    """Raise InputError for a level that looks like another wave's level: it would count as a second level.
 
-    waves: {wave: its levels}. Where a wave has both, they may be two, which is noted.
+    waves: {wave: its levels}. If one wave has both levels, they may really be two, and get only a note.
     """
     seen: dict[str, tuple[str, str]] = {}
     counts = [Counter(looks(level) for level in dict.fromkeys(levels)) for levels in waves.values()]
@@ -232,20 +232,20 @@ def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
             if level != first and looks(level) not in several:
                 raise InputError(
                     f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike "
-                    "and would be taken as two levels: write both the same way",
+                    "but would be two levels: write both the same way",
                     code="wave.levels_look_alike",
                 )
 
 
 def looks(level: str) -> str:
-    """How a level looks: without what does not show (Unicode's format characters), capitals and blanks."""
+    """Return a level's appearance: without case, spaces, and invisible characters (Unicode's format)."""
     shown = "".join(one for one in normalize("NFKC", level) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()
 
 
 def refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], private: Sequence[str]) -> None:
-    """Raises InputError for numbers in one wave and words in another, and for levels that look alike."""
-    # Of a private column each cell is a label by itself, however the rest of its file is read.
+    """Raise InputError for numbers in one wave and words in another, and for levels that look alike."""
+    # In a private column each cell is read as a label, regardless of the rest of its file.
     for column in [one for one in used if one not in private]:
         kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
         if len(set(kinds.values())) > 1:

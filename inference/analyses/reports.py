@@ -1,4 +1,4 @@
-"""Reports of devices as a table: what each payload says of every choice, beside the public values."""
+"""Turn device reports into a table: each payload's likelihood for every choice, with the public values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_CHOICES = 1000
 
 
 def columns_in(study: Study, formula: str | None, also: Sequence[str] = ()) -> list[str]:
-    """The question ids and public field ids that a formula names, and others."""
+    """Return the question ids and public field ids that a formula names, and `also`."""
     check_study(study)
     known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
     return columns_of(formula, known, also)
@@ -41,7 +41,7 @@ def columns_in(study: Study, formula: str | None, also: Sequence[str] = ()) -> l
 def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: Sequence[str]) -> Table:
     """Count a study's reports, or its summary by cell, by these questions and public fields.
 
-    Raises InputError for questions that cannot be analysed, and where no report answers them.
+    Raises InputError for questions that cannot be analysed, and if no report answers them.
     """
     check_study(study)
     asked = [question for question in study.questions if question.id in names]
@@ -52,7 +52,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     if study.ask_one and len(asked) > 1:
         raise InputError(
             f"each person answered one question of this study: no report has both {asked[0].id} and "
-            f"{asked[1].id}, so nothing tells how they hang together",
+            f"{asked[1].id}, so their dependence cannot be estimated",
             code="formula.one_question_a_person",
         )
     fields = [field for field in study.public if field.id in names]
@@ -72,7 +72,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     }
     notes = reports.notes() if isinstance(reports, CheckedReports) else ()
     if others:
-        notes = (*notes, f"{counted(others, 'report')} answered another question and tell nothing here")
+        notes = (*notes, f"{counted(others, 'report')} answered another question and are not used")
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
     doubts = _doubts(asked, came, counts)
     return Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
@@ -81,11 +81,11 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
 def _seen(
     study: Study, reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any]
 ) -> Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]:
-    """How often each combination of public values and payloads came."""
+    """Count each combination of public values and payloads."""
     if isinstance(reports, ReportCounts):
         if reports.digest != study.digest:
             raise InputError(
-                f"these are counts of reports on another study, or version, than {study.id}",
+                f"these counts are of reports on another study or version than {study.id}",
                 code="fit.counts_of_other_study",
             )
         return reports.by([field.id for field in fields], [question.id for question in asked])
@@ -99,7 +99,7 @@ def _seen(
 def _doubts(
     asked: Sequence[Question], payloads: Mapping[str, Sequence[bytes | None]], counts: Codes
 ) -> tuple[str, ...]:
-    """Why the payloads of questions, so many of each, cannot all be what their mechanisms send."""
+    """Return reasons why payloads of questions, with these counts, cannot all come from their mechanisms."""
     mechanisms = {one.id: mechanism_for(one) for one in asked}
     parts: dict[str, QuestionSummary] = {}
     details: dict[str, Detail | None] = {}
@@ -113,7 +113,7 @@ def _doubts(
 
 
 def noise_in_words(asked: Sequence[Question]) -> tuple[str, ...]:
-    """What the study says of each question's noise."""
+    """Return the study's description of each question's noise."""
     return tuple(f"{question.id}: {mechanism_for(question).in_words()}" for question in asked)
 
 
@@ -122,13 +122,13 @@ def table_of_summary(
 ) -> Table:
     """Count a summary kept by cell as its reports would be: it has each cell's reports to one question.
 
-    Raises InputError for more than one question, or none, and for a mechanism whose summary keeps less than
-    the sets that were reported; SummaryError where it is of another study, or not kept by cell.
+    Raises InputError for more than one question, or none, and if the mechanism's summary does not keep the
+    reported sets. Raises SummaryError if it is of another study, or not kept by cell.
     """
     if len(asked) != 1:
         raise InputError(
-            "a summary no longer has who said what: it serves a formula with one private question, "
-            f"and this has {len(asked)}; an analysis of others needs the reports themselves",
+            "a summary does not link one person's reports: it serves a formula with one private question, "
+            f"but this has {len(asked)}. Use the reports themselves.",
             code="formula.summary_has_no_reports",
         )
     if summary.digest != study.digest:
@@ -136,7 +136,7 @@ def table_of_summary(
     (question,) = asked
     if isinstance(mechanism_for(question), NumberMechanism):
         raise InputError(
-            f"a summary has the reports of the number {question.id} by cells of a grid: an analysis needs "
+            f"a summary has the reports of the number {question.id} only by cells of a grid: use "
             "the reports themselves",
             code="formula.summary_of_number",
         )
@@ -162,16 +162,16 @@ def table_of_summary(
 def _by_cell(
     study: Study, summary: Summary, question: Question
 ) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64]]]:
-    """Each cell's counts of a question.
+    """Yield each cell's counts of a question.
 
-    Raises InputError where they are not of what each report said.
+    Raises InputError if the counts are not of each report's content.
     """
     mechanism = choice_mechanism(question)
     kind = REDUCTIONS[mechanism.name].counts(mechanism)
     if kind not in ("choices", "columns") and not keeps_patterns(mechanism.choices):
         raise InputError(
-            f"a summary of {question.id} only has how often each of its {mechanism.choices} choices was "
-            "supported, not what went with what: an analysis needs the reports themselves",
+            f"a summary of {question.id} only counts how often each of its {mechanism.choices} choices was "
+            "supported, not in which combinations: use the reports themselves",
             code="formula.summary_of_supports",
         )
     cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
@@ -180,7 +180,7 @@ def _by_cell(
 
 
 def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The packed sets that stand at these places of a summary's values."""
+    """Return the packed sets at these indices of a summary's values."""
     size = mechanism.payload_size
     if REDUCTIONS[mechanism.name].counts(mechanism) in ("choices", "columns"):
         payloads = b"".join(int(place).to_bytes(size, "big") for place in places)
@@ -190,10 +190,10 @@ def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDAr
 
 
 def public_value(report: Report, field: str) -> str:
-    """A report's public value. Raises InputError where only the invitation had it."""
+    """Return a report's public value. Raises InputError if only the invitation had it."""
     if field not in report.public:
         raise InputError(
-            f"report {report.id} has no {field}, which its invitation carried: export the reports from their "
+            f"report {report.id} has no {field}, which was in its invitation: export the reports from their "
             "collector, which adds it",
             code="report.public_value_missing",
         )
@@ -201,26 +201,26 @@ def public_value(report: Report, field: str) -> str:
 
 
 def check_analysable(question: Question) -> None:
-    """Raises InputError unless its reports stand for sets of choices, not too many, or for a number."""
+    """Raise InputError unless the question's reports are sets of not too many choices, or numbers."""
     mechanism = mechanism_for(question)
     if isinstance(mechanism, NumberMechanism):
         return
     if isinstance(mechanism, RefusableNumber):
         raise InputError(
-            f"{question.id} is a number that may be refused, which analyses do not take yet: `ldpkit fit` "
+            f"{question.id} is a number that may be refused, which analyses do not support yet: `ldpkit fit` "
             "without a formula fits its own model",
             code="formula.refusable_number",
         )
     if not isinstance(mechanism, ChoiceMechanism):
         raise InputError(
-            f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses take choices, yes or "
+            f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses need choices, yes or "
             "no, numbers under laplace or gaussian noise, and public fields; `ldpkit fit` without a formula "
             "fits its own model",
             code="formula.question_not_analysable",
         )
     if mechanism.choices > MOST_CHOICES:
         raise InputError(
-            f"{question.id} has {mechanism.choices:,} choices: analyses take {MOST_CHOICES:,}",
+            f"{question.id} has {mechanism.choices:,} choices: analyses support {MOST_CHOICES:,}",
             code="formula.too_many_choices",
         )
 
@@ -232,7 +232,7 @@ def _private(question: Question, payloads: Sequence[bytes | None]) -> Private:
 
 
 def public_frame(fields: Sequence[Any], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
-    """Rows of public values: choices in the study's order, or numbers."""
+    """Return rows of public values as a frame: choices in the study's order, or numbers."""
     columns = {field.id: [row[place] for row in rows] for place, field in enumerate(fields)}
     return pd.DataFrame(
         {field.id: _public(field, columns[field.id]) for field in fields}, index=range(len(rows))
@@ -246,7 +246,7 @@ def _public(field: Any, values: Sequence[str]) -> pd.Series | pd.Categorical:
 
 
 def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
-    """A question's payloads as likelihood vectors; None is a missing payload."""
+    """Return a question's payloads as likelihood vectors; None is a missing payload."""
     mechanism = choice_mechanism(question)
     rows = np.asarray([place for place, payload in enumerate(payloads) if payload is not None], np.int64)
     joined = np.frombuffer(b"".join(payload for payload in payloads if payload is not None), np.uint8)
@@ -258,10 +258,10 @@ def private_of(question: Question, payloads: Sequence[bytes | None]) -> Private:
 
 
 def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Codes) -> Private:
-    """Packed sets of choices as likelihood vectors: odds where the choice is in the report's set, else one.
+    """Return packed sets of choices as likelihood vectors: odds for choices in the report's set, else one.
 
-    codes: (rows,) which set each row has, −1 for none. For randomized response vectors are the probabilities
-    themselves; others leave out a factor that is the same for all choices.
+    codes: (rows,) the set of each row, −1 for none. For randomized response the vectors are the probabilities
+    themselves. Other vectors omit a factor that is the same for all choices.
     """
     mechanism = choice_mechanism(question)
     answers = names_of_answers(mechanism)
@@ -282,15 +282,15 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
 
 
 def is_scale(question: Question) -> bool:
-    """Tell whether a question's answers have an order: not to say is no level of one."""
+    """Return True if a question's answers have an order. With a refusal choice, they have none."""
     return bool(question.ordered and not question.refusal)
 
 
 def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks:
-    """Of Hadamard response: a report is one of few columns, which support their sets of choices together.
+    """Return the features of Hadamard response: a report is one column, which supports its set of choices.
 
-    A choice of another block supports less than one of the same: no two numbers say how often. Columns of
-    one set are one kind.
+    A choice of another block is supported less than a choice of the same block, so two numbers do not
+    suffice. Columns with the same set are one kind.
     """
     size, k = mechanism.payload_size, mechanism.choices
     payloads = np.arange(mechanism.columns, dtype=">u4").view(np.uint8).reshape(-1, 4)[:, 4 - size :]
@@ -305,7 +305,7 @@ def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks
 
 
 def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:
-    """A choice's labels; where no answer is one too, it has a name that no label has."""
+    """Return a choice's labels. If refusal is an answer too, it has a name that no label has."""
     name = "(refused)"
     while name in mechanism.labels:
         name = f"({name})"
@@ -313,7 +313,7 @@ def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:
 
 
 def choice_mechanism(question: Question) -> ChoiceMechanism:
-    """The mechanism of a question that can be analysed."""
+    """Return the mechanism of a question that can be analysed."""
     mechanism = mechanism_for(question)
     assert isinstance(mechanism, ChoiceMechanism)
     return mechanism

@@ -1,4 +1,4 @@
-"""The posterior of an analysis: draws of coefficients, named and grouped as bambi does."""
+"""The posterior of an analysis: draws of coefficients, named and grouped as in bambi."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class AnalysisPosterior(Posterior):
     """The posterior of a formula.
 
     Attributes:
-        formula: as it was given.
-        form: whether reports were counted together or taken one by one.
-        axes: of each parameter whose name has brackets, where it stands in ArviZ's groups.
+        formula: as given.
+        form: whether reports were counted together or one by one.
+        axes: for each parameter with brackets in its name, its place in ArviZ's groups.
         quantities: odds ratios, shares, differences and totals.
-        mode: of the posterior density, and of the likelihood where it has one.
-        stated: what the design or the study says of the noise, in words.
-        spreads: of each coefficient its column's sd.
+        mode: of the posterior density; and of the likelihood, if it has one.
+        stated: how the design or the study describes the noise.
+        spreads: each coefficient's column's sd.
     """
 
     formula: str = ""
@@ -43,7 +43,7 @@ class AnalysisPosterior(Posterior):
     spreads: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Quantity:
-        """Give a coefficient, or an odds ratio, share, difference or total by its name."""
+        """Return a coefficient, or an odds ratio, share, difference or total, by its name."""
         found = {one.name: one for one in self.quantities}
         if name in found and name not in self.draws:
             known = self.quantity(name, found[name].words, found[name].draws)
@@ -56,11 +56,11 @@ class AnalysisPosterior(Posterior):
         return super().__getitem__(name)
 
     def _origin(self, found: Quantity) -> Any:
-        """What its draws go with: the coefficients, where these are as many."""
+        """Return what its draws belong to: the coefficients, if their number is the same."""
         return self.draws if found.draws.shape == next(iter(self.draws.values())).shape else found.draws
 
     def is_share(self, name: str) -> bool:
-        """Coefficients are none, whatever their columns are called."""
+        """Return True if a parameter is a share. Coefficients are not, whatever their columns are called."""
         return not self.spreads and super().is_share(name)
 
     def _attributes(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The likelihood of very many different reports of a choice, by matrix products over chunks of rows.
 
-Where nearly all reports differ, every gradient goes through all of them. Here it costs one exponential for
-each row and choice: log P(report) = log Σ v e^η − log Σ e^η, of which the slope by η is
+If nearly all reports differ, every gradient goes through all of them. Here it costs one exponential for
+each row and choice: log P(report) = log Σ v e^η − log Σ e^η, with the derivative by η
 e^η (v / Σ v e^η − 1 / Σ e^η), in chunks small enough for a processor's cache.
 """
 
@@ -18,15 +18,15 @@ from numpy.typing import DTypeLike
 from inference.analyses.likelihood import TINY
 from inference.analyses.table import Values
 
-# Rows of a chunk: twelve choices of so many rows are 200 KB.
+# Rows of a chunk. With twelve choices, a chunk is 200 KB.
 CHUNK = 2000
 
 
 class Rows(NamedTuple):
-    """Reports as chunks (chunks, …, rows) of one length, filled up by rows that count nothing.
+    """Reports as chunks (chunks, …, rows) of equal length, padded with rows of count 0.
 
     columns: (chunks, columns, rows) of the design. vectors: (chunks, choices, rows), P(report | choice).
-    counts: (chunks, rows). Their precision is that of each row's probability; sums are always in float64.
+    counts: (chunks, rows). The dtype is the precision of each row's probability; sums are always in float64.
     """
 
     columns: Array
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(columns: Values, vectors: Values, counts: Values, dtype: DTypeLike) -> dict[str, Values]:
-    """What a program takes: columns (rows, columns), vectors (rows, choices) and counts (rows,) in chunks."""
+    """Divide columns (rows, columns), vectors (rows, choices) and counts (rows,) into a program's chunks."""
     chunks = -(-len(counts) // CHUNK)
     length = -(-len(counts) // chunks)
     missing = chunks * length - len(counts)
@@ -53,9 +53,9 @@ def rows_of(columns: Values, vectors: Values, counts: Values, dtype: DTypeLike) 
 
 @jax.custom_jvp
 def log_likelihood(coefficients: Array, rows: Rows) -> Array:
-    """Σ over rows of counts × log P(report), at η = columns @ coefficients (columns, choices − 1).
+    """Return Σ over rows of counts × log P(report), at η = columns @ coefficients (columns, choices − 1).
 
-    The first choice's η is 0. Its derivatives are found in the same pass, of any order.
+    The first choice's η is 0. Its derivatives, of any order, are computed in the same pass.
     """
 
     def add(total: Array, chunk: Rows) -> tuple[Array, None]:
@@ -82,7 +82,7 @@ def _with_slope(coefficients: Array, rows: Rows) -> tuple[Array, Array]:
 
 
 def _told(coefficients: Array, chunk: Rows) -> tuple[Array, Array, Array, Array]:
-    """Of one chunk the log-likelihood, e^η of all choices but the first, Σ v e^η and Σ e^η (both (rows,))."""
+    """Return a chunk's log-likelihood, e^η of all choices but the first, Σ v e^η and Σ e^η (both (rows,))."""
     eta = coefficients.T.astype(chunk.columns.dtype) @ chunk.columns
     top = jax.lax.stop_gradient(jnp.maximum(jnp.max(eta, axis=0), 0.0))
     first, weights = jnp.exp(-top), jnp.exp(eta - top)

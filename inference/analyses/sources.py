@@ -1,4 +1,4 @@
-"""What an analysis reads, as its command names it: a study's reports, a survey's table, waves of either."""
+"""The inputs of an analysis on the command line: a study's reports, a survey's table, or waves of either."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ HOW = "NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design"
 
 @dataclass(frozen=True)
 class Source:
-    """digest: of the documents. title: for people. priors: that they state. words: of what was read.
+    """digest: of the documents. title: for people. priors: as stated. words: a description of the input.
 
-    table: reads and counts it, by the columns that the analysis names.
+    table: reads and counts the input, by the columns that the analysis names.
     """
 
     digest: str
@@ -36,7 +36,7 @@ class Source:
 
 
 def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
-    """What the arguments of an analysis name. also: columns beside the formula's. Raises InputError."""
+    """Return the source that the arguments name. also: columns besides the formula's. Raises InputError."""
     if arguments.wave is not None:
         named = [_named(one) for one in arguments.wave]
         tables = [files[0].lower().endswith(TABLES) for _, files in named]
@@ -44,7 +44,7 @@ def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
             return _of_survey_waves(arguments, named, also)
         if any(tables):
             raise UsageError(
-                "--wave: waves are of tables all, or of studies all", code="wave.tables_and_studies_mixed"
+                "--wave: give only tables, or only studies", code="wave.tables_and_studies_mixed"
             )
         return _of_waves(arguments, named, also)
     return (_of_study if arguments.table is None else _of_survey)(arguments, also)
@@ -70,12 +70,12 @@ def _of_waves(
         _add(waves, name or str(one[0].version), one)
     if arguments.blanks is not None:
         raise UsageError(
-            "--blanks is for tables: reports of devices have none",
+            "--blanks is for tables: device reports have no blanks",
             code="wave.blanks_for_reports",
         )
     if arguments.design is not None:
         raise UsageError(
-            "--design is for tables: a study says what its reports mean", code="wave.design_for_studies"
+            "--design is for tables: a study already defines its reports", code="wave.design_for_studies"
         )
 
     def table() -> Table:
@@ -87,7 +87,7 @@ def _of_waves(
 
 
 def _files_of(name: str, files: Sequence[str]) -> tuple[Study, str]:
-    """A wave's study and the path of its reports. Raises UsageError where other files are given."""
+    """Return a wave's study and the path of its reports. Raises UsageError for other files."""
     if len(files) != 2:
         given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
         raise UsageError(f"{given}: write {HOW}", code="wave.unknown_file_kind")
@@ -107,14 +107,14 @@ def _of_survey_waves(
 ) -> Source:
     if arguments.design is None:
         raise UsageError(
-            "waves of tables need --design DESIGN.json, which says what private columns mean",
+            "waves of tables need --design DESIGN.json, which defines the private columns",
             code="wave.tables_need_design",
         )
     waves: dict[str, str] = {}
     for name, files in named:
         if len(files) > 1 or not name:
             raise UsageError(
-                f"--wave {','.join(files)}: a wave of a table is NAME=TABLE.csv", code="wave.table_form"
+                f"--wave {','.join(files)}: give a table's wave as NAME=TABLE.csv", code="wave.table_form"
             )
         _add(waves, name, files[0])
     blanks = arguments.blanks or REFUSE
@@ -124,7 +124,7 @@ def _of_survey_waves(
 
 
 def _named(given: str) -> tuple[str, list[str]]:
-    """A wave's name, "" for none, and its files."""
+    """Return a wave's name, "" for none, and its files."""
     name, equals, files = given.partition("=")
     if not equals:
         name, files = "", given
@@ -137,7 +137,7 @@ def _named(given: str) -> tuple[str, list[str]]:
 def _add(waves: dict[str, Any], name: str, wave: Any) -> None:
     if name in waves:
         raise UsageError(
-            f"two waves are called {name}: give each a name of its own, --wave NAME=…",
+            f"two waves are called {name}: give each a different name, --wave NAME=…",
             code="wave.duplicate_name",
         )
     waves[name] = wave

@@ -1,4 +1,4 @@
-"""Priors of an analysis: weakly informative unless stated, and "flat" where somebody wants none."""
+"""Priors of an analysis: weakly informative unless stated, and "flat" on request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ldp_client.documents.errors import InputError
 
 FLAT = "flat"
 FLAT_PRIOR: Stated = state(FLAT)
-# Of a coefficient times its column's sd, and of the intercept where all columns are at their means, on the
+# The prior sd of a coefficient times its column's sd, and of the intercept at the columns' means, on the
 # logit scale: shares from 0.7 % to 99.3 % are within two sds.
 LOGIT_SCALE = 2.5
-# The same on the probit scale, times the ratio of the two densities in the middle.
+# The same on the probit scale: divided by the ratio of the two densities at the middle.
 PROBIT_SCALE = 1.6
 VARYING_SCALE = 1.0
 
@@ -36,7 +36,7 @@ _MAY_BE_NEGATIVE = ("loc",)
 
 
 def stated(name: str, given: Any, kind: str = "real") -> Stated:
-    """A prior as somebody gave it: "flat", or {"distribution": …}. Raises InputError for another one."""
+    """Check a stated prior: "flat", or {"distribution": …}. Raises InputError for any other."""
     if given == FLAT and kind == "real":
         return FLAT_PRIOR
     laws = KINDS[kind]
@@ -49,7 +49,7 @@ def stated(name: str, given: Any, kind: str = "real") -> Stated:
     wanted = laws[given["distribution"]]
     if set(given) != {"distribution", *wanted}:
         raise InputError(
-            f"the prior of {name}: {given['distribution']} needs {', '.join(wanted)}, and no more",
+            f"the prior of {name}: {given['distribution']} needs exactly {', '.join(wanted)}",
             code="prior.wrong_fields",
         )
     return state(given["distribution"], **{key: _number(name, key, given[key]) for key in wanted})
@@ -69,9 +69,9 @@ def _number(name: str, key: str, value: Any) -> float:
 
 
 class Given:
-    """Priors that somebody stated, by parameter; "flat" alone for all coefficients.
+    """Stated priors, by parameter; "flat" alone applies to all coefficients.
 
-    Every name must be asked for: what nobody asked for is refused, as a slip.
+    Every stated name must be asked for. Others are rejected as mistakes.
     """
 
     def __init__(self, priors: Mapping[str, Any] | str | None) -> None:
@@ -80,11 +80,11 @@ class Given:
         self._all_flat = priors == FLAT
         self._priors: Mapping[str, Any] = priors if isinstance(priors, Mapping) else {}
         self._asked: list[str] = []
-        # By a name that is stated: those whose first name it is, and others that it is for.
+        # {stated name: True if it was a parameter's first (own) name, False if a wider one}.
         self._taken: dict[str, set[bool]] = {}
 
     def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
-        """The prior of what has these names, the narrowest first, and whether it was stated."""
+        """Return the prior of the parameter with these names, narrowest first, and whether it was stated."""
         self._asked += names
         for name in names:
             if name in self._priors:
@@ -93,33 +93,32 @@ class Given:
         return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
 
     def refuse_others(self) -> None:
-        """Raises InputError for a prior of what the analysis does not have."""
+        """Raise InputError for a prior of a parameter that the analysis does not have."""
         unknown = [name for name in self._priors if name not in self._asked]
         if unknown:
             known = ", ".join(dict.fromkeys(self._asked))
             raise InputError(
-                f"there is no parameter {unknown[0]!r} to have a prior: there are {known}",
+                f"there is no parameter {unknown[0]!r} for a prior: there are {known}",
                 code="prior.unknown_parameter",
             )
 
     def refuse_two_readings(self) -> None:
-        """Raises InputError for a prior of one parameter's name that is the name of others together too."""
+        """Raise InputError for a prior whose name means one parameter, but also several together."""
         both = [name for name, own in self._taken.items() if len(own) > 1]
         if both:
             raise InputError(
-                f"the prior of {both[0]} may be that of one parameter, or of all of a level: rename one of "
-                "these labels",
+                f"the prior of {both[0]} is ambiguous: one parameter, or a whole level. Rename a label.",
                 code="prior.ambiguous_name",
             )
 
 
 def is_flat(prior: Stated) -> bool:
-    """Whether a prior says nothing, so that no draw can come from it."""
+    """Return True if a prior is flat, so no draw can come from it."""
     return prior["distribution"] == FLAT
 
 
 def log_density(priors: Sequence[Stated], values: Array) -> Array:
-    """The log density of values (entries,), flat ones left out; laws of one family at once."""
+    """Return the log density of values (entries,), omitting flat priors; vectorised by family."""
     found = jnp.zeros(())
     for family in dict.fromkeys(one["distribution"] for one in priors if not is_flat(one)):
         places = [place for place, one in enumerate(priors) if one["distribution"] == family]
@@ -133,6 +132,6 @@ def log_density(priors: Sequence[Stated], values: Array) -> Array:
 
 
 def draws_from(prior: Stated, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Draws (count,) from a prior that is not flat."""
+    """Return draws (count,) from a prior that is not flat."""
     key = jax.random.key(int(random.integers(1 << 31)))
     return np.asarray(law(prior).sample(key, (count,)), np.float64)

@@ -1,4 +1,4 @@
-"""A survey's table in a file, with its design: CSV or Parquet, of which nothing is dropped in silence."""
+"""Read a survey's table, CSV or Parquet, with its design, without silently dropping anything."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ldp_client.words.text import counted
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
 BLANKS = (REFUSE, LEAVE_OUT)
 PARQUET = (".parquet", ".pq")
-# From so many numbers on, a column is one of numbers.
+# From this share of numbers on, a column is numeric.
 MIXED = 0.5
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
@@ -45,10 +45,10 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 def load_survey(
     path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[str] = ()
 ) -> tuple[Table, Design]:
-    """A table's file and its design's.
+    """Read a table's file and its design.
 
-    formula: whose columns are read, and `also` others; only their blanks matter. blanks: "refuse"
-    rows with one, or "leave-out" them, which is counted and noted. Raises InputError.
+    formula: its columns are read, and `also`; only their blanks matter. blanks: "refuse" rows with blanks, or
+    "leave-out" such rows, which are counted and noted. Raises InputError.
     """
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
@@ -66,9 +66,9 @@ def load_survey(
 def load_waves(
     waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
 ) -> tuple[Table, Design]:
-    """Tables of several waves under one design, {name: path}, one below the other; `wave` is a column.
+    """Read tables of several waves under one design, {name: path}, and stack them; `wave` is a column.
 
-    The design may have matrices by wave, `"rows": {"wave": NAME}`. The rest is as for `load_survey`.
+    The design may have matrices by wave, `"rows": {"wave": NAME}`. Other arguments: see `load_survey`.
     """
     if len(waves) < 2:
         raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
@@ -79,7 +79,7 @@ def load_waves(
         frame = as_listed(read_frame(path), design.labels, [ALIKE])
         if WAVE in frame.columns:
             raise InputError(
-                f"wave {name}: {path} has a column wave of its own: give it another name",
+                f"wave {name}: {path} already has a column wave: rename it",
                 code="wave.column_called_wave",
             )
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
@@ -107,7 +107,7 @@ def load_waves(
 
 
 def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> dict[str, tuple[str, str]]:
-    """Of columns of numbers, two cells that are one number, each of any file."""
+    """Return, for numeric columns, two cells that are the same number, each from any file."""
     cells: dict[str, list[str]] = {}
     for path in paths:
         if not path.lower().endswith(PARQUET):
@@ -119,7 +119,7 @@ def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> 
 
 
 def load_design(path: str) -> Design:
-    """A design's file. Raises InputError."""
+    """Read a design's file. Raises InputError."""
     return read_design(_bytes_of(path))
 
 
@@ -130,9 +130,9 @@ def survey_of(
     blanks: str = REFUSE,
     digest: str = "",
 ) -> Table:
-    """The table of a frame under a design; see `load_survey`."""
+    """Return the table of a frame under a design; see `load_survey`."""
     if blanks not in BLANKS:
-        raise UsageError(f"blanks must be one of {', '.join(BLANKS)}", code="table.unknown_blanks_rule")
+        raise UsageError(f"blanks must be either of {', '.join(BLANKS)}", code="table.unknown_blanks_rule")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
@@ -164,7 +164,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def read_frame(path: str) -> pd.DataFrame:
-    """A CSV or Parquet file as it is. Raises InputError."""
+    """Read a CSV or Parquet file unchanged. Raises InputError."""
     if path.lower().endswith(PARQUET):
         try:
             frame = pd.read_parquet(path)
@@ -186,7 +186,7 @@ def read_frame(path: str) -> pd.DataFrame:
 
 
 def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its text as `typed` reads it: without spaces around, and blank cells missing."""
+    """Return the frame with its text as `typed` reads it: stripped, and with blank cells missing."""
     texts = frame.select_dtypes(exclude=["number", "bool", "datetime", "timedelta"])
     found = frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
     found.attrs[WRITTEN] = written({str(name): column.astype(object) for name, column in texts.items()})
@@ -203,7 +203,7 @@ def _stripped(column: pd.Series) -> pd.Series:
 
 
 def _text(cell: object) -> object:
-    """A cell, None where it is blank."""
+    """Return a cell, None if it is blank."""
     return cell_of(cell) if isinstance(cell, str) else cell
 
 
@@ -222,13 +222,13 @@ def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
         raise InputError(f"{name} is not CSV: {error}", code="files.not_csv") from None
     while rows and not rows[-1]:
         rows.pop()
-    # Above the last row a blank line is a blank cell where there is one column; else nobody's row.
+    # Above the last row a blank line is a blank cell if there is only one column; otherwise it is no row.
     alone = len(next(filter(None, rows), ())) == 1
     return _checked(name, [row or [""] for row in rows if row or alone])
 
 
 def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows below it. Raises InputError where they do not fit."""
+    """Return the header and the rows below it. Raises InputError if they do not fit."""
     if not rows:
         raise InputError(
             f"{name} is empty: it needs a header with the names of the columns", code="table.empty"
@@ -252,7 +252,7 @@ def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str
 
 
 def typed(cells: Sequence[str]) -> pd.Series:
-    """A column of numbers where all cells are, and stay what they are; else of text. Blanks are missing."""
+    """Return a numeric column if all cells are numbers that stay distinct; else text. Blanks are missing."""
     filled = [cell_of(cell) for cell in cells]
     try:
         numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
@@ -270,9 +270,9 @@ def _finite(numbers: Sequence[float], cells: Sequence[str | None]) -> bool:
 
 
 def _run_together(cells: Sequence[str | None]) -> bool:
-    """Whether whole numbers are codes to float64: of too many digits, or told apart by zeros before them."""
+    """Return True if whole numbers are codes: with too many digits for float64, or with leading zeros."""
     whole = {cell.lstrip("+") for cell in cells if cell is not None}
-    # A column with a fraction or a word in it is none of codes.
+    # A column with a fraction or a word has no such codes.
     if not all(_WHOLE.fullmatch(one) for one in whole):
         return False
     return any(abs(int(one)) >= INEXACT for one in whole) or len(set(map(plain_whole, whole))) < len(whole)
@@ -291,13 +291,13 @@ def _without_blanks(
         first = int(np.flatnonzero(rows)[0]) + 1
         raise InputError(
             f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
-            f"{first}): fill them in, or leave those rows out with --blanks leave-out, which holds only if "
-            f"blanks come by chance{lost}",
+            f"{first}): fill them in, or omit those rows with --blanks leave-out, which is valid only if "
+            f"blanks are random{lost}",
             code="table.blank_cells",
         )
     if rows.all():
         raise InputError(
-            f"every row has a blank cell ({worst}): nothing is left{lost}", code="table.all_rows_blank"
+            f"every row has a blank cell ({worst}): no row remains{lost}", code="table.all_rows_blank"
         )
     note = (
         f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
@@ -307,8 +307,8 @@ def _without_blanks(
 
 
 def _refuse_mixed(column: pd.Series, name: str) -> None:
-    """Raises InputError for a column of numbers with a few words, or infinities: a factor of them all."""
-    # Text is of type object or, from pandas itself, of a string type.
+    """Raise InputError for a numeric column with a few words or infinities, which would make it a factor."""
+    # Text has type object or, from pandas itself, a string type.
     if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
         return
     found = [_number(cell) for cell in column]
@@ -323,7 +323,7 @@ def _refuse_mixed(column: pd.Series, name: str) -> None:
 
 
 def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
-    """A private column: each row's report, under the channel of its group of rows."""
+    """Return a private column: each row's report, under the channel of its group of rows."""
     reports = codes_of(frame[design.name], design.reports, design.name)
     group = _groups(frame, design)
     width = len(design.reports)
@@ -346,12 +346,12 @@ def _private(frame: pd.DataFrame, design: ColumnDesign) -> Private:
 
 
 def _floats(matrix: Sequence[Sequence[object]]) -> Values:
-    """(reports, answers) of a matrix of fractions (answers, reports)."""
+    """Return a matrix of fractions (answers, reports) as floats (reports, answers)."""
     return np.asarray([[float(one) for one in row] for row in matrix], np.float64).T  # type: ignore[arg-type]
 
 
 def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
-    """Of each cell its label's place; a number may be written in another way. Raises InputError."""
+    """Return the index of each cell's label. Numbers may be spelt differently. Raises InputError."""
     places: dict[object, int] = {}
     several: set[float] = set()
     for place, label in enumerate(labels):
@@ -363,7 +363,7 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
     for row, cell in enumerate(column):
         if not isinstance(cell, str) and cell in several:
             raise InputError(
-                f"{name}, row {row + 1}: the number {cell:g} is several reports of the design: put a letter "
+                f"{name}, row {row + 1}: the number {cell:g} is several of the design's labels: put a letter "
                 "before each",
                 code="dice.number_is_several_reports",
             )
@@ -372,7 +372,7 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
         if place < 0:
             known = ", ".join(labels)
             raise InputError(
-                f"{name}, row {row + 1}: {text!r} is no report of the design: {known} are",
+                f"{name}, row {row + 1}: {text!r} is no report of the design. Reports are {known}",
                 code="dice.unknown_report",
             )
         found[row] = place
@@ -380,7 +380,7 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
 
 
 def _number(cell: object) -> float | None:
-    """What a cell says as a number, a whole one in all its digits."""
+    """Return a cell's number, if it is one; a whole number with all its digits."""
     try:
         whole = isinstance(cell, Integral) or (isinstance(cell, str) and _WHOLE.fullmatch(cell))
         number = float(cell)  # type: ignore[arg-type]
@@ -390,7 +390,7 @@ def _number(cell: object) -> float | None:
 
 
 def _groups(frame: pd.DataFrame, design: ColumnDesign) -> Codes:
-    """Of each row the one part of the design that it belongs to. Raises InputError for none, or two."""
+    """Return the index of each row's part of the design. Raises InputError if none, or two, apply."""
     matches = np.stack([_matching(frame, part.rows) for part in design.parts])
     often = matches.sum(axis=0)
     wrong = np.flatnonzero(often != 1)

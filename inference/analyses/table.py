@@ -1,4 +1,4 @@
-"""What an analysis reads: public columns, and what each report says of the answers of private ones."""
+"""The input of an analysis: public columns, and each report's likelihood of the private columns' answers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Looks:
-    """What shows in a report, and how often it does: for checks of a fit.
+    """The features of reports, and their probabilities, for checks of a fit.
 
-    shows: (distinct, features), 1 where a report with that vector has the feature. part: (distinct,) of the
+    shows: (distinct, features), 1 if a report with that vector has the feature. part: (distinct,) of the
     design. chances: (parts, answers, features), P(feature | answer); unknown: what open shares add.
-    exclusive: whether each report has just one feature, of all parts or of each; else each feature has its
-    own chance.
+    exclusive: whether each report has exactly one feature, for all parts or for each. Otherwise each feature
+    has a separate chance.
     """
 
     shows: Values
@@ -38,7 +38,7 @@ class Looks:
 
     @property
     def exclusive_parts(self) -> NDArray[np.bool_]:
-        """(parts,): of each part."""
+        """Return `exclusive` for each part, (parts,)."""
         return np.broadcast_to(np.asarray(self.exclusive), len(self.chances))
 
 
@@ -46,14 +46,13 @@ class Looks:
 class Private:
     """One private column, behind a known channel.
 
-    name: of the column. answers: what may be true, the first being the one that others are compared with; of
-    two, the second is the event. codes: (rows,) which likelihood vector each row's report has. vectors:
-    (distinct, answers): P(report | answer), up to a factor that no answer changes. unknown: {name of a share
-    that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
-    ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
-    those of the reports. missing: how many rows have no report; theirs is a vector of ones, of a private
-    number NaN. looks: what reports look like, for checks. channel: of a private number, which has no answers,
-    and as vectors (distinct, 1) its reports themselves.
+    name: of the column. answers: the possible true answers. The first is the reference; of two, the second is
+    the event. codes: (rows,) the index of each row's likelihood vector. vectors: (distinct, answers):
+    P(report | answer), up to a factor that no answer changes. unknown: {name of an open share: (distinct,
+    answers)}, which is added to the vectors, times that share. ordered: whether the answers have an order.
+    exact: whether the factor is 1, so that log-likelihoods are the reports' own. missing: the number of rows
+    without a report; their vector is ones, or NaN for a private number. looks: reports' features, for checks.
+    channel: of a private number, which has no answers, and as vectors (distinct, 1) its reports themselves.
     """
 
     name: str
@@ -70,12 +69,11 @@ class Private:
 
 @dataclass(frozen=True)
 class Table:
-    """public: a row for each report, or for each group of equal ones; private: by name, in the same rows.
+    """public: a row for each report, or for each group of equal reports; private: by name, in the same rows.
 
-    counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
-    digest: of the documents that it came from. noise: what the design or the study says of it, in words.
-    doubts: why the reports cannot all be what their mechanisms send.
-    alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
+    counts: (rows,) reports in each row. notes: for readers of any result. digest: of the source documents.
+    noise: how the design or the study describes it. doubts: why the reports cannot all come from their
+    mechanisms. alike: for numeric public columns, two spellings of one number, such as 1.1 and 1.10.
     """
 
     public: pd.DataFrame
@@ -95,16 +93,16 @@ class Table:
                 code="table.private_and_public",
             )
         if not self.counts.sum():
-            raise InputError("there are no reports: a fit would give back the prior", code="fit.no_reports")
+            raise InputError("there are no reports: a fit would only return the prior", code="fit.no_reports")
 
     @property
     def n(self) -> int:
-        """How many reports."""
+        """Return the number of reports."""
         return int(self.counts.sum())
 
     @property
     def names(self) -> list[str]:
-        """The private columns, then the public ones."""
+        """Return the private columns, then the public columns."""
         return [*self.private, *map(str, self.public.columns)]
 
 
@@ -115,7 +113,7 @@ def table_of(
     digest: str = "",
     noise: tuple[str, ...] = (),
 ) -> Table:
-    """A table with one row a report. Raises InputError where columns differ in length, or share a name."""
+    """Return a table with a row per report. Raises InputError if columns differ in length or share a name."""
     for one in private:
         if len(one.codes) != len(public):
             raise InputError(
@@ -128,11 +126,11 @@ def table_of(
 
 
 def with_missing(column: Private) -> Private:
-    """The column whose missing reports, of code −1, have a vector that says nothing."""
+    """Return the column with an uninformative vector for missing reports, of code −1."""
     gone = column.codes < 0
     if not gone.any():
         return column
-    # No number says nothing.
+    # NaN is an uninformative number.
     silent = np.full((1, column.vectors.shape[1]), 1.0 if column.answers else np.nan)
     unknown = {name: np.vstack([slopes, 0 * silent]) for name, slopes in column.unknown.items()}
     codes = np.where(gone, len(column.vectors), column.codes)
@@ -147,9 +145,9 @@ def known_channel(
     matrix: Sequence[Sequence[float]] | Values,
     ordered: bool = False,
 ) -> Private:
-    """A private column under one matrix P(report | answer), (answers, reports); −1 is a missing report.
+    """Return a private column under one matrix P(report | answer), (answers, reports).
 
-    Raises InputError where the matrix is none of probabilities.
+    −1 is a missing report. Raises InputError if the matrix does not hold probabilities.
     """
     known = np.asarray(matrix, np.float64)
     if known.ndim != 2 or len(known) != len(answers):

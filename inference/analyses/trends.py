@@ -1,7 +1,8 @@
-"""Whether a private predictor's reports go with each other column as the fit expects, band after band.
+"""Check that a private predictor's reports depend on each other column as expected, across bands.
 
-Where an outcome's law is wrong the fit may take the outcome for what tells the predictor's answers, and so
-have them go with other columns as nobody reported. No band alone need show it: together they do.
+If the outcome's law is wrong, the fit may take the outcome as evidence on the predictor's answers. The fit
+then expects associations with other columns that the reports do not show. No single band need reveal this,
+but all bands together do.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from inference.analyses.table import Codes, Looks, Private, Values
 from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM
 
-# Levels and bands in which a kind's number varies less say next to nothing.
+# Levels and bands whose count of a kind varies less carry almost no information.
 LEAST_VARIANCE = 1.0
-# In place of a column: how often the kind is expected to show.
+# Used instead of a column's name: groups by the expected frequency of the kind.
 EXPECTED = ""
 
 
 def against_columns(analysis: Assembled, sites: Mapping[str, Values], middles: Values) -> tuple[str, ...]:
-    """Why the model is not to be believed: of each private predictor, of sound models once in a thousand.
+    """Return reasons to doubt the model, at most once in a thousand sound models for each private predictor.
 
-    Its reports are held against what the fit expects of them given all else, the outcome too. sites: {site:
-    (1, draws, …)}. middles: (cells,) what is expected of a public number.
+    The predictor's reports are compared with the fit's expectation given everything else, including the
+    outcome. sites: {site: (1, draws, …)}. middles: (cells,) the expected value of a public number.
     """
     levels = _levels(analysis, middles)
     found = []
@@ -62,18 +63,18 @@ def _said(name: str, column: str, outcome: str) -> str:
     if column != EXPECTED:
         where = f"do not go with {column} as the fit expects"
     return (
-        f"the reports of {name} {where}: it may take {outcome} for what tells the answers to {name}, whose "
+        f"the reports of {name} {where}: it may use {outcome} as evidence on {name}, whose "
         "coefficient is then an artefact"
     )
 
 
 def _kinds(looks: Looks) -> range:
-    """Those looked at: where each report is of one kind the last's number follows from the others'."""
+    """Return the kinds to check. If each report is of exactly one kind, the last follows from the others."""
     return range(looks.shows.shape[1] - bool(looks.exclusive_parts.all()))
 
 
 def _levels(analysis: Assembled, middles: Values) -> Mapping[str, Codes]:
-    """{column: of each pattern its level or band}, of the public columns and the outcome."""
+    """Return {column: each pattern's level or band}, for the public columns and the outcome."""
     cells = analysis.cells
     columns = {str(name): cells.frame[name].iloc[cells.cell] for name in cells.frame.columns}
     columns[analysis.formula.outcome] = pd.Series(_outcome(analysis, middles))
@@ -85,7 +86,7 @@ def _levels(analysis: Assembled, middles: Values) -> Mapping[str, Codes]:
 
 
 def _outcome(analysis: Assembled, middles: Values) -> Values | list[str]:
-    """Of each pattern: a number's distance from what is expected, a choice, or what was reported of it."""
+    """Return each pattern's distance from the expected number, its choice, or its report."""
     cells, response = analysis.cells, analysis.response
     if response is None:
         assert analysis.values is not None
@@ -95,9 +96,10 @@ def _outcome(analysis: Assembled, middles: Values) -> Values | list[str]:
 
 
 def _chances(analysis: Assembled, one: Private, looks: Looks, sites: Mapping[str, Values]) -> Values:
-    """(patterns, kinds): how often each kind shows, given all but the predictor's own report.
+    """Return (patterns, kinds): each kind's probability, given everything but the predictor's own report.
 
-    It is how probable the pattern is with that kind in place of its report, by how probable without any.
+    This is the probability of the pattern with that kind as its report, divided by its probability without a
+    report.
     """
     place = analysis.privates.index(one)
     codes = analysis.cells.reports[one.name]
@@ -135,10 +137,11 @@ def _chances(analysis: Assembled, one: Private, looks: Looks, sites: Mapping[str
 
 
 def _p_values(levels: Codes, counts: Values, shows: Values, chances: Values) -> list[float]:
-    """Of a kind the p-values of its trend over the levels, in their order, and of its sum of squares.
+    """Return the p-values of a kind's trend over the ordered levels, and of its sum of squares.
 
-    Each level's count is a normal score of the binomial law, in the spread of people whose chances differ.
-    That is at least wide enough: reports that the fit has seen are nearer to it than new ones.
+    Each level's count becomes a normal score of the binomial law, scaled to the spread of people with
+    different chances. That spread is wide enough: reports that the fit has seen are closer to it than new
+    reports.
     """
     inside = (levels == np.unique(levels)[:, None]) * counts
     sizes, came, variance = inside.sum(axis=1), inside @ shows, inside @ (chances * (1 - chances))
@@ -155,7 +158,7 @@ def _p_values(levels: Codes, counts: Values, shows: Values, chances: Values) -> 
 
 
 def _scores(came: Values, sizes: Values, chance: Values) -> Values:
-    """Normal scores of binomial counts, by the middle of each count's probability."""
+    """Return normal scores of binomial counts, by the middle of each count's probability."""
     law = stats.binom(np.round(sizes), chance)
     half = law.pmf(np.round(came)) / 2
     below, above = law.cdf(np.round(came)) - half, law.sf(np.round(came)) + half

@@ -25,10 +25,11 @@ from ldp_client.documents.errors import InputError
 
 @dataclass(frozen=True)
 class Group:
-    """What varies by one column.
+    """Effects that vary by one column.
 
-    site: in the program. column: by which. levels: of it. codes: (cells,) the level. matrix: of what varies;
-    spreads: (columns,), by which the sampler's columns are divided. priors: of each column's sd.
+    site: the name in the program. column: the group's column. levels: its levels. codes: (cells,) each cell's
+    level. matrix: the varying columns. spreads: (columns,), the divisors of the sampler's columns. priors: of
+    each column's sd.
     """
 
     site: str
@@ -42,11 +43,11 @@ class Group:
     lead: str = ""
 
     def data(self) -> dict[str, Values | Codes]:
-        """What the program takes."""
+        """Return the program's data."""
         return {f"{self.site}_columns": self.matrix.values / self.spreads, f"{self.site}_codes": self.codes}
 
     def initial(self) -> dict[str, object]:
-        """Where to start: small differences."""
+        """Return the start: small differences."""
         columns, outputs = len(self.spreads), len(self.outputs)
         found: dict[str, object] = {f"{self.site}_z": np.zeros((len(self.levels), columns, outputs))}
         for place, prior in enumerate(self.priors):
@@ -55,7 +56,7 @@ class Group:
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
-        """Inside a NumPyro program: what the groups add to η (cells, combinations, outputs)."""
+        """Sample, inside a NumPyro program, what the groups add to η (cells, combinations, outputs)."""
         columns, outputs = len(self.spreads), len(self.outputs)
         standard = dist.Normal(jnp.zeros((len(self.levels), columns, outputs)), 1.0).to_event(3)
         z = numpyro.sample(f"{self.site}_z", standard)
@@ -67,12 +68,12 @@ class Group:
         return jnp.einsum("ckj,cjo->cko", data[f"{self.site}_columns"], effects)
 
     def effects(self, draws: Draws) -> Values:
-        """In own units, (…, levels, columns, outputs)."""
+        """Return effects in own units, (…, levels, columns, outputs)."""
         sds = np.stack([draws[f"{self.site}_sd_{place}"] for place in range(len(self.spreads))], axis=-2)
         return np.asarray(draws[f"{self.site}_z"] * sds[..., None, :, :])
 
     def parameters(self, draws: Draws) -> Parameters:
-        """{name: draws} of sds, then of effects, as bambi names them."""
+        """Return {name: draws} of sds, then of effects, named as in bambi."""
         found = [{name: draws[f"{self.site}_sd_{place}"][..., output]} for name, place, output in self._sds()]
         effects = self.effects(draws)
         for place, (_, name, label) in enumerate(self._names()):
@@ -82,7 +83,7 @@ class Group:
         return united(*found)
 
     def places(self, outputs: str, of: str) -> list[Place]:
-        """Of each parameter its place; outputs: the dimension of the choices. of: whose law it is."""
+        """Return each parameter's place. outputs: the dimension of the choices. of: the name of the law."""
         found = []
         for sd_name, name, label in self._names():
             varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
@@ -99,11 +100,11 @@ class Group:
         return found
 
     def sd_priors(self) -> dict[str, Stated]:
-        """{name of an sd: its prior}."""
+        """Return {name of an sd: its prior}."""
         return {name: self.priors[place] for name, place, _ in self._sds()}
 
     def _sds(self) -> list[tuple[str, int, int]]:
-        """Of each sd its name, its column and its output."""
+        """Return each sd's name, column and output."""
         return [
             (named(sd_name, label, choice), place, output)
             for place, (sd_name, _, label) in enumerate(self._names())
@@ -116,7 +117,7 @@ class Group:
 
 
 def names_of(term: str, level: str, group: str, lead: str = "") -> tuple[str, str, str]:
-    """Of what varies: its sd's name, its effects' name, and its level."""
+    """Return the name of a varying term's sd, the name of its effects, and its level."""
     own = f"{lead}{'1' if term == INTERCEPT else term}|{group}"
     return f"{own}_sigma", own, level
 
@@ -131,7 +132,7 @@ def groups_of(
     lead: str = "",
     site: str = "",
 ) -> tuple[Group, ...]:
-    """What varies by group. unit: of the linear predictor. site: what their sites begin with.
+    """Return the varying terms. unit: of the linear predictor. site: the prefix of their sites.
 
     Raises InputError for fewer than two groups.
     """
@@ -140,14 +141,14 @@ def groups_of(
         codes, levels = levels_of(cells.frame[one.group])
         if len(levels) < 2:
             raise InputError(
-                f"(… | {one.group}): there is only one {one.group}, so that nothing varies by it",
+                f"(… | {one.group}): there is only one {one.group}, so no effect can vary by it",
                 code="formula.one_group",
             )
         matrix = matrix_of(one.expression, cells.frame, predictors, cells.sizes)
         squares = np.einsum("ck,ckj->j", weights_of(matrix, cells.sizes), matrix.values**2)
         if (squares == 0).any():
             raise InputError(
-                f"({one.expression} | {one.group}) has a column of nothing but zeros",
+                f"({one.expression} | {one.group}) has a column of zeros only",
                 code="formula.group_column_of_zeros",
             )
         spreads = np.where(np.asarray(matrix.terms) == INTERCEPT, 1.0, np.sqrt(squares))
@@ -174,7 +175,7 @@ def groups_of(
 
 
 def levels_of(column: pd.Series) -> tuple[Codes, tuple[str, ...]]:
-    """Of each row its level's number, and the levels as text; those that a category lists are kept."""
+    """Return the index of each row's level, and the levels as text, including a category's unused levels."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(np.int64), tuple(map(str, column.cat.categories))
     codes, levels = pd.factorize(column, sort=True)
@@ -182,5 +183,5 @@ def levels_of(column: pd.Series) -> tuple[Codes, tuple[str, ...]]:
 
 
 def level_text(level: object) -> str:
-    """A level as people read it: a whole number without its point."""
+    """Return a level as readable text: a whole number without a decimal point."""
     return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)

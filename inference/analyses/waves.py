@@ -25,20 +25,20 @@ Waves = Mapping[str, tuple[Study, Reports]]
 
 
 def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosterior:
-    """Fit a formula over several waves of a study; `wave` is a public field of its own.
+    """Fit a formula over several waves of a study; `wave` is an added public field.
 
     Args:
-        waves: {name: (the study of this wave, its reports, as `fit` takes them)}; the first wave is what
-            others are compared with.
-        formula: such as "ever ~ wave + region", of question ids and public fields that every wave has.
-        options: as of `analyse`.
+        waves: {name: (the study of this wave, its reports, as `fit` takes them)}; the first wave is the
+            reference.
+        formula: such as "ever ~ wave + region", with question ids and public fields that every wave has.
+        options: as for `analyse`.
 
     Returns:
-        As `analyse`, with a difference between each two waves.
+        The same as `analyse`, with a difference between each two waves.
 
     Raises:
         ReportError: a report does not belong to its wave's study.
-        InputError: choices differ between waves, a report stands in two of them, or as `analyse`.
+        InputError: choices differ between waves, a report is in two of them, or as for `analyse`.
     """
     population = options.get("population")
     also = population.columns() if population else []
@@ -47,7 +47,7 @@ def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosteri
 
 
 def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) -> list[str]:
-    """What a formula names: questions and public fields of any wave, and `wave`; and other columns."""
+    """Return a formula's columns (questions and public fields of any wave, `wave`), and `also`."""
     known: dict[str, None] = {}
     for study, _ in waves.values():
         check_study(study)
@@ -59,8 +59,8 @@ def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()
 def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
     """Count the reports of all waves by these questions and public fields, and by wave.
 
-    Raises InputError for fewer than two waves, for a name that one of them lacks, for choices that differ,
-    and for a report that stands in two waves.
+    Raises InputError for fewer than two waves, for a name that a wave lacks, for choices that differ, and for
+    a report in two waves.
     """
     if len(waves) < 2:
         raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
@@ -87,32 +87,32 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
 
 
 def _read(study: Study, reports: Reports) -> tuple[Study, Any]:
-    """The same, its reports found where they are."""
+    """Check the study, and return it with its reports."""
     check_study(study)
     return study, evidence_of(study, reports)
 
 
 def _refuse_taken(wave: str, known: Sequence[str]) -> None:
-    """Raises InputError where a study has a column of the waves' own."""
+    """Raise InputError if a study has a column with the name of the waves' column."""
     if WAVE in known:
         raise InputError(
-            f"wave {wave}: its study has a {WAVE} of its own, which waves would hide",
+            f"wave {wave}: its study already has a field {WAVE}, which would be hidden",
             code="wave.field_name_taken",
         )
 
 
 def _table_of(study: Study, reports: Any, seen: Seen, names: Sequence[str]) -> Table:
-    """The table of a wave. Raises InputError where single reports are gone."""
+    """Return the table of a wave. Raises InputError for a summary, which has no single reports."""
     if isinstance(reports, Summary):
         raise InputError(
-            "a summary no longer has single reports: waves need the reports themselves",
+            "a summary has no single reports: waves need the reports themselves",
             code="wave.summary_has_no_reports",
         )
     return table_of_reports(study, _Once(study, cast(Iterable[Report], reports), seen), names)
 
 
 class _Once(CheckedReports):
-    """A wave's reports, none of which stands in another wave of the same document."""
+    """A wave's reports, checked for reports that are also in another wave of the same document."""
 
     def __init__(self, study: Study, reports: Iterable[Report], seen: Seen) -> None:
         self.digest = study.digest
@@ -122,35 +122,35 @@ class _Once(CheckedReports):
         for report in good_reports(self._study, self._reports):
             if self._seen.holds(report):
                 raise InputError(
-                    f"report {report.id} stands in another wave too: give each report once",
+                    f"report {report.id} is also in another wave: give each report once",
                     code="wave.report_in_two",
                 )
             yield report
 
     def notes(self) -> tuple[str, ...]:
-        """Those of the reports themselves, once all were read."""
+        """Return the notes of the reports themselves, once all were read."""
         return self._reports.notes() if isinstance(self._reports, CheckedReports) else ()
 
 
 def _words(study: Study, question: str) -> tuple[str | None, object]:
-    """What people read of a question, with the title of its list."""
+    """Return a question's text and the title of its list."""
     asked = study.question(question)
     return asked.text, asked.list_title
 
 
 def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
-    """A note where waves say that a number counts other things, whose bounds may be the same."""
+    """Yield a note if waves measure a number in different units, even with the same bounds."""
     units = {name: study.question(question).measured_in for name, study in studies.items()}
     if len(set(units.values())) > 1:
         stated = ", ".join(f"{unit or 'nothing stated'} in wave {name}" for name, unit in units.items())
         yield (
-            f"{question} is measured in {stated}: unless these are one unit, neither what is said of all "
-            "waves together nor a difference between them means anything"
+            f"{question} is measured in {stated}: unless these units are the same, neither joint results "
+            "nor differences between waves mean anything"
         )
 
 
 def _fields(studies: Mapping[str, Study], names: Sequence[str]) -> Iterator[str]:
-    """Notes of public fields that are asked otherwise in some waves, under the same id."""
+    """Yield notes on public fields with the same id that differ between waves."""
     (leader, first), *_ = studies.items()
     for field in first.public:
         if field.id not in names:
@@ -161,20 +161,20 @@ def _fields(studies: Mapping[str, Study], names: Sequence[str]) -> Iterator[str]
             if others:
                 yield (
                     f"{field.id} {what} in wave {', '.join(others)} than in wave {leader}: its values may "
-                    "not mean the same, and a difference between waves may be one of them"
+                    "not mean the same, which may explain a difference between waves"
                 )
 
 
-# What may differ of a public field whose values are the same, and where it stands.
+# Possible differences between public fields with the same values.
 _ASKED: Mapping[str, Callable[[PublicField], object]] = {
-    "is asked in other words": lambda field: field.text,
-    "is a number with other bounds or steps": lambda field: (field.bounds, field.step),
-    "is told by somebody else (the invitation, or the person)": lambda field: field.from_invitation,
+    "is worded differently": lambda field: field.text,
+    "has other bounds or steps": lambda field: (field.bounds, field.step),
+    "comes from another source (the invitation, or the person)": lambda field: field.from_invitation,
 }
 
 
 def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
-    """What a reader must know of waves that differ, or whose people may be the same."""
+    """Return notes on waves that differ, or that may share people."""
     found = []
     if WAVE not in names:
         found.append(POOLED)
@@ -186,19 +186,19 @@ def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
         reworded = [name for name, study in others if _words(study, question.id) != asked]
         if reworded:
             found.append(
-                f"{question.id} is asked in other words in wave {', '.join(reworded)} than in wave {leader}: "
-                "a difference between them may be one of the words"
+                f"{question.id} is worded differently in wave {', '.join(reworded)} than in wave {leader}: "
+                "a difference between them may be due to the wording"
             )
         found += _units(studies, question.id)
         if _repeats(studies.values(), question.id):
             found.append(
-                f"{question.id} may be answered by the same people in several waves, from one kept answer, "
-                "which no report shows: waves are taken as different people, so that what is said of all "
-                "waves together is too certain, and their differences are uncertain enough"
+                f"{question.id} may be answered by the same people in several waves, from one kept answer. "
+                "Waves are treated as different people: joint results are too certain, "
+                "and differences are uncertain enough"
             )
     return [*found, *_fields(studies, names)]
 
 
 def _repeats(studies: Iterable[Study], question: str) -> bool:
-    """Whether a wave asks it from a kept answer: a panel's first wave may have asked once."""
+    """Return True if a wave asks the question from a kept answer: only a panel's first wave may ask once."""
     return any(one.repeats for study in studies for one in study.questions if one.id == question)

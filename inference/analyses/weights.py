@@ -1,4 +1,4 @@
-"""Columns of weights: how many people a row stands for."""
+"""Columns of weights: the number of people that each row represents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pandas as pd
 from inference.analyses.table import Values
 from ldp_client.documents.errors import InputError
 
-# Beyond all people, so that sums of squares stay numbers.
+# More than all people on earth; sums of squares stay finite.
 MOST_WEIGHT = 1e12
 
 
 def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
-    """Raises InputError unless all are numbers from `least` on, and not beyond all people."""
+    """Return the column as numbers. Raises InputError unless all are between `least` and MOST_WEIGHT."""
     if not pd.api.types.is_numeric_dtype(column):
         raise InputError(f"{name} must hold numbers", code="weights.not_numbers")
     values = column.to_numpy(np.float64)

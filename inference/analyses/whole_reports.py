@@ -1,4 +1,4 @@
-"""Whole reports of simulated people: what shows in them of one column or of two, cell by cell."""
+"""Draw whole reports of simulated people: features of one column or two, cell by cell."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from inference.analyses.table import Values
 
-# People whose reports are drawn one by one: in all, and at least of each cell.
+# The number of people whose reports are drawn one by one: in all, and at least in each cell.
 PEOPLE, LEAST_OF_A_CELL = 20_000, 200
 
 
 @dataclass(frozen=True)
 class Truths:
-    """What people of each cell may say in truth, and how often each feature shows then.
+    """The possible true answers of people in each cell, and the probability of each feature given them.
 
     shares: (cells, combinations of the predictors). outcome: (cells, combinations, answers). of_outcome:
     (parts, answers, features), of_predictor: (parts, combinations, features), by part of the designs.
@@ -27,7 +27,7 @@ class Truths:
     of_predictor: Values
 
     def kinds(self) -> Values:
-        """(parts of both, cells, features of both): how often each two features show together."""
+        """Return P(two features together), (parts of both, cells, features of both)."""
         laws = np.einsum("cka,pao->pcko", self.outcome, self.of_outcome)
         both = np.einsum("ck,pcko,qkj->pqcoj", self.shares, laws, self.of_predictor, optimize=True)
         return np.asarray(both.reshape(-1, both.shape[2], both.shape[3] * both.shape[4]))
@@ -41,11 +41,11 @@ class Truths:
         expected: Values,
         random: np.random.Generator,
     ) -> Values:
-        """(cells, features of both): how many of so many people's reports show both features.
+        """Return (cells, features of both): the number of people whose reports have both features.
 
-        Two bits of one report go together, so that they are drawn as a report has them. Of very many people
-        some are drawn, and their distance from what is expected scaled. expected: of those cells, by `kinds`.
-        exclusive: whether each report has just one feature, of the outcome and of the predictor.
+        Bits of one report depend on each other, so whole reports are drawn. If there are very many people,
+        only some are drawn, and their distance from the expectation is scaled. expected: of these cells, from
+        `kinds`. exclusive: whether each report has exactly one feature, of the outcome and of the predictor.
         """
         people = np.minimum(sizes, max(LEAST_OF_A_CELL, PEOPLE // len(cells)))
         joint = (self.shares[cells][:, :, None] * self.outcome[cells]).reshape(len(cells), -1)
@@ -63,7 +63,7 @@ class Truths:
 
 
 def _shown(chances: Values, exclusive: bool, said: NDArray[np.int64], random: np.random.Generator) -> Values:
-    """(people, features): ones where a report has them. chances: (truths, features)."""
+    """Return (people, features), 1 if the report has the feature. chances: (truths, features)."""
     if not exclusive:
         return (random.random((len(said), chances.shape[1])) < chances[said]).astype(np.float64)
     edges = np.cumsum(chances, axis=1)

@@ -1,6 +1,6 @@
-"""The demo's own collector, and thousands of devices that send to it over HTTP.
+"""The demo's collector, and thousands of devices that send to it over HTTP.
 
-The collector is on a free loopback port and gone when the demo ends; each device has its own ledger.
+The collector listens on a free loopback port until the demo ends. Each device has a separate ledger.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
 
-# Devices wait for their disk and the network most of the time.
+# Devices mostly wait for their disk and the network.
 AT_ONCE = 8
 LOST_EVERY = 50
 STEPS = 10
@@ -35,10 +35,10 @@ STOP_SECONDS = 20.0
 def send_all(
     study: Study, answers: Sequence[dict[str, Any]], url: str, folder: Path, progress: Callable[[str], None]
 ) -> int:
-    """Let one device for each person answer and send; returns how many sent twice.
+    """Let one device for each person answer and send; return how many sent twice.
 
-    Every 50th loses its first acknowledgement and sends the same bytes again. Raises
-    TransferError unless every report was taken.
+    Every 50th device loses its first acknowledgement and sends the same bytes again. Raises TransferError
+    unless every report was accepted.
     """
     budget = str(study.epsilon)
 
@@ -66,9 +66,9 @@ def send_all(
 
 
 def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None, None]:
-    """What `run` gives for 0…count − 1, as it comes; no further one begins when the user leaves.
+    """Yield results of `run` for 0…count − 1 as they arrive; start no further call after the consumer stops.
 
-    An executor's locks stay locked where an interrupt lands between them and their `with`: a queue has none.
+    An executor's locks stay locked if an interrupt comes between them and their `with`. A queue avoids this.
     """
     numbers = iter(range(count))
     done: SimpleQueue[int | BaseException] = SimpleQueue()
@@ -77,7 +77,7 @@ def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None,
         for number in numbers:
             try:
                 done.put(run(number))
-            # Whatever it is: the user waits for each.
+            # Catch everything, because the consumer waits for each result.
             except BaseException as error:
                 done.put(error)
 
@@ -91,7 +91,7 @@ def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None,
 
 @contextmanager
 def _at_work(work: Callable[[], None], numbers: Iterator[int]) -> Iterator[None]:
-    """Threads that work on these numbers; takes what is left away from them at the end."""
+    """Run threads that work on these numbers; at the end, take the remaining numbers away from them."""
     threads = [threading.Thread(target=work, daemon=True) for _ in range(AT_ONCE)]
     try:
         for thread in threads:
@@ -102,7 +102,7 @@ def _at_work(work: Callable[[], None], numbers: Iterator[int]) -> Iterator[None]
         until = time.monotonic() + STOP_SECONDS
         for thread in threads:
             if thread.is_alive():
-                # All of them together: a server that is slow must not be waited for once a device.
+                # One deadline for all threads: a slow server must not be waited for once per device.
                 thread.join(max(0.0, until - time.monotonic()))
 
 
@@ -146,10 +146,10 @@ def _environment(token: str) -> dict[str, str]:
 
 @contextmanager
 def running_collector(folder: Path) -> Iterator[Collector]:
-    """`ldpkit serve` on a SQLite file in `folder`; stopped on the way out, whatever happens."""
+    """Run `ldpkit serve` on a SQLite file in `folder`, and always stop it on exit."""
     token = secrets.token_urlsafe(32)
     ready = folder.absolute() / "url"
-    # From inside: a folder's name may have characters that mean something in a URL.
+    # Run inside the folder, because its name may have characters with a meaning in a URL.
     database = "sqlite:///collector.sqlite3"
     command = [*LDPKIT, "serve", "--new", "--port", "0", "--database", database, "--ready-file", str(ready)]
     with (folder / "collector.log").open("wb") as log:

@@ -29,7 +29,7 @@ COLLECTED = ("study.json", "reports.ndjson", "summary.json")
 def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progress) -> dict[str, Posterior]:
     """Collect the survey from one device for each person, fit it, and write the results to `out`.
 
-    Raises InputError, TransferError. Nothing is left running or half-written.
+    Raises InputError, TransferError. Leaves no running process and no half-written result.
     """
     try:
         study = study_for(epsilon)
@@ -53,7 +53,10 @@ def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progre
 
 
 def older_files(out: Path, study: Study) -> OwnFiles:
-    """What may be replaced: reports only beside the demo's own study: others' may be the only ones."""
+    """Return the files that may be replaced. Reports are included only with the demo's own study.
+
+    Another study's reports may be the only copy.
+    """
     try:
         ours = Study.from_json((out / "study.json").read_text(encoding="utf-8")).id == study.id
     except (OSError, UnicodeDecodeError, StudyError):
@@ -70,7 +73,7 @@ def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progres
             collector.publish(study)
             twice = send_all(study, answers, collector.url, folder / "devices", progress)
             collector.export(study, path)
-    # The last line counts the others.
+    # The last line is the count of the others.
     stored = sum(1 for _ in path.open(encoding="utf-8")) - 1
     progress(f"{twice} devices sent twice; {stored} reports are stored")
     if stored != len(answers):
@@ -82,7 +85,7 @@ def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progres
 def fit_raw(
     study: Study, answers: Sequence[Mapping[str, Any]], seed: int, progress: Progress
 ) -> dict[str, Posterior]:
-    """The posteriors that the raw answers would give."""
+    """Return the posteriors from the raw answers."""
     posteriors = {}
     for question in study.questions:
         progress(f"fitting the raw answers to {question.id}, for comparison")

@@ -19,10 +19,10 @@ OCCUPATIONS = (
 )
 HAPPY = {"id": "happy_marriage", "ask": "yes_no"}
 LONG = {"id": "six_years_married", "ask": "yes_no"}
-# Of a rating from 1, very poor, to 5.
+# On a rating from 1, very poor, to 5.
 GOOD, LONG_YEARS = 4, 6
-# In parts of epsilon. Regressions need most: so few people tell the effect of one feature at 1 from none, of
-# two at 2, of four numbers at neither. Averages of numbers need least.
+# In parts of epsilon. Regressions need most: with so few people, one feature's effect shows at 1, two
+# features' effects at 2, four numbers' effects at neither. Averages of numbers need least.
 SHARES = {
     "affair": "0.75",
     "occupation": "1",
@@ -34,7 +34,7 @@ SHARES = {
 
 
 def study_for(epsilon: str) -> Study:
-    """The study document with `epsilon` on average over its six questions (SHARES). Raises StudyError."""
+    """Return the study document; its six questions average `epsilon` (SHARES). Raises StudyError."""
     return Study(
         {
             "format": "ldpkit.study/1",
@@ -48,7 +48,7 @@ def study_for(epsilon: str) -> Study:
 
 
 def _part(epsilon: str, question: str) -> str:
-    """A question's epsilon; what is no number is left to the study to refuse."""
+    """Return a question's epsilon. The study rejects it if it is not a number."""
     try:
         return str(Rational.parse(epsilon) * Rational.parse(SHARES[question]))
     except ValueError:
@@ -116,7 +116,7 @@ def _regressions(epsilon: str) -> list[dict[str, Any]]:
 
 
 def answers_of(people: int | None, seed: int) -> list[dict[str, Any]]:
-    """The true answers of `people` women drawn with `seed` (None: all). Raises InputError."""
+    """Return the true answers of `people` women drawn with `seed` (None: all). Raises InputError."""
     from statsmodels.datasets import fair
 
     table = fair.load_pandas().data

@@ -30,13 +30,13 @@ Vector = NDArray[np.float64]
 AT_ONCE = "half the 90 % interval from a formula: the information of the reports and of the prior"
 # Half of a 90 % interval, in sds.
 HALF = float(stats.norm.ppf(0.95))
-# Of its prior's width. Where an sd had 0.45 of it the mean was 0.66 of what simulation gave.
+# As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
 ROUGH = 0.25
-# Beyond them each choice is taken by itself.
+# For more choices, each is taken by itself.
 MOST_TOGETHER = 500
-# Whose sets of choices are of any size, so that it is news that all shares add up to 1.
+# Mechanisms whose sets of choices have any size, so that it is informative that all shares add up to 1.
 OF_ANY_SIZE = ("oue", "sue", "olh", "memoized")
-# Of answers between the bounds, and of a parameter its step, as a part of its prior's sd.
+# The number of places for answers between the bounds; a parameter's step, as a share of its prior's sd.
 PLACES, STEP = 1025, 1e-4
 NOISE = ("laplace", "gaussian")
 
@@ -44,11 +44,11 @@ NOISE = ("laplace", "gaussian")
 def half_widths(
     question: Question, truths: Sequence[Truth], answers: Sequence[int], prior: Mapping[str, float]
 ) -> dict[str, Vector] | None:
-    """{parameter: (numbers of answers,)}: medians over the truths; None where there is no formula.
+    """Return {parameter: (numbers of answers,)}: medians over the truths; None if there is no formula.
 
     prior: {parameter: half of its prior's 90 % interval}.
     """
-    # Where all is stated truths are one.
+    # If all parameters are stated, the truths are equal.
     different = {tuple(truth.parameters.items()): truth for truth in truths}
     seen = _seen(question) if _is_number(question) else None
     known = {key: _half_at(question, truth, answers, prior, seen) for key, truth in different.items()}
@@ -56,12 +56,12 @@ def half_widths(
     if len(found) < len(truths):
         return None
     halves = {name: np.median([one[name] for one in found], axis=0) for name in found[0]}
-    # At the edge of what a law's parameters may be its slopes cannot be told.
+    # At the edge of a law's parameters its slopes cannot be computed.
     return halves if all(np.isfinite(half).all() for half in halves.values()) else None
 
 
 def in_words(epsilon: str, parameter: str, half: Vector, devices: Sequence[int]) -> str:
-    """What the formula says of one parameter, before studies are simulated."""
+    """Return the formula's result for one parameter, to print before studies are simulated."""
     said = ", ".join(f"± {one:.3g} from {n:,}" for one, n in zip(half, devices, strict=True))
     return f"{parameter} at epsilon {epsilon}, by a formula: {said} devices"
 
@@ -69,13 +69,13 @@ def in_words(epsilon: str, parameter: str, half: Vector, devices: Sequence[int])
 def rough_note(
     epsilon: str, halves: Mapping[str, Vector], devices: Sequence[int], prior: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """A note where a posterior is too wide to be normal, so that the formula may be far off; or nothing."""
+    """Return a note if a posterior is too wide to be normal, so that the formula may be far off."""
     relative = np.max([half / prior[name] for name, half in halves.items()], axis=0)
     return rough_at(epsilon, relative, devices, "the formula is rough: simulate there")
 
 
 def rough_at(epsilon: str, relative: Vector, devices: Sequence[int], so: str) -> tuple[str, ...]:
-    """That note. relative: (devices,), of the prior's width. so: what follows from it."""
+    """Return that note. relative: (devices,), of the prior's width. so: the consequence, in words."""
     rough = np.flatnonzero(relative > ROUGH)
     if not len(rough):
         return ()
@@ -90,7 +90,7 @@ def _half_at(
     prior: Mapping[str, float],
     seen: Vector | None,
 ) -> dict[str, Vector] | None:
-    """seen: of a number the law of its reports given each answer."""
+    """Return half widths at one truth. seen: for a number, the law of its reports given each answer."""
     if question.route is not None:
         return None
     mechanism = mechanism_for(question)
@@ -105,14 +105,14 @@ def _half_at(
         return {name: _beside_prior(variance, answers, prior[name]) for name, variance in variances.items()}
     law = family_of(question)
     if seen is not None and isinstance(law, NumberLaw):
-        # A law that somebody added may have no distribution function.
+        # A law that a user added may have no distribution function.
         with suppress(NotImplementedError):
             return _of_number(law, question, truth, answers, prior, seen)
     return None
 
 
 def _is_number(question: Question) -> bool:
-    """Whether it is a number with a law, whose every report is of the number alone."""
+    """Return True for a number with a law, whose reports contain the number only."""
     law = family_of(question)
     if not isinstance(law, NumberLaw) or (law.whole and number_units(question)[0] < 0):
         return False
@@ -121,7 +121,7 @@ def _is_number(question: Question) -> bool:
 
 
 def _beside_prior(variance: float, answers: Sequence[int], prior: float) -> Vector:
-    """Half widths where n reports tell 1 / (variance / n), and the prior what it does."""
+    """Combine the variance per report with the prior's half width, for numbers of answers."""
     told = np.asarray(answers, float) / variance / HALF**2
     return np.asarray(1 / np.sqrt(told + 1 / prior**2))
 
@@ -129,9 +129,10 @@ def _beside_prior(variance: float, answers: Sequence[int], prior: float) -> Vect
 def share_variances(
     question: Question, mechanism: ChoiceMechanism, truth: Mapping[str, float]
 ) -> dict[str, float] | None:
-    """{parameter: n times the variance of its estimate from n reports}; None where there is no formula.
+    """Return {parameter: n times the variance of its estimate from n reports}; None without a formula.
 
-    Of how often reports support each choice, s = q + (p − q) share, less what is known as shares add up to 1.
+    From how often reports support each choice, s = q + (p − q) share, less what is known as shares add up to
+    1.
     """
     refused = truth.get(REFUSED, 0.0)
     if "p" in truth:
@@ -141,7 +142,7 @@ def share_variances(
         shares = np.asarray([truth[name] for name in names])
     if question.refusal:
         names, shares = [*names, REFUSED], np.append((1 - refused) * shares, refused)
-    # Which labels stand in one of its sets goes together, and refusals are one more label.
+    # The labels within a set depend on one another, and a refusal is one more label.
     if question.refusal and mechanism.name == "subset_selection":
         return None
     p, q = float(mechanism.p), float(mechanism.q)
@@ -181,7 +182,7 @@ def _of_number(
     prior: Mapping[str, float],
     seen: Vector,
 ) -> dict[str, Vector]:
-    """From the information of one report on the law's parameters: Σ of squared slopes over probabilities."""
+    """Use the information of one report on the law's parameters: Σ of squared slopes over probabilities."""
     names = list(law.measures)
     point = np.asarray([truth.parameters[name] for name in names])
     sds = np.asarray([prior[name] for name in names]) / HALF
@@ -195,20 +196,20 @@ def _of_number(
 
 
 def _places(law: NumberLaw, question: Question) -> Vector:
-    """Answers from bound to bound, with the bounds at 0 and 1; of a law on whole numbers these."""
+    """Return answers from bound to bound, with the bounds at 0 and 1; for a whole-number law its numbers."""
     width = number_units(question)[1]
     return np.linspace(0, 1, round(width) + 1 if law.whole else PLACES)
 
 
 def _seen(question: Question) -> Vector:
-    """(places, cells): probabilities of reports in cells, given each answer."""
+    """Return the probabilities of reports in cells, given each answer: (places, cells)."""
     mechanism = mechanism_for(question)
     places = _places(cast(NumberLaw, family_of(question)), question)
     return channel_of(mechanism, *cell_edges(mechanism), places)
 
 
 def _masses(law: NumberLaw, question: Question, names: Sequence[str], points: Vector) -> Vector:
-    """(points, places): how many answers are at each place, those beyond a bound at the bound."""
+    """Return (points, places): the shares of answers at each place, answers beyond a bound at the bound."""
     units = law.units(question)
     low, width = number_units(question)
     at = (low + width * _places(law, question) - units.zero) / units.unit

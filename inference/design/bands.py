@@ -62,11 +62,11 @@ def inside_probability(band: Band, ranks: int) -> float:
 
 
 def counts_at_most(ranks: NDArray[np.int64], draws: int) -> NDArray[np.int64]:
-    """How many ranks are at most r, for r = 0 … draws − 1."""
+    """Count the ranks that are at most r, for r = 0 … draws − 1."""
     return np.asarray(np.cumsum(np.bincount(ranks, minlength=draws + 1))[:-1])
 
 
 def leaves(band: Band, ranks: NDArray[np.int64]) -> bool:
-    """Whether the distribution function of ranks (N,) goes outside the band."""
+    """Return True if the distribution function of ranks (N,) leaves the band."""
     counts = counts_at_most(ranks, len(band.at))
     return bool(np.any((counts < band.low) | (counts > band.high)))

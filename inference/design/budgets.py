@@ -1,4 +1,4 @@
-"""A study with other budgets: what a plan varies."""
+"""A study with other budgets, which a plan varies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from ldp_client import mechanism_for
 from schemas import Question, Study
 
-# Of the study's own, where a plan is not told which.
+# Multiples of the study's epsilon, if a plan gets no list.
 AROUND = (0.5, 1, 2)
 
 
 def with_epsilons(study: Study, epsilons: Mapping[str, str]) -> dict[str, Any]:
-    """The study's document with other epsilons; what a memoized mechanism spends each time goes with them."""
+    """Return the study's document with other epsilons; the spending of memoized mechanisms is scaled too."""
     document = deepcopy(study.document)
     for question in document["questions"]:
         if question["id"] in epsilons:

@@ -38,25 +38,25 @@ Progress = Callable[[str], None]
 Ranks = NDArray[np.int64]
 
 STUDIES, DEVICES = 100, 10_000
-# Of every chain, each third draw: near enough to independent, which ranks need.
+# Every third draw of each chain: near enough to independent, which ranks need.
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
-# For the time that is left: about so much of it goes into simulating a study, the rest into fitting it.
+# For the estimate of the remaining time: simulating a study takes about this share, fitting the rest.
 SIMULATION = 0.1
-# Where the chains of more studies than the first mix poorly that is said; beyond the second the ranks are
-# those of the sampler.
+# If the chains of more studies than the first share mix poorly, a note reports it; beyond the second, the
+# ranks reflect the sampler.
 SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
-# More clipped records than these and the regression models' assumptions are worth a word.
+# With more clipped records than these, a note on the regression models' assumptions is due.
 FEW_CLIPPED = 0.01
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """ranks: {parameter: of the truth among the draws, one for each study}. band: for each parameter.
+    """ranks: {parameter: ranks of the truth among the draws, one for each study}. band: for each parameter.
 
     outside: parameters whose ranks leave the band. poor: {parameter: the share of studies whose chain mixes
-    poorly}. notes: what a reader should know besides.
+    poorly}. notes: for readers.
     """
 
     question: str
@@ -127,7 +127,7 @@ def calibrate(
     clip: bool = False,
     progress: Progress = lambda _message: None,
 ) -> Calibration:
-    """Calibrate one question's posterior by simulation: rank each truth among the draws of its own fit.
+    """Calibrate one question's posterior by simulation: rank each truth among the draws of its fit.
 
     A secure sum is simulated for n clients, all of whom answer.
 
@@ -135,15 +135,15 @@ def calibrate(
         question: a question that people answer.
         studies: how many studies are simulated and fitted, each with a truth from the prior.
         n: devices in each.
-        seed: of everything that is drawn.
+        seed: of all random draws.
         clip: whether simulated records are clipped as devices do, which the regression models do not know of.
-        progress: is told in words what was done.
+        progress: is called with sentences on the progress.
 
     Returns:
-        The ranks by parameter, the band that ranks of a sound fit stay in, and which parameters leave it.
+        The ranks by parameter, the band for the ranks of a sound fit, and the parameters outside it.
 
     Raises:
-        InputError: a seed or a number of studies or devices that cannot be, or a question that cannot be
+        InputError: an impossible seed or number of studies or devices, or a question that cannot be
             simulated.
     """
     return calibrate_each([question], studies, n, seed, clip, progress)[0]
@@ -178,7 +178,7 @@ class _Simulation:
         self.work = Work(fits, studies, said, MOST_SIDE_BY_SIDE)
 
     def judged(self, parts: Sequence[Mapping[str, Any]]) -> Calibration:
-        """What the parts found, together."""
+        """Combine the results of all parts."""
         below, ties, poor = (_joined(parts, name) for name in ("below", "ties", "poor"))
         ranks = _broken(below, ties, self._seed)
         band = simultaneous_band(len(self._truths), DRAWS, FALSE_ALARM / len(ranks))
@@ -194,7 +194,7 @@ class _Simulation:
 
 
 class Fits:
-    """Batches of simulated studies, each fitted: of every study how many draws are below its truth."""
+    """Fits batches of simulated studies, and counts for each study how many draws are below its truth."""
 
     def __init__(self, question: Question, truths: Sequence[Truth], n: int, seed: int, clip: bool) -> None:
         self._question, self._truths, self._n, self._seed, self._clip = question, truths, n, seed, clip
@@ -203,7 +203,7 @@ class Fits:
         self._batches = Batches(self._first, len(truths), seed, DRAWS, THIN)
 
     def _model(self, study: int) -> Model:
-        """Of one simulated study."""
+        """Return the model of one simulated study."""
         random, truth = generator_of(self._seed, study), self._truths[study]
         summary = simulate(self._question, self._mechanism, truth, self._n, random, self._clip)
         return model_for(self._question, summary)
@@ -226,7 +226,7 @@ class Fits:
 
 
 def generator_of(seed: int, place: int) -> np.random.Generator:
-    """That of one study: the place-th that `numpy.random.default_rng(seed).spawn` gives."""
+    """Return the generator of one study: the place-th that `numpy.random.default_rng(seed).spawn` gives."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place,)))
 
 
@@ -236,7 +236,7 @@ def _joined(parts: Sequence[Mapping[str, Any]], what: str) -> dict[str, NDArray[
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
-    """Raises InputError for what `calibrate` cannot do, before anything is simulated."""
+    """Raise InputError for anything that `calibrate` cannot do, before anything is simulated."""
     if not isinstance(question, Question):
         raise InputError(
             f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) "
@@ -250,9 +250,9 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
 
 
 def empty_model(question: Question) -> Model:
-    """The question's model before any report. Raises InputError for what cannot be simulated.
+    """Return the question's model before any report. Raises InputError if it cannot be simulated.
 
-    Nothing in a study says how many records and holders a table will have; and simulated studies are
+    A study does not state how many records and holders a table will have; and simulated studies are
     summaries, which perturbed records of a yes/no response do not have.
     """
     if question.ask == "table":
@@ -286,7 +286,7 @@ def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
 
 
 def ranks_of(truths: Sequence[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
-    """{parameter: how many of its draws are below the truth, for each study}; ties are broken at random."""
+    """Return {parameter: how many draws are below the truth, for each study}; ties are broken at random."""
     return _broken(*_counted(truths, draws), seed)
 
 
@@ -317,7 +317,7 @@ def covered(ranks: Ranks, level: float) -> float:
 
 
 def mixing_notes(poor: Mapping[str, float], some: float) -> tuple[str, ...]:
-    """A note where more chains than `some` mix poorly. poor: `Calibration.poor`."""
+    """Return a note if more chains than `some` mix poorly. poor: `Calibration.poor`."""
     worst = max(poor, key=lambda name: poor[name])
     if poor[worst] <= some:
         return ()

@@ -53,7 +53,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         help="a guess of the truth (default: drawn from the prior); may be repeated",
     )
     plan.add_argument(
-        "--at-once", action="store_true", help="from formulas alone, where there are some, without simulation"
+        "--at-once", action="store_true", help="use formulas only, without simulation, if there are any"
     )
     add_formula(plan)
     add_quick(plan)
@@ -66,7 +66,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
     calibrate.add_argument("--n", type=int, metavar="DEVICES", help="devices in each (default 10000)")
     calibrate.add_argument(
-        "--device", action="store_true", help="clip records as devices do, which the models do not know"
+        "--device", action="store_true", help="clip records as devices do, which the models ignore"
     )
     calibrate.set_defaults(run=run_calibrate)
 
@@ -125,13 +125,13 @@ def run_plan(arguments: argparse.Namespace) -> int:
 
 
 def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
-    """Raises InputError for what would be refused after minutes of simulation only."""
+    """Raise InputError for arguments that would otherwise fail only after minutes of simulation."""
     if arguments.width is not None and not 0 < arguments.width < float("inf"):
         raise UsageError("--width must be a number above 0", code="plan.width_not_positive")
     named = arguments.parameter or arguments.truth
     if named and len(asked) > 1:
         raise InputError(
-            f"--parameter and --truth speak of one question: say which of {', '.join(asked)} by --question",
+            f"--parameter and --truth are for one question: choose it from {', '.join(asked)} by --question",
             code="plan.question_needed",
         )
 
@@ -173,7 +173,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     studies = STUDIES if arguments.studies is None else arguments.studies
     devices = DEVICES if arguments.n is None else arguments.n
     if study.ask_one:
-        told = f"each device answers one of {len(study.questions)} questions"
+        told = f"each device answers only 1 of {len(study.questions)} questions"
         devices, whole = answers_of(study, devices), devices
         tell(f"{told}: {whole:,} devices are simulated as {devices:,} answers to each")
     asked = _asked(study, arguments.question)
@@ -192,7 +192,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
 
 def calibration_lines(found: Calibration) -> list[str]:
-    """The table of a calibration, and what was found wrong."""
+    """Return the table of a calibration, and the problems that were found."""
     document = found.to_document()
     verdict = "calibrated" if found.ok else "NOT CALIBRATED"
     lines = [
@@ -208,9 +208,9 @@ def calibration_lines(found: Calibration) -> list[str]:
 
 
 def _asked(study: Study, question: str | None) -> list[str]:
-    """The chosen question, or all that can be simulated; the others are told.
+    """Return the chosen question, or all that can be simulated; the others are reported.
 
-    Raises InputError where none can be.
+    Raises InputError if none can be.
     """
     from inference.design.calibration import empty_model
 
@@ -231,5 +231,5 @@ def _asked(study: Study, question: str | None) -> list[str]:
 
 
 def tell(message: str) -> None:
-    """Progress, on standard error."""
+    """Print progress on standard error."""
     print(message, file=sys.stderr, flush=True)

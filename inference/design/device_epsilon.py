@@ -1,4 +1,4 @@
-"""Which of the device's epsilons gives a wished one towards whoever sees only the set of reports."""
+"""Finds the device's epsilons that give a wished epsilon towards an observer of the set of reports only."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from ldp_client.shuffling.reports import (
 )
 from schemas import Study
 
-# The total is looked for in such steps, up to what devices spend on a study if their owner says nothing.
-# Above it the device's own noise, which is all that protects towards most, hides hardly anything.
+# The total is searched in these steps, up to the default budget of a device for a study. Above it the
+# device's own noise, which is the only protection towards most observers, hides hardly anything.
 STEP = Decimal("0.01")
 MOST = Decimal(8)
-# Of a question's part.
+# The step of a question's part.
 FINE = Decimal("0.0001")
 
 
 @dataclass(frozen=True)
 class DeviceEpsilon:
-    """The largest device's epsilon that keeps to a wished one towards the set.
+    """The largest device's epsilon that keeps to a wished epsilon towards the set.
 
     Attributes:
-        wished: the ε towards the set that was asked for.
+        wished: the wished ε towards the set.
         epsilons: {question: decimal}, in the proportions of the study's.
-        found: what the set then tells.
-        is_most: whether it was the device's own limit, 8 in all, that ended the search.
+        found: the privacy of the set with these epsilons.
+        is_most: whether the device's own limit, 8 in all, ended the search.
         document: the study with these epsilons.
     """
 
@@ -62,7 +62,7 @@ def plan_towards_set(
 
     Args:
         study: whose epsilons are kept in proportion.
-        wished: the ε towards somebody who sees only the set.
+        wished: the ε towards an observer who sees only the set.
         people: how many will send a report.
         delta: the δ that goes with it.
         false_reports: as for `towards_set`.
@@ -72,8 +72,8 @@ def plan_towards_set(
         The largest epsilons, 8 in all at most, that keep to it.
 
     Raises:
-        InputError: an argument is out of range, no epsilon is small enough, or the study is one for which
-            nothing is said of the set.
+        InputError: an argument is out of range, no epsilon is small enough, or the set has no bound for this
+            study.
     """
     goal, exact_delta = exact(wished, "towards_set"), exact(delta, "delta")
     if goal <= 0:
@@ -99,13 +99,13 @@ def plan_towards_set(
     scaled = _scaled(study, STEP * low)
     epsilons = {one["id"]: one["mechanism"]["epsilon"] for one in scaled.document["questions"]}
     found = towards_set(scaled, people, **options)
-    # What is found by itself is on a grid; the wish was kept to exactly.
+    # The epsilon that `towards_set` finds is on a grid; the wish was checked exactly.
     found = replace(found, epsilon=min(found.epsilon, rounded_up(goal)))
     return DeviceEpsilon(float(goal), epsilons, found, STEP * low == MOST, scaled.document)
 
 
 def _scaled(study: Study, total: Decimal) -> Study:
-    """The study with its epsilons in proportion, so that a device pays this in all. Raises InputError."""
+    """Return the study with its epsilons scaled, so that a device spends this total. Raises InputError."""
     stated = {one.id: Decimal(str(one.mechanism.epsilon)) for one in study.questions}
     factor = total / Decimal(str(study.epsilon))
     wanted = {name: (factor * one).quantize(FINE, ROUND_DOWN) for name, one in stated.items()}

@@ -1,4 +1,4 @@
-"""How many people show a difference between two groups: by the formulas of at_once.py, without simulation."""
+"""Plans how many people show a difference between two groups: by the formulas of at_once.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 
-# Of people; more are not looked for.
+# The most people; the search ends there.
 MOST_PEOPLE, STEPS = 10**9, 4_000
 
 
@@ -28,9 +28,10 @@ MOST_PEOPLE, STEPS = 10**9, 4_000
 class Difference:
     """Two groups whose parameter is `values`, `share` of all people in the first.
 
-    half_widths, power: {epsilon: (devices,)}: of the difference, of its 90 % interval; and how often that
-    lies on its own side of 0. needed: {epsilon: devices} for a wanted power, None where 10⁹ do not suffice.
-    notes: where the formula is rough. truth: of other parameters, as stated. assumed: of them, in words.
+    half_widths, power: {epsilon: (devices,)}: half of the difference's 90 % interval, and how often that
+    interval is on its own side of 0. needed: {epsilon: devices} for a wanted power, None if 10⁹ do not
+    suffice. notes: on where the formula is rough. truth: of other parameters, as stated. assumed: of them, in
+    words.
     """
 
     question: str
@@ -75,26 +76,26 @@ def plan_difference(
     power: float | None = None,
     seed: int = 0,
 ) -> Difference:
-    """Expect how well a difference between two groups is found.
+    """Predict how well a difference between two groups is found.
 
     Args:
         study: the study, with a public field that tells the groups.
         question_id: which of its questions.
-        parameter: what differs, such as "p", "p[teacher]" or "mean".
-        values: what it is in the first group and in the second.
+        parameter: the parameter that differs, such as "p", "p[teacher]" or "mean".
+        values: its values in the first group and in the second.
         devices: numbers of devices, of both groups together.
         epsilons: as for `plan`.
-        truth: of the other parameters, in both groups: all but shares of other choices, which are alike.
+        truth: of the other parameters, in both groups: all but shares of other choices, which are equal.
         share: of all people in the first group.
         power: how many devices give this probability that the 90 % interval is on the side of 0 of the truth?
-        seed: of the draws by which the prior's own width is known.
+        seed: of the draws that estimate the prior's own width.
 
     Returns:
         Half widths, power, and devices for a wanted power.
 
     Raises:
-        InputError: a question without a formula, a parameter that nobody stated, values that are alike or
-            beyond what answers can be, or what `plan` refuses.
+        InputError: a question without a formula, a missing parameter, values that are equal or impossible, or
+            arguments that `plan` refuses.
     """
     _check(values, share, power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
@@ -145,13 +146,13 @@ def _shares(question: Question) -> list[str]:
 
 
 def _alike(question: Question, drawn: Truth) -> Truth:
-    """The truth with all choices alike, so that those that are not stated are."""
+    """Return the truth with equal shares, for the shares that are not stated."""
     shares = _shares(question)
     return Truth({**drawn.parameters, **dict.fromkeys(shares, 1 / max(len(shares), 1))}, drawn.sites)
 
 
 def _refuse_unstated(question: Question, drawn: Truth, stated: Mapping[str, float]) -> None:
-    """Raises InputError for a parameter that nobody stated, and that changes what is expected."""
+    """Raise InputError for a missing parameter that changes the result."""
     known = {*stated, *_shares(question)}
     for name in family_of(question).settable(drawn.parameters):
         if name not in known:
@@ -160,7 +161,7 @@ def _refuse_unstated(question: Question, drawn: Truth, stated: Mapping[str, floa
 
 def _assumed(question: Question, stated: Mapping[str, float]) -> tuple[str, ...]:
     rest = [name for name in _shares(question) if name not in stated]
-    said = "are alike in each group, what is left over for each (nobody stated them: --truth"
+    said = "share the remainder equally in each group (not stated: --truth"
     return (f"{listed(rest)} {said} {rest[0]}=…)",) if len(rest) > 1 else ()
 
 
@@ -189,7 +190,7 @@ class _Groups:
         _refuse_unstated(question, drawn, stated[0])
 
     def half_widths(self, devices: Sequence[int]) -> Vector:
-        """Of the difference: half of its 90 % interval, (devices,)."""
+        """Return half of the difference's 90 % interval, (devices,)."""
         squared = np.zeros(len(devices))
         for share, truths in zip(self._shares, self._truths, strict=True):
             answers = [max(round(share * answers_of(self._study, n)), 1) for n in devices]
@@ -209,20 +210,20 @@ class _Groups:
         return np.sqrt(squared)
 
     def notes(self, devices: Sequence[int]) -> tuple[str, ...]:
-        """A note where posteriors are too wide to be normal."""
+        """Return a note if posteriors are too wide to be normal."""
         relative = self.half_widths(devices) / (np.sqrt(2) * self._prior[self._parameter])
         epsilon = str(self._question.mechanism.epsilon)
-        return rough_at(epsilon, relative, devices, "what is said of them here is rough")
+        return rough_at(epsilon, relative, devices, "the results here are rough")
 
     def power(self, devices: Sequence[int]) -> Vector:
-        """How often the interval lies on the truth's side of 0, (devices,)."""
+        """Return how often the interval is on the truth's side of 0, (devices,)."""
         half = self.half_widths(devices)
         # The interval's middle lies between the prior's and the estimate, by how much reports tell.
         learnt = 1 - np.minimum(half / (np.sqrt(2) * self._prior[self._parameter]), 1 - 1e-9) ** 2
         return np.asarray(stats.norm.cdf((learnt * self._apart - half) / (np.sqrt(learnt) * half / HALF)))
 
     def devices_for(self, power: float) -> int | None:
-        """How many devices give at least this power; None where 10⁹ do not."""
+        """Return how many devices give at least this power; None if 10⁹ do not."""
         fewest = len(self._study.questions)
         tried = np.unique(np.geomspace(fewest, MOST_PEOPLE, STEPS).round().astype(int)).tolist()
         enough = np.flatnonzero(self.power(tried) >= power)

@@ -78,7 +78,7 @@ PLAN_WIDE, PLAN_HIGH = 4.2, 2.8
 
 
 def plan_plot(found: Plan, width: float | None = None) -> Figure:
-    """One picture for each parameter (six at most), both axes logarithmic; the wanted width as a line."""
+    """Draw a picture for each parameter (six at most), both axes logarithmic; the wanted width as a line."""
     names = found.parameters[:MOST_PLANNED]
     columns = min(2, len(names))
     rows = -(-len(names) // columns)
@@ -126,16 +126,16 @@ PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (OF_SET,))
 
 
 def plan_folder(study: str, out: str) -> Path:
-    """Where a plan goes: a folder whose older plan it takes the place of, also another study's.
+    """Return the folder of a plan; it replaces an older plan there, also of another study.
 
-    Who plans changes the study and plans again, and any plan can be made anew.
+    Authors change the study and plan again, and any plan can be repeated.
 
-    Raises InputError for one in which the study stands, which would go with the older plan.
+    Raises InputError for a folder that contains the study, which would be deleted with the older plan.
     """
     folder = Path(out).resolve()
     if not folder.name or Path(study).resolve().parent == folder:
         raise InputError(
-            f"--out {out}: the study stands there, or it is no folder of its own: name another",
+            f"--out {out}: the folder has the study in it, or has no name. Choose another",
             code="plan.folder_holds_study",
         )
     return folder

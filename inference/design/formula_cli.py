@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from inference.design.formula_plan import FormulaPlan
     from inference.design.possible_reports import Possible
 
-# What only a formula takes, and what it does not.
+# Options for a formula only, and options that a formula does not take.
 OWN = ("people", "table", "design", "share", "power", "family", "prior")
 OTHERS = ("question", "devices", "epsilon")
 
 
 def add_formula(plan: argparse.ArgumentParser) -> None:
-    """Add what a plan of a formula takes."""
+    """Add the options of a plan of a formula."""
     own = plan.add_argument_group("plans of an analysis, without simulation")
     own.add_argument("--formula", metavar="FORMULA", help='such as "ever ~ age + region"')
     own.add_argument("--people", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
-    own.add_argument("--table", metavar="TABLE.csv", help="people as those who will answer: public columns")
-    own.add_argument("--design", metavar="DESIGN.json", help="of a survey on paper, instead of a study")
+    own.add_argument("--table", metavar="TABLE.csv", help="public columns of similar people to plan for")
+    own.add_argument("--design", metavar="DESIGN.json", help="plan a survey on paper, instead of a study")
     own.add_argument(
         "--share",
         action="append",
@@ -39,7 +39,7 @@ def add_formula(plan: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--power", type=float, metavar="P", help="how many people find the effects of --truth this often?"
     )
-    own.add_argument("--family", metavar="NAME", help="of the outcome, as for `fit`")
+    own.add_argument("--family", metavar="NAME", help="family of the outcome, as for `fit`")
     own.add_argument("--prior", action="append", metavar="PRIOR", help="as for `fit`; may be repeated")
 
 
@@ -52,7 +52,7 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def refuse_without_formula(arguments: argparse.Namespace) -> None:
-    """Raises InputError for what a plan of a study's own models does not take, or lacks."""
+    """Raise InputError for options that a plan of a study's own models does not take, or lacks."""
     for name in OWN:
         if getattr(arguments, name) is not None:
             instead = "; a study's own models are planned for --devices" if name == "people" else ""
@@ -112,7 +112,7 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
 
 
 def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[str, ...]]:
-    """All that may come, the digest of what says so, its priors, and the design as it was read."""
+    """Return all possible reports, the digest of the document, its priors, and the design as read."""
     from inference.analyses.cli import stated_priors
     from inference.analyses.survey import load_design, read_frame
     from inference.design.possible_reports import possible_of_design, possible_of_study
@@ -129,7 +129,7 @@ def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[
         return possible, study.digest, stated_priors(arguments.prior), ()
     if arguments.study is not None:
         raise UsageError(
-            f"{arguments.study}: a study says what its reports mean; give it or --design",
+            f"{arguments.study}: a study already defines its reports; give it or --design",
             code="plan.design_with_study",
         )
     if known is None:
@@ -144,7 +144,7 @@ def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[
 
 
 def formula_lines(found: FormulaPlan, width: float | None, power: float | None) -> list[str]:
-    """The table of a plan, what it assumes, and its answers to how many people."""
+    """Return the table of a plan, its assumptions, and the numbers of people needed."""
     column = max([24, *(len(visible(name)) + 2 for name in found.half_widths)])
     lines = [f"{found.formula}: expected ± (half of the 90 % interval)"]
     heads = "".join(f"{n:>12,}{'*' if found.rough[n] else ' '}" for n in found.people)

@@ -1,8 +1,9 @@
-"""How wide the intervals of an analysis will be: from the Fisher information of the noisy likelihood.
+"""Predicts how wide an analysis's intervals will be, from the Fisher information of the noisy likelihood.
 
-At a stated truth the information of one person is the sum over all that may be seen, of its probability times
-the score's square: exact, without a simulated study. With N people and the priors of the analysis the
-posterior is nearly normal with the covariance (N × information + that of the prior)⁻¹, where N is not small.
+At a stated truth the information of one person is the sum, over all possible observations, of the probability
+times the score's square: exact, without a simulated study. With N people and the priors of the analysis the
+posterior is nearly normal with the covariance (N × information + the prior's information)⁻¹, unless N is
+small.
 """
 
 from __future__ import annotations
@@ -33,27 +34,27 @@ PEOPLE = (1_000, 10_000, 100_000)
 # Half of a 90 % interval, in sds.
 HALF = float(stats.norm.ppf(0.95))
 MOST_PEOPLE = 10**9
-# Numbers of one matrix of scores: 800 MB.
+# Numbers in one matrix of scores: 800 MB.
 MOST_SCORES = 100_000_000
-# All that may come adds up to 1, in every cell, but for the places at which a number's reports are taken.
+# Tolerance: all probabilities add up to 1 in every cell, except that a number's reports are taken at places.
 SUMS = 0.01
-# Of its prior's sd: a wider posterior knows little more than that.
+# As a share of its prior's sd: a wider posterior has learnt little.
 LITTLE_KNOWN = 0.8
-# Of the default prior's sd: a choice's posterior that is wider is not normal, and wider still. By a column's
-# sd, and by a level's 1; of a positive parameter by itself.
+# As shares of the default prior's sd: a wider posterior of a choice is not normal, and wider still. For a
+# column divided by its sd, for a level by 1; for a positive parameter as a share of itself.
 ROUGH, ROUGH_LEVEL, ROUGH_OWN = 0.14, 0.32, 0.5
 NUDGE = 1e-5
 
 
 @dataclass(frozen=True)
 class FormulaPlan:
-    """What so many people give.
+    """The results for each number of people.
 
     people: numbers of them, increasing. half_widths: {parameter: (people,)} of 90 % intervals. truth:
-    {parameter: value} at which it is all said. power: {effect: (people,)}: how often its 90 % interval lies
-    on its own side of 0. odds: whose exp is an odds ratio. rough: {number of people: whether they are so few
-    that intervals are wider than these}. assumed: in words. needed: {parameter: people} for a width, 0 where
-    the prior is as narrow, None where a thousand million are too few; needed_for_power: of effects.
+    {parameter: value} that everything is computed at. power: {effect: (people,)}: how often its 90 % interval
+    is on its own side of 0. odds: parameters whose exp is an odds ratio. rough: {number of people: whether
+    they are so few that intervals are wider than these}. assumed: in words. needed: {parameter: people} for a
+    width, 0 if the prior is as narrow, None if a thousand million are too few; needed_for_power: for effects.
     """
 
     formula: str
@@ -109,26 +110,26 @@ def plan_formula(
     power: float | None = None,
     parameter: str | None = None,
 ) -> FormulaPlan:
-    """Expect the widths of a formula's coefficients, and say how many people are needed.
+    """Predict the widths of a formula's coefficients, and how many people are needed.
 
     Args:
-        possible: all that may come.
+        possible: all possible reports.
         formula: as for `analyse`.
         people: numbers of people.
         digest: of the study or the design.
         shares: {"ever": 0.2, "job[worker]": 0.3} of answers; others are spread evenly.
-        effects: {parameter: value}, 0 where none is stated.
+        effects: {parameter: value}, by default 0.
         priors: as for `analyse`.
         family: as for `analyse`.
         width: how many people give ± this?
         power: how many give this probability that the 90 % interval of a stated effect is on its side of 0?
-        parameter: of which one, by default of all.
+        parameter: the parameter for width, by default all.
 
     Returns:
         Half widths by parameter and number of people.
 
     Raises:
-        InputError: a formula that cannot be fitted, or a truth, a width or a parameter that cannot be.
+        InputError: a formula that cannot be fitted, or an impossible truth, width or parameter.
     """
     _check(people, width, power)
     analysis = assemble(possible.table, formula, priors, family)
@@ -224,7 +225,7 @@ class Expected:
 
     @classmethod
     def at(cls, analysis: Assembled, truth: FormulaTruth, possible: Possible) -> Expected:
-        """At a stated truth. Raises InputError where scores do not fit into memory, or sums do not add up."""
+        """Build it at a stated truth. Raises InputError if scores exceed memory, or sums are not 1."""
         with jax.enable_x64(True):
             vector = _Vector(truth.sites, truth.fixed)
             patterns = len(analysis.cells.counts)
@@ -268,16 +269,16 @@ class Expected:
         return covariance, np.asarray(covariance @ own @ covariance), np.asarray(covariance @ self.pull)
 
     def half_widths(self, people: float) -> Values:
-        """Of every parameter half of its 90 % interval."""
+        """Return half of the 90 % interval of every parameter."""
         covariance = self._moments(people)[0]
         return np.asarray(HALF * np.sqrt(np.einsum("pi,ij,pj->p", self.turn, covariance, self.turn)))
 
     def rough(self, people: float) -> bool:
-        """Whether so few people leave a posterior that is not normal, so that intervals are wider."""
+        """Return True if so few people leave a posterior that is not normal, so that intervals are wider."""
         return bool((self.half_widths(people) > list(self.limits.values())).any())
 
     def power(self, name: str, people: float) -> float:
-        """How often the 90 % interval of an effect lies on its own side of 0."""
+        """Return how often the 90 % interval of an effect is on its own side of 0."""
         turn = self.turn[list(self.truth).index(name)]
         covariance, of_mean, moved = self._moments(people)
         sign = np.sign(self.truth[name])
@@ -286,14 +287,14 @@ class Expected:
         return float(stats.norm.cdf((mean - least) / np.sqrt(turn @ of_mean @ turn)))
 
     def people_for(self, name: str, width: float) -> int | None:
-        """How many people give at most this half width, None where a thousand million do not."""
+        """Return how many people give at most this half width, None if a thousand million do not."""
         if HALF * self.prior_sds[name] <= width:
             return 0
         place = list(self.truth).index(name)
         return _fewest(lambda n: self.half_widths(n)[place] <= width)
 
     def people_for_power(self, name: str, power: float) -> int | None:
-        """How many give at least this power."""
+        """Return how many people give at least this power."""
         return _fewest(lambda n: self.power(name, n) >= power)
 
 
@@ -323,7 +324,7 @@ def _limits(analysis: Assembled, truth: Mapping[str, float]) -> dict[str, float]
 
 
 class _Vector:
-    """Sites that are learnt as one vector, beside those that are taken as known."""
+    """The sites that are learnt, as one vector, together with the sites that are taken as known."""
 
     def __init__(self, sites: Mapping[str, Values], fixed: Sequence[str]) -> None:
         self._fixed = {name: np.asarray(sites[name], float) for name in fixed}
@@ -344,7 +345,7 @@ class _Vector:
 
 
 def _information(analysis: Assembled, vector: _Vector, possible: Possible) -> Values:
-    """Of one person: Σ over all that may come of its probability times the square of its score."""
+    """Return one person's information: Σ over possible reports of probability times squared score."""
     data = {name: jnp.asarray(value) for name, value in analysis.data().items()}
 
     def log_chances(point: Array) -> Array:

@@ -18,18 +18,18 @@ from inference.design.truth import unstated
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
 
-# Of cutpoints: where they are looked for.
+# The range in which cutpoints are searched.
 FAR = 60.0
 
 
 class FormulaTruth:
-    """Where an analysis is looked at.
+    """The truth at which an analysis is evaluated.
 
-    shares: {private column or public outcome: {answer: share}} as stated; of two answers "" is the second.
+    shares: {private column or public outcome: {answer: share}} as stated; with two answers "" is the second.
     effects: {parameter: value}. Raises InputError for names that the analysis does not have, and for shares
     that no law has.
 
-    sites: {site: value}. fixed: sites that are taken as known. words: what was assumed.
+    sites: {site: value}. fixed: sites that are taken as known. words: the assumptions.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class FormulaTruth:
         self.words = (*self._said.values(), self._effects_in_words())
 
     def _stated(self, name: str, missing: float | None = None) -> float:
-        """An effect. Raises InputError for one that must be stated and is not."""
+        """Return an effect. Raises InputError if a required effect is missing."""
         self._asked.append(name)
         value = self._effects.get(name, missing)
         if value is None:
@@ -57,7 +57,7 @@ class FormulaTruth:
         return value
 
     def _add_groups(self) -> None:
-        """Sds between groups are taken as known: nothing linear is learnt of them where effects are 0."""
+        """Take sds between groups as known: the linear information on them is zero if effects are 0."""
         for group in (*self._analysis.groups, *self._analysis.shares_groups):
             self.sites |= {name: np.asarray(value, float) for name, value in group.initial().items()}
             names = list(group.sd_priors())
@@ -98,7 +98,7 @@ class FormulaTruth:
         return found
 
     def _predictors(self) -> Values:
-        """Sets the law of the private predictors. Their shares, (cells, combinations), of all people."""
+        """Set the law of the private predictors. Return their shares of all people, (cells, combinations)."""
         analysis = self._analysis
         cells = analysis.cells.sizes / analysis.cells.sizes.sum()
         if analysis.shares is None:
@@ -113,7 +113,7 @@ class FormulaTruth:
         return np.asarray(cells[:, None] * _softmax(eta + middle)[:, 0])
 
     def _outcome(self, weights: Values) -> None:
-        """Sets the outcome's law. weights: (cells, combinations) of people."""
+        """Set the outcome's law. weights: (cells, combinations) of people."""
         analysis, law = self._analysis, self._analysis.law
         coefficients = self._coefficients(law)
         eta = law.matrix.values @ coefficients
@@ -143,7 +143,7 @@ class FormulaTruth:
         self.sites |= law.sites(coefficients)
 
     def _said_shares(self, law: Values, weights: Values) -> None:
-        """Shares that follow from coefficients. Raises InputError where others are stated too."""
+        """Report shares that follow from coefficients. Raises InputError if others are stated too."""
         name = self._analysis.formula.outcome
         if any(key.partition("[")[0] == name for key in self._shares):
             raise InputError(
@@ -160,7 +160,7 @@ class FormulaTruth:
         self._said[name] = f"{name}: {told}{how}"
 
     def _target(self, name: str, answers: Sequence[str]) -> list[float]:
-        """The shares of a column's answers: as stated, what is left spread evenly over the others."""
+        """Return the shares of a column's answers: as stated, the remainder spread evenly over the others."""
         keys = {answer: [f"{name}[{answer}]"] for answer in answers}
         if len(answers) == 2:
             keys[answers[1]].append(name)
@@ -183,12 +183,12 @@ class FormulaTruth:
                 code="plan.wrong_shares",
             )
         found = [given[answer] if answer in given else left / len(rest) for answer in answers]
-        how = "" if given else f" (nobody stated it: --share {name}{'' if len(answers) == 2 else '[…]'}=…)"
+        how = "" if given else f" (not stated: --share {name}{'' if len(answers) == 2 else '[…]'}=…)"
         self._say(name, answers, found, how)
         return found
 
     def _refuse_others(self) -> None:
-        """Raises InputError for what was stated and means nothing here."""
+        """Raise InputError for stated values that have no meaning here."""
         for key in self._shares:
             known = [one.name for one in self._analysis.privates]
             known += [self._analysis.formula.outcome] if self._analysis.response is None else []

@@ -1,4 +1,4 @@
-"""How many devices a wanted width needs, from widths that were simulated or calculated."""
+"""Computes how many devices a wanted width needs, from simulated or calculated widths."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 
 def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.float64]) -> float:
-    """About how many devices make the half width at most `width`; half_widths (devices,) are simulated.
+    """Return about how many devices make the half width at most `width`; half_widths (devices,): simulated.
 
-    Between simulated numbers log width is linear in log devices; beyond the last one width falls by 1/√n.
-    At most the fewest simulated devices when those already suffice: the number may be smaller.
+    Between simulated numbers log width is linear in log devices; beyond the last one width falls by 1/√n. If
+    the fewest simulated devices already suffice, the result is at most that number: it may be smaller.
     """
-    # Simulated medians may go up by chance; a wider one further on counts for those before it.
+    # Simulated medians may increase by chance; a wider median at more devices also counts for fewer devices.
     widths = np.maximum.accumulate(half_widths[::-1])[::-1]
     if width >= widths[0]:
         return float(devices[0])

@@ -1,7 +1,7 @@
 """A pack for an ethics board and a data protection impact assessment, written from a study.
 
-Each statement follows from the study document or is what the code does; what only the owner can know is a
-blank to fill in.
+Each statement follows from the study document or from the code; facts that only the owner can know are blanks
+to fill in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ldp_client.words.text import rounded_up, visible
 from schemas import Study
 
 FILES = ("pack.md", "pack.html")
-# How sure somebody may have been before, beside the even guess.
+# How sure an observer may have been before, besides the even guess.
 BEFORE = (0.01, 0.1, 0.5)
 
 
@@ -39,7 +39,7 @@ def save_pack(study: Study, folder: Path) -> None:
     """Write pack.md and pack.html, to a new folder: blanks may be filled in. Raises InputError."""
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty, and what was filled in there would be lost: choose another folder",
+            f"{folder} is not empty, and text filled in there would be lost: choose another folder",
             code="holders.folder_not_empty",
         )
     shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
@@ -50,7 +50,7 @@ def save_pack(study: Study, folder: Path) -> None:
 
 
 def sections_of(study: Study) -> list[Section]:
-    """The pack, section by section."""
+    """Return the pack, section by section."""
     return [
         Section("Who is responsible", _responsible(study)),
         Section("What is asked, and why", tuple(_asked(study))),
@@ -66,14 +66,14 @@ def sections_of(study: Study) -> list[Section]:
 
 
 def _stated(study: Study, name: str, otherwise: str) -> Part:
-    """A field of the study, or the blank for it."""
+    """Return a field of the study, or the blank for it."""
     value = getattr(study, name)
     return says(f"{name.capitalize()}: {visible(value)}") if value else blank(otherwise)
 
 
 def _responsible(study: Study) -> tuple[Part, ...]:
     return (
-        _stated(study, "owner", "The controller: name and address of who decides on purpose and means."),
+        _stated(study, "owner", "The controller: name and address; it decides on purpose and means."),
         _stated(study, "contact", "Whom participants can ask, and the data protection officer."),
         _stated(study, "ethics", "The ethics board, its reference and the day of its approval."),
         blank(
@@ -96,9 +96,9 @@ def _asked(study: Study) -> Iterator[Part]:
     )
     yield Part("table", "", ("question", "id", "possible answers", "mechanism"), rows)
     if any(one.refusal for one in study.questions):
-        yield says("Where “prefer not to say” is one of the answers, noise hides it as it hides the others.")
+        yield says("If “prefer not to say” is a possible answer, noise hides it as it hides the others.")
     if study.ask_one:
-        yield says("Each device answers one of these questions, which it draws by chance.")
+        yield says("Each device answers a single question, which it draws at random.")
     if study.paper is not None:
         yield says("Some questions are also asked on paper, with dice; the study states their chances.")
     yield blank(
@@ -121,15 +121,15 @@ def _leaves(study: Study) -> Iterator[Part]:
             "collector also keeps the day, no finer time."
         )
         yield says(
-            "Devices and the participant's page add noise to the answers before anything is sent. Who makes "
-            "reports of a file of answers (“ldpkit perturb”) has had the answers."
+            "Devices and the participant's page add noise to the answers before anything is sent. An "
+            "analyst who makes reports from a file of answers (“ldpkit perturb”) has seen them."
         )
     noise = tuple((one.id, in_words(mechanisms[one.id])) for one in study.questions)
     yield Part("table", "", ("question", "what the noise does"), noise)
     if study.public:
         yield listed([visible(line.strip()) for line in public_lines(study)])
     else:
-        yield says("Nothing about a person is sent in clear beside the noisy answers.")
+        yield says("Nothing about a person is sent in clear: only the noisy answers are sent.")
     yield from how_it_leaves(study)
     yield says(
         "The collector keeps no name, address, cookie or clock of a device. A proxy or a host in front of it "
@@ -140,11 +140,11 @@ def _leaves(study: Study) -> Iterator[Part]:
 
 def _tells(study: Study) -> Iterator[Part]:
     yield says(
-        "ε (epsilon) bounds what a report can tell, whoever reads it and whatever else they know, now or "
+        "ε (epsilon) bounds what a report can tell any reader, whatever else the reader knows, now or "
         "later. It is a bound on odds, not secrecy."
         if study.route is None
-        else "ε (epsilon) bounds what the sum of all devices' vectors can tell of one of them, as long as "
-        "the nodes are not one party. One device's shares, all put together, tell its answers: its own noise "
+        else "ε (epsilon) bounds what the sum of all devices' vectors can tell about one device, as long as "
+        "the nodes are separate parties. All shares of one device together reveal its answers: its noise "
         "is too small. It is a bound on odds, not secrecy."
     )
     head = (
@@ -163,8 +163,8 @@ def _tells(study: Study) -> Iterator[Part]:
         rows.append(_row(together(study), float(study.epsilon), float(study.delta)))
     yield Part("table", "", head, tuple(rows))
     yield says(
-        "The last columns say how sure of an answer somebody can be at most after the report, who was so "
-        "sure of it before."
+        "The last columns show how sure of an answer an observer can be at most after the report, given how "
+        "sure the observer was before."
     )
     yield says(odds_of(study, float(study.epsilon), float(study.delta)))
     warned = [*warnings_of(study), *notes_of(study)]
@@ -184,7 +184,7 @@ def _row(name: str, epsilon: float, delta: float) -> tuple[str, ...]:
 
 
 def _sure(before: float, epsilon: float) -> str:
-    """How sure of one answer of two somebody can be at most, rounded up."""
+    """Return how sure an observer can be of one answer out of two at most, rounded up."""
     return f"{rounded_up(min(100.0, 100 * before / (before + (1 - before) * exp(-epsilon))), 3)} %"
 
 
@@ -196,19 +196,19 @@ Row = tuple[str, str, str]
 
 
 def _receivers(study: Study) -> tuple[list[Row], str]:
-    """Who holds what devices send, and what keeps it unread on its way."""
+    """Return who receives the devices' messages, and how they are protected on their way."""
     if study.route is None:
         here = (
-            "whoever runs the collector, reads its database, or steals it",
-            "the noisy reports and their days; of any answer what ε allows",
-            "devices run this code unchanged, and nobody can predict its operating system's random numbers",
+            "the operator of the collector, or a reader or thief of its database",
+            "the noisy reports and their days; about any answer only as much as ε allows",
+            "devices run this code unchanged, and their systems' random numbers are unpredictable",
         )
         return [
             here
-        ], "reports are sent over TLS for what they hold to stay unread; the noise holds without it"
+        ], "reports are sent over TLS, which keeps their content unread; the noise holds without it"
     fewer = (
         "one node, or fewer than all of them",
-        "nothing of one device's vector; of the sum what ε allows",
+        "nothing about one device's vector; about the sum only as much as ε allows",
         f"at least {study.route.fewest} devices take part, of which at most {study.route.tolerate} "
         "cheat or drop out",
     )
@@ -216,7 +216,7 @@ def _receivers(study: Study) -> tuple[list[Row], str]:
     return [
         fewer,
         whole,
-    ], "each share is encrypted to its node's key; who has all nodes' keys reads the answers"
+    ], "each share is encrypted to its node's key; a holder of all nodes' keys can read the answers"
 
 
 def _learners(study: Study) -> Part:
@@ -224,37 +224,37 @@ def _learners(study: Study) -> Part:
     rows = [
         *receivers,
         (
-            "whoever watches the network",
+            "an observer of the network",
             "that a device took part, when, and from which address; not the answer, and not from a "
             "report's size",
             on_the_way,
         ),
         (
-            "whoever can read the device while somebody answers",
+            "an attacker who can read the device while a person answers",
             "the answer itself",
-            "none: nothing here protects a device from who controls it",
+            "none: nothing here protects against an attacker who controls the device",
         ),
         (
-            "whoever reads the published results",
-            "what is true of the people together, and so perhaps much about somebody who is known to be "
-            "one of them",
+            "a reader of the published results",
+            "facts about the people together, and so perhaps much about a person who is known to be "
+            "among them",
             "none: that is inference from others' answers",
         ),
     ]
     if study.public:
         rows.append(
             (
-                "whoever knows somebody's public values",
-                "that they took part, and which report is theirs, where few share the values; of the "
-                "answer what ε allows",
+                "an observer who knows a person's public values",
+                "that the person took part, and which report is theirs if few share the values; about the "
+                "answer only as much as ε allows",
                 cells_in_words(study, None),
             )
         )
     if any(one.repeats for one in study.questions):
         rows.append(
             (
-                "whoever holds reports of several rounds",
-                "of a memoized question's answer what its ε allows for all reports together",
+                "a holder of reports of several rounds",
+                "about a memoized question's answer only as much as its ε allows for all reports together",
                 "the device keeps its first noisy answer",
             )
         )
@@ -262,10 +262,10 @@ def _learners(study: Study) -> Part:
 
 
 def _unprotected(study: Study) -> Iterator[str]:
-    yield "That somebody took part, or did not."
-    yield "What is true of a group that somebody is known to belong to."
-    yield "Somebody who answers on several devices, or wipes one and answers again: ε is spent each time."
-    yield "What several studies ask of one person adds up; a device refuses more than its owner's budget."
+    yield "Whether a person took part."
+    yield "Facts about a group that a person is known to belong to."
+    yield "A person who answers on several devices, or on a wiped device again: ε is spent each time."
+    yield "The ε of several studies of one person adds up; a device refuses to exceed its owner's budget."
     yield "A report that was sent cannot be unsent: withdrawal gives no ε back."
     yield "Results against dishonest answers: false reports cannot be told from true ones."
     if study.public:
@@ -283,8 +283,8 @@ def _retention(study: Study) -> tuple[Part, ...]:
         *kept,
         blank("Why so long; how long exports and backups are kept." if kept else otherwise),
         says(
-            "“ldpkit expire --before” deletes, for good, the reports that came before a day. "
-            "Backups and exports that were made before keep them until they are deleted too."
+            "“ldpkit expire --before” permanently deletes reports that arrived before a day. "
+            "Earlier backups and exports keep them until they are deleted too."
         ),
     )
 
@@ -294,7 +294,7 @@ def _withdrawal(study: Study) -> tuple[Part, ...]:
     return (
         says(
             f"A person can withdraw on the device that answered: it deletes its own copy, and asks {where} "
-            "to delete the report until that is confirmed. Beside it only the operator can delete the report."
+            "to delete the report until that is confirmed. Otherwise only the operator can delete the report."
         ),
         says("Exports, backups and results that were made before may still contain it."),
         blank("How people who lost the device are answered: a report has no name by which to find it."),
@@ -308,7 +308,7 @@ def _decision() -> tuple[Part, ...]:
             "Risks to participants that remain (re-identification of who took part, harm from group "
             "results), how likely and how grave."
         ),
-        blank("Measures against them beside the noise: access, hosting, training, who may export."),
+        blank("Measures against them besides the noise: access, hosting, training, who may export."),
         blank("Who was consulted: participants or their representatives, the data protection officer."),
         blank("Decision, name, day and signature."),
     )

@@ -1,4 +1,4 @@
-"""The draft of a consent text, of what a study states and its code does."""
+"""The draft of a consent text, from the study's statements and the code's behaviour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas import Question, Study
 
 
 def consent(study: Study) -> Iterator[Part]:
-    """What a participant is to read before the first answer."""
+    """Yield the text that a participant reads before the first answer."""
     yield says("For the participant's page, or an app that asks for consent before its device answers:")
     yield says(f"You are asked to take part in “{visible(study.title)}”.")
     yield says(visible(study.purpose)) if study.purpose else blank("Why the study is done.")

@@ -1,4 +1,4 @@
-"""What a pack for an ethics board is made of, and what several of its sections say."""
+"""The parts of a pack for an ethics board, and statements that several of its sections share."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Part(NamedTuple):
 
 
 class Section(NamedTuple):
-    """title, and what stands under it."""
+    """title, and the parts below it."""
 
     title: str
     parts: tuple[Part, ...]
 
 
 def says(text: str) -> Part:
-    """What the study or the code proves."""
+    """Return a paragraph that the study or the code proves."""
     return Part("text", text)
 
 
 def blank(text: str) -> Part:
-    """What the owner must write."""
+    """Return a blank: text that the owner must write."""
     return Part("blank", text)
 
 
@@ -41,7 +41,7 @@ def listed(lines: Sequence[str]) -> Part:
 
 
 def once(study: Study) -> str:
-    """How often a device answers."""
+    """Return how often a device answers."""
     if study.unit == "holder":
         return "Each holder answers once, with a table of many records; a person below is one record of it."
     again = [one.id for one in study.questions if one.repeats]
@@ -55,12 +55,12 @@ def once(study: Study) -> str:
 
 
 def together(study: Study) -> str:
-    """What all that a device tells is called, in tables."""
+    """Return the name that tables give to all answers of a device."""
     return "all that a device answers" if study.ask_one else "all questions together"
 
 
 def how_it_leaves(study: Study) -> Iterator[Part]:
-    """Who else takes part in sending a report, where the study states a channel."""
+    """Yield who else takes part in sending a report, if the study states a channel."""
     head, *lines = channel_lines(study) or [""]
     if lines:
         yield says(head)

@@ -1,4 +1,4 @@
-"""Whom a planned analysis is about: the public columns of those who will answer, from a table or assumed."""
+"""The people of a planned analysis: the public columns of future participants, from a table or assumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inference.analyses.weights import positive
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
 
-# A public number that no table describes is taken at so many places of its range, or fewer beside others.
+# A public number without a table is taken at so many places of its range, or fewer with other columns.
 PLACES, FEWEST_PLACES = 25, 5
 # Shares of people are whole numbers of this.
 WHOLE = 10**9
@@ -29,7 +29,7 @@ WHOLE = 10**9
 
 @dataclass(frozen=True)
 class People:
-    """frame: distinct rows of public columns. shares: (rows,) of people, in whole numbers. words: whose.
+    """frame: distinct rows of public columns. shares: (rows,) of people, whole numbers. words: their source.
 
     alike: as of a Table.
     """
@@ -40,7 +40,7 @@ class People:
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def with_levels(self, name: str, levels: Sequence[Any]) -> People:
-        """Every row once for each value of a further column, which is to be summed over."""
+        """Repeat every row once for each value of a further column, which is to be summed over."""
         rows = np.repeat(np.arange(len(self.frame)), len(levels))
         frame = self.frame.loc[rows].reset_index(drop=True)
         frame[name] = pd.Categorical(list(levels) * len(self.frame), categories=list(levels))
@@ -48,10 +48,10 @@ class People:
 
 
 def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | None = None) -> People:
-    """Distinct rows of these columns of a table; a column `count` says how many people each row stands for.
+    """Return distinct rows of these columns of a table; a column `count` is each row's number of people.
 
-    labels: that columns may have. Raises InputError for a column that is not there, or has blanks, and for a
-    table of nobody.
+    labels: allowed labels of columns. Raises InputError for a missing column, for blanks, and for a table
+    without people.
     """
     labels = labels or {}
     known = as_listed(known, labels, [ALIKE])
@@ -67,7 +67,7 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
         refuse_blanks(known[COUNT], f"{COUNT} of the table of people")
         weights = positive(known[COUNT], f"{COUNT} of the table of people", 0.0)
     if not weights.sum():
-        raise InputError("the table of people has nobody in it", code="plan.table_without_people")
+        raise InputError("the table of people is empty", code="plan.table_without_people")
     codes, frame = distinct_rows(known[list(names)])
     found = np.bincount(codes, weights, len(frame))
     shares = np.rint(found / found.sum() * WHOLE).astype(np.int64)
@@ -77,7 +77,7 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
 
 
 def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
-    """People whose columns are a study's fields. Raises InputError for a value that a field does not have."""
+    """Return people whose columns are a study's fields. Raises InputError for a value outside a field."""
     frame = found.frame
     refuse_alike(found.alike, [one.id for one in fields if one.choices], "the table of people: ")
     for one in fields:
@@ -100,7 +100,7 @@ def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
 
 
 def uniform_people(fields: Sequence[PublicField], cells: int) -> People:
-    """All values of public fields together, each as likely, numbers in so few places that cells suffice."""
+    """Return all combinations of public fields, equally likely, with numbers in few enough places."""
     labels = int(np.prod([len(one.choices) for one in fields if one.choices], dtype=np.int64))
     numbers = sum(not one.choices for one in fields)
     places = PLACES
@@ -130,7 +130,7 @@ def _range(one: PublicField) -> str:
 
 
 def _values(one: PublicField, places: int) -> list[Any]:
-    """Labels, or numbers; of too many the middles of equal parts of the range."""
+    """Return labels, or numbers; for too many numbers the middles of equal parts of the range."""
     if one.choices:
         return list(one.choices)
     if one.size <= places:

@@ -32,11 +32,12 @@ Vector = NDArray[np.float64]
 DEVICES = (1_000, 10_000, 100_000)
 REPEATS = 10
 SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
-# Of answers beyond their bounds a planner hears; a truth that leaves hardly any between them is refused.
+# Shares of answers beyond their bounds: above the first a note reports it, above the second the truth is
+# refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
-# Enough for the prior's 5 % and 95 % quantiles to two digits or so.
+# Enough for the prior's 5 % and 95 % quantiles to about two digits.
 PRIOR_DRAWS = 2_000
-# A median of widths hardly moves where fewer chains than these mix poorly.
+# A median of widths hardly moves if fewer chains than these mix poorly.
 SOME_MIX_POORLY = 0.25
 
 
@@ -44,11 +45,10 @@ SOME_MIX_POORLY = 0.25
 class Plan:
     """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
 
-    devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
-    it was given. drawn: those that the prior drew REPEATS times, so that half_widths are medians over them.
-    notes: what a reader should know besides.
-    at_once: as half_widths, from a formula, where there is one. simulated: whether half_widths are from
-    simulated studies; else they are those of the formula.
+    devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} if it
+    was given. drawn: parameters that the prior drew REPEATS times, so that half_widths are medians over them.
+    notes: for readers. at_once: as half_widths, from a formula, if there is one. simulated: whether
+    half_widths are from simulated studies; otherwise they are the formula's.
     """
 
     question: str
@@ -95,25 +95,25 @@ def plan(
     parameter: str | None = None,
     simulated: bool = True,
 ) -> Plan:
-    """Expect the posterior widths of one question, for numbers of devices and budgets.
+    """Predict the posterior widths of one question, for numbers of devices and budgets.
 
     Args:
         study: the study.
         question_id: which of its questions.
         devices: numbers of devices to compare.
         epsilons: decimals, in nats; by default half, once and twice the study's.
-        truth: {parameter: value} in the question's own units; what is not given is drawn from the prior.
-        seed: of everything that is drawn.
-        progress: is told in words what is being done.
-        parameter: one that the plan must have.
-        simulated: whether to simulate studies; else all is from a formula, at once.
+        truth: {parameter: value} in the question's own units; missing parameters are drawn from the prior.
+        seed: of all random draws.
+        progress: is called with sentences on the progress.
+        parameter: a parameter that the plan must have.
+        simulated: whether to simulate studies; otherwise all is from a formula, immediately.
 
     Returns:
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
 
     Raises:
         InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for, or
-            a question without a formula where nothing is simulated.
+            a question without a formula if nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
     return plan_each(
@@ -155,7 +155,7 @@ def plan_each(
 
 
 class _Planned:
-    """One question that is to be planned; works: what is to be simulated for it."""
+    """One question to plan; works: the simulations for it."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _Planned:
             self._works_of[str(question.mechanism.epsilon)] = slice(begin, len(self.works))
 
     def plan(self, results: Sequence[Sequence[Mapping[str, Any]]]) -> Plan:
-        """The plan, from what the works gave."""
+        """Return the plan, from the results of the works."""
         first, chosen, notes = self._questions[0], self._devices, self._notes
         if self._simulated:
             found = {
@@ -210,7 +210,7 @@ class _Planned:
 
 
 def _drawn(question: Question, truths: Sequence[Truth]) -> tuple[str, ...]:
-    """The parameters that could be stated, and were not: truths differ in them."""
+    """Return the parameters that could be stated, and were not: truths differ in them."""
     first = family_of(question).settable(truths[0].parameters)
     return tuple(name for name in first if any(one.parameters[name] != first[name] for one in truths))
 
@@ -220,7 +220,7 @@ def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
 
 
 def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list[str]:
-    """What the formula expects of the first parameter, a sentence for each epsilon."""
+    """Return the formula's result for the first parameter, a sentence for each epsilon."""
     return [
         at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
         for stated, one in (known or {}).items()
@@ -228,7 +228,7 @@ def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list
 
 
 def _rough(found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
-    """Where the formula is rough."""
+    """Return notes on where the formula is rough."""
     notes: tuple[str, ...] = ()
     for stated, one in found.items():
         halves = dict(zip(one.parameters, one.half.T, strict=True))
@@ -237,7 +237,7 @@ def _rough(found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[st
 
 
 def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, Widths]:
-    """What a formula says. Raises InputError where there is none."""
+    """Return the formula's widths. Raises InputError if there is no formula."""
     if known is None:
         raise InputError(
             f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
@@ -250,7 +250,7 @@ def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, W
 def _at_once(
     questions: Sequence[Question], truths: list[Truth], answers: Sequence[int], prior: Mapping[str, float]
 ) -> dict[str, Widths] | None:
-    """{ε: half widths} by a formula; None where there is none."""
+    """{ε: half widths} by a formula; None if there is none."""
     found: dict[str, Widths] = {}
     for question in questions:
         known = at_once.half_widths(question, truths, answers, prior)
@@ -264,7 +264,7 @@ def _at_once(
 def truths_of(
     question: Question, given: Mapping[str, float], parameter: str | None, seed: int
 ) -> list[Truth]:
-    """Truths of REPEATS studies. Raises InputError for a parameter that the plan must have and lacks."""
+    """Return the truths of REPEATS studies. Raises InputError if a required parameter is missing."""
     truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
     if parameter is not None:
         check_parameter(question, truths[0], parameter)
@@ -272,7 +272,7 @@ def truths_of(
 
 
 def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
-    """Raises InputError for a parameter that the plan must have and lacks."""
+    """Raise InputError if the plan lacks a required parameter."""
     if parameter not in truth.parameters:
         known = listed(list(truth.parameters))
         raise InputError(
@@ -284,7 +284,7 @@ def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
 def _clipping(
     question: Question, truths: Sequence[Truth], given: Mapping[str, float], seed: int
 ) -> tuple[str, ...]:
-    """What devices would clip: of records always, of numbers where the truth was given.
+    """Return a note on clipping by devices: always for records, for numbers if the truth was given.
 
     Raises InputError for a given truth that leaves hardly an answer between the bounds.
     """
@@ -311,7 +311,7 @@ def _clipping(
 def questions_to_plan(
     study: Study, question_id: str, devices: Sequence[int], epsilons: Sequence[str], seed: int
 ) -> list[Question]:
-    """The question at each epsilon. Raises what `plan` raises, before anything is simulated."""
+    """Return the question at each epsilon. Raises the errors of `plan`, before anything is simulated."""
     check_study(study)
     check_seed(seed)
     if not any(question.id == question_id for question in study.questions):
@@ -334,15 +334,15 @@ def questions_to_plan(
 
 
 def answers_of(study: Study, devices: int) -> int:
-    """How many answers each question gets from so many devices: fewer where the study asks each for one.
+    """Return how many answers each question gets from so many devices: fewer if each device answers one.
 
-    Raises InputError where there would be none.
+    Raises InputError if there would be none.
     """
     if not study.ask_one:
         return devices
     if devices < len(study.questions):
         raise InputError(
-            f"each device answers one of {len(study.questions)} questions: {devices} are too few for that",
+            f"{devices} devices are too few: each answers 1 of {len(study.questions)} questions. Plan more",
             code="plan.too_few_devices",
         )
     return devices // len(study.questions)
@@ -358,7 +358,7 @@ def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
 def prior_widths(
     found: Mapping[str, Widths], devices: Sequence[int], prior: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """Notes where an expected width is the prior's own: nothing would be learnt there, or anywhere planned.
+    """Return notes if an expected width is the prior's own: nothing would be learnt there, or at all.
 
     prior: {parameter: half of its prior's 90 % interval}.
     """

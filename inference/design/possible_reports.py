@@ -1,7 +1,7 @@
-"""Every report that could come, in every public cell: the table over which an expectation is a sum.
+"""Every possible report, in every public cell: the table over which an expectation is a sum.
 
-Each row is one combination of public values and reports, and has the people of its cell. What an analysis
-makes of such a table is the probability of all that may be seen, without a draw.
+Each row is one combination of public values and reports, and has the people of its cell. Applied to such a
+table, an analysis gives the probability of every possible observation, without a random draw.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 # Rows of public values and reports that are summed over.
 MOST_ROWS = 300_000
-# Of a public outcome.
+# For a public outcome.
 MOST_LEVELS = 100
 
 
 @dataclass(frozen=True)
 class Possible:
-    """All that may come.
+    """All possible reports.
 
     table: a row for each, whose counts are shares of people. rows: how many of them each person has. steps:
-    {private number: (distinct,) what each of its reports stands for, as its probability is a density}. words:
-    what was taken of the public columns. questions: among how many each person answers one.
+    {private number: (distinct,) the width of numbers that each report covers, as its probability is a
+    density}. words: assumptions about the public columns. questions: among how many each person answers one.
     """
 
     table: Table
@@ -66,10 +66,10 @@ class Possible:
 
 
 def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) -> Possible:
-    """All that may come of a study's devices.
+    """Return all possible reports of a study's devices.
 
     known: a table of people with its public fields, None to take all values as equally likely. Raises
-    InputError for what cannot be analysed, and for too many reports to sum over.
+    InputError for studies that cannot be analysed, and for too many reports to sum over.
     """
     check_study(study)
     names = columns_in(study, formula)
@@ -105,7 +105,7 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
 
 
 def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Possible:
-    """All that people may report under a design. known: the people, by its public columns; as for a study."""
+    """Return all possible reports of people under a design. known: the people's public columns."""
     own = {one.name: one for one in design.columns}
     columns = [str(name) for name in known.columns if name not in own and name != COUNT]
     names = columns_of(formula, [*own, *columns])
@@ -146,7 +146,7 @@ def _refuse_many(rows: int) -> None:
 
 
 def _possible_reports(question: Question) -> tuple[Private, Values | None]:
-    """All reports of a question, with their probabilities; of a number with their steps."""
+    """Return all reports of a question, with their probabilities; for a number also their steps."""
     if isinstance(mechanism_for(question), NumberMechanism):
         return possible_numbers(question)
     mechanism = choice_mechanism(question)
@@ -159,7 +159,7 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
         shown = np.unpackbits(sets, axis=1, bitorder="little")[:, : mechanism.choices]
         vectors = np.where(shown == 1, odds, 1.0)
     elif kind == "bits" and keeps_patterns(mechanism.choices):
-        # Of olh's hashes three at a time are independent: of more the sd is within 0.3 % of this law's.
+        # olh's hashes are independent three at a time: for more, the sd is within 0.3 % of this law's.
         bits, own, other = pattern_bits(mechanism.choices), float(mechanism.p), float(mechanism.q)
         others = np.prod(np.where(bits == 1, other, 1 - other), axis=1, keepdims=True)
         vectors = others * np.where(bits == 1, own / other, (1 - own) / (1 - other))
@@ -179,7 +179,7 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
 
 
 def _levels_of(one: PublicField) -> Sequence[Any]:
-    """The values of a public outcome. Raises InputError for a number, but of no and yes as 0 and 1."""
+    """Return the values of a public outcome. Raises InputError for a number, except no and yes as 0 and 1."""
     if one.choices:
         return one.choices
     if one.size == 2 and [one.value(0), one.value(1)] == ["0", "1"]:

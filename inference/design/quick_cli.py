@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inference.design.difference import Difference
     from schemas import Study
 
-# What else of a plan each takes.
+# The other options of a plan that each takes.
 OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
 OF_A_SET = ("devices", *OF_REPORTS)
 ALL = (
@@ -36,7 +36,7 @@ PLANS = ("difference", "towards_set")
 
 
 def add_quick(plan: argparse.ArgumentParser) -> None:
-    """Add what both take."""
+    """Add the options of both."""
     own = plan.add_argument_group("by formulas, without simulation")
     own.add_argument(
         "--difference",
@@ -44,22 +44,22 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
         help="power of a difference between two groups: ever=0.2,0.3, job[teacher]=0.1,0.2 or hours=7,8; "
         "with --power how many devices it takes",
     )
-    own.add_argument("--groups", type=float, metavar="SHARE", help="of people in the first (default 0.5)")
+    own.add_argument("--groups", type=float, metavar="SHARE", help="share of the first group (default 0.5)")
     own.add_argument(
         "--towards-set",
         metavar="E",
-        help="the devices' epsilon for this one towards whoever sees only the set of reports, of so many "
-        "--devices; the folder gets that study",
+        help="find the devices' epsilon for this epsilon towards an observer of the set of reports only, "
+        "with --devices reports; write that study into the folder",
     )
     add_set(own)
 
 
 def run_quick(arguments: argparse.Namespace) -> int | None:
-    """Run what was asked for of the two; None where nothing was."""
+    """Run the requested one of the two plans; None if neither was requested."""
     asked = [name for name in PLANS if getattr(arguments, name) is not None]
     if len(asked) > 1:
         named = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
-        raise UsageError(f"{named} are two plans: ask for one of them", code="plan.two_plans")
+        raise UsageError(f"{named} are two plans: ask for one only", code="plan.two_plans")
     if arguments.difference is not None:
         _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
         return _run_difference(arguments)
@@ -129,7 +129,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
 
 
 def _parameter(study: Any, name: str, label: str | None) -> str:
-    """What differs: a share, of a label where there are several, or a number's mean."""
+    """Return the parameter that differs: a share, of a label if there are several, or a number's mean."""
     if not any(question.id == name for question in study.questions):
         known = ", ".join(question.id for question in study.questions)
         raise InputError(f"the study has no question {name!r}: it has {known}", code="study.unknown_question")
@@ -138,14 +138,14 @@ def _parameter(study: Any, name: str, label: str | None) -> str:
         return f"p[{label}]"
     if question.ask == "choice":
         raise UsageError(
-            f"{name} has several choices: say which, as in {name}[{question.choices[0]}]=0.1,0.2",
+            f"{name} has several choices: add one, as in {name}[{question.choices[0]}]=0.1,0.2",
             code="plan.choice_needed",
         )
     return "p" if question.ask == "yes_no" else "mean"
 
 
 def difference_lines(found: Difference, power: float | None) -> list[str]:
-    """The table of a difference, and how many devices a power takes."""
+    """Return the table of a difference, and how many devices a power takes."""
     one, other = found.values
     lines = [
         f"{found.question}: {visible(found.parameter)} {one:g} in a group with {found.share:.0%} of the "
@@ -198,7 +198,7 @@ def _run_towards_set(arguments: argparse.Namespace) -> int:
 
 
 def set_lines(study: Study, found: DeviceEpsilon) -> list[str]:
-    """A line for each question's epsilon, and what the set then tells."""
+    """Return a line for each question's epsilon, and the resulting privacy of the set."""
     total = f"{found.found.device_epsilon:.4g}"
     lines = [f"epsilon {total} of the device's own, for {found.wished:g} towards the set of reports"]
     if found.is_most:

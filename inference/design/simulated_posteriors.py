@@ -21,20 +21,20 @@ Parameters = dict[str, NDArray[np.float64]]
 # Draws of one call of the program, and of each warm-up phase.
 LENGTH = 50
 WARMUP = (50, 100)
-# All wait for the one that takes the most steps: here at most 63, or of winding posteriors 255.
+# All chains wait for the chain with the most steps: here at most 63, or 255 for winding posteriors.
 TREE_DEPTH = 6
-# With the others 40 % of 20 studies of a number without a law mixed poorly (100,000 devices).
+# With the other settings 40 % of 20 studies of a number without a law mixed poorly (100,000 devices).
 WINDING_WARMUP, WINDING_DEPTH = (50, 100, 200), 8
-# What a compiled program holds in memory at once.
+# The most models that a compiled program holds in memory at once.
 MOST_SIDE_BY_SIDE = 50
 # A chain with fewer effective draws than these gives rough quantiles and ranks.
 FEWEST_EFFECTIVE = 25.0
 
 
 def posterior_draws(models: Sequence[Model], seed: int, draws: int, thin: int = 1) -> Parameters:
-    """{parameter: (models, draws)}: one NUTS chain for each model, every `thin`-th of its draws.
+    """Return {parameter: (models, draws)}: one NUTS chain for each model, every `thin`-th of its draws.
 
-    The models are those of one question under different summaries.
+    The models are of one question under different summaries.
     """
     batches = Batches(models[0], len(models), seed, draws, thin)
     parts = [batches.draws([models[i] for i in places], places) for places in batches_of(len(models))]
@@ -42,14 +42,15 @@ def posterior_draws(models: Sequence[Model], seed: int, draws: int, thin: int = 
 
 
 def batches_of(count: int) -> list[range]:
-    """Which of so many models are fitted together: what a model's numbers are depends on nothing else."""
+    """Return which of so many models are fitted together: a model's numbers depend only on this."""
     return [range(at, min(at + MOST_SIDE_BY_SIDE, count)) for at in range(0, count, MOST_SIDE_BY_SIDE)]
 
 
 class Batches:
     """The models of one question, which are fitted batch by batch with one program, in any order.
 
-    first: of all `count` models, whose program all have. seed, draws, thin: as of `posterior_draws`.
+    first: the first of all `count` models, which share one program. seed, draws, thin: as of
+    `posterior_draws`.
     """
 
     def __init__(self, first: Model, count: int, seed: int, draws: int, thin: int = 1) -> None:
@@ -59,8 +60,8 @@ class Batches:
             self._beside = SideBySide(first, seed)
 
     def draws(self, models: Sequence[Model], places: Sequence[int]) -> Parameters:
-        """{parameter: (models, draws)} of one batch; places: of its models among all."""
-        # The last one stands more than once, so that the program need not be compiled again.
+        """Return {parameter: (models, draws)} of one batch; places: of its models among all."""
+        # The last model is repeated, so that the program need not be compiled again.
         index = np.minimum(np.arange(self._width), len(models) - 1)
         with jax.enable_x64(True):
             padded, numbers = [models[i] for i in index], np.asarray(places)[index]

@@ -37,9 +37,9 @@ from summaries.reductions import REDUCTIONS
 Vector = NDArray[np.float64]
 # Working memory: this many people at once.
 CHUNK = 1 << 17
-# People by whom signs' correlations are found.
+# People used to estimate the signs' correlations.
 PATTERNS = 1 << 15
-# No pattern is rarer: numbers far beyond their bounds would make it less than none.
+# The least probability of a pattern: numbers far beyond their bounds would make it negative.
 LEAST = 1e-6
 RAKED = 60
 
@@ -47,12 +47,12 @@ RAKED = 60
 def simulate(
     question: Question, mechanism: Mechanism, truth: Truth, n: int, random: Generator, clip: bool = True
 ) -> QuestionSummary:
-    """The summary of n people's reports, drawn from the mechanism itself with seeded randomness.
+    """Simulate the summary of n people's reports, from the mechanism itself with seeded randomness.
 
-    clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do
-    not know of clipping; without it, their own assumptions hold (only for sums of second moments, and for
-    sampled products, whose signs are then drawn by the truth's own moments).
-    A secure sum's total is drawn from its law: it depends on the answers' exact sums alone.
+    clip: whether records beyond their bounds or norm are clipped, as devices do. The regression models do not
+    know of clipping; without it, their own assumptions hold (only for sums of second moments, and for sampled
+    products, whose signs are then drawn by the truth's own moments). A secure sum's total is drawn from its
+    law: it depends on the answers' exact sums alone.
     """
     if question.route is not None:
         return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
@@ -74,9 +74,9 @@ def simulate(
 
 
 def _unclipped(question: Question, mechanism: SampledProducts, truth: Truth, random: Generator) -> Vector:
-    """Probabilities of patterns, whose signs have the truth's own moments, as if nothing were clipped.
+    """Return probabilities of patterns, whose signs have the truth's own moments, as if nothing were clipped.
 
-    How the signs of one report go together is that of PATTERNS simulated people.
+    The correlations of one report's signs are estimated from PATTERNS simulated people.
     """
     if mechanism.signs == 1:
         return cell_probabilities(mechanism, truth.sites)
@@ -161,13 +161,13 @@ def for_clients(question: Question, n: int) -> Question:
 
 
 def noisy_total(values: Vector, n: int, random: Generator) -> NDArray[np.int64]:
-    """With the noise of n devices: a sum of n rounded normals is a rounded normal but for a 2⁻⁴⁰th."""
+    """Add the noise of n devices: a sum of n rounded normals is a rounded normal except for a 2⁻⁴⁰th."""
     noise = random.normal(0.0, float(1 << NOISE_BITS), len(values)) * np.sqrt(n)
     return np.rint(values + noise).astype(np.int64)
 
 
 def exact_total(question: Question, mechanism: Mechanism, answers: Any, clip: bool) -> Vector:
-    """What the answers' statistics add up to, in the mechanism's integers, each to half a unit a person.
+    """Sum the answers' statistics, in the mechanism's integers, each to half a unit a person.
 
     clip: whether records are clipped to their bounds and norm, as devices do.
     """

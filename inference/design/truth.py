@@ -1,4 +1,4 @@
-"""A planner's guess of the truth, laid over one from the prior."""
+"""A planner's guess of the truth, merged into a draw from the prior."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> 
 
 
 def _check_value(question: Question, name: str, value: float) -> None:
-    """Raises InputError for a value that the parameter cannot have."""
+    """Raise InputError for a value that the parameter cannot have."""
     kind = MODELS[question.model.name].shape.optional["prior"].optional.get(name.partition("[")[0])
     if kind in (POSITIVE, EACH_POSITIVE) and not value > 0:
         raise InputError(
@@ -50,7 +50,7 @@ def _check_value(question: Question, name: str, value: float) -> None:
 
 
 def unstated(name: str) -> InputError:
-    """The refusal of a plan that lacks a parameter."""
+    """Return the error for a plan that lacks a parameter."""
     return InputError(
         f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
         code="plan.truth_missing",

@@ -1,4 +1,4 @@
-"""How wide posteriors of simulated studies are, for numbers of devices at one budget: works of a plan."""
+"""Posterior widths in simulated studies, for numbers of devices at one budget: works of a plan."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from schemas import Question
 Vector = NDArray[np.float64]
 
 DRAWS, THIN = 400, 1
-# Half of the 90 % interval: the ± that a width speaks of.
+# Half of the 90 % interval is the ± in width options.
 TAILS = (0.05, 0.95)
-# For the time that is left: about so much of it goes into simulating, the rest into fitting.
+# For the estimate of the remaining time: simulating takes about this share, fitting the rest.
 SIMULATION = 0.1
 
 
@@ -36,7 +36,7 @@ class Widths(NamedTuple):
 
 
 class WidthFits:
-    """Batches of simulated studies, one for each number of devices and each truth: how wide intervals are."""
+    """Batches of simulated studies, one for each number of devices and each truth: widths of intervals."""
 
     def __init__(
         self, question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
@@ -69,7 +69,7 @@ class WidthFits:
 def works_of(
     question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
 ) -> tuple[Work, ...]:
-    """What has to be simulated; for a secure sum each number of devices by itself, as noise depends on it."""
+    """Return the simulations to run; a secure sum has one per number of devices, as noise depends on it."""
     if question.route is not None:
         return tuple(_work(for_clients(question, n), truths, (n,), seed) for n in devices)
     return (_work(question, truths, tuple(devices), seed),)
@@ -84,7 +84,7 @@ def _work(question: Question, truths: Sequence[Truth], devices: tuple[int, ...],
 
 
 def widths_of(found: Sequence[Sequence[Mapping[str, Any]]], truths: int) -> Widths:
-    """Of all works of one budget, medians over so many truths of each number of devices."""
+    """Return medians over the truths for each number of devices, from all works of one budget."""
     names = tuple(found[0][0]["half"])
     rows, poor = [], []
     for parts in found:

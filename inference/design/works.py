@@ -14,15 +14,15 @@ from typing import Any, Protocol
 from ldp_client.commands.output import Step
 
 Progress = Callable[[str], None]
-# Told which share of a batch is done.
+# Called with the share of a batch that is done.
 Tell = Callable[[float], None]
 
 
 class Prepared(Protocol):
-    """What is made once for a work, such as a compiled program, and then does its batches."""
+    """An object made once for a work, such as a compiled program, which then does its batches."""
 
     def __call__(self, number: int, tell: Tell, /) -> dict[str, Any]:
-        """Return what the batch of this number found."""
+        """Return the findings of the batch with this number."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Work:
     """Batches 0 … count − 1 with the same parameters.
 
     Attributes:
-        prepare: makes what does the batches.
+        prepare: makes the object that does the batches.
         items: how many studies there are in all.
         said: progress in words, with {} for how many studies are done.
-        size: studies of a batch; the last batch has what is left.
+        size: studies of a batch; the last batch has the remainder.
     """
 
     prepare: Callable[[], Prepared]
@@ -43,12 +43,12 @@ class Work:
 
     @property
     def count(self) -> int:
-        """How many batches."""
+        """Return how many batches there are."""
         return -(-self.items // self.size)
 
 
 def run_works(works: Sequence[Work], progress: Progress = lambda _line: None) -> list[list[dict[str, Any]]]:
-    """Return for each work what its batches found, in their order; progress is told how far all is."""
+    """Return the findings of each work's batches, in their order; progress is called for all works."""
     total = sum(work.count for work in works)
     found: list[list[dict[str, Any]]] = []
     done = 0

@@ -1,1 +1,1 @@
-"""What false reports could have done to a result, and whether reports look as their mechanism sends them."""
+"""Bound the effect of false reports on a result, and check that reports conform to their mechanism."""

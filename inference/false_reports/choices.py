@@ -2,9 +2,9 @@
 
 The number of a report is (1 − q)/(p − q) for a choice that it supports and −q/(p − q) for another. The
 false report that moves a share most supports that choice alone, or all others (the maximal gain attack of
-Cao, Jia & Gong 2021). Two people with different answers differ by 1/(p − q) at least in any such number, so
-that no other one gives narrower bounds; the posterior itself may be moved further, as it uses more of what
-honest reports would say.
+Cao, Jia & Gong 2021). For two people with different answers, any such numbers differ by at least 1/(p − q),
+so no other number gives narrower bounds. False reports may move the posterior itself further, because it
+uses more of the information in honest reports.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def share_sets(
     intervals: Mapping[str, tuple[float, float]],
     share: float,
 ) -> tuple[dict[str, Bounds], dict[str, str]]:
-    """The set of each share of a question's choices, and what it is in words; none of unlike supports."""
+    """Return the set of each share of a question's choices, and its description; none for unlike supports."""
     found = shares_of_reports(cast(ChoiceMechanism, mechanism), summary)
     if found is None:
         return {}, {}
@@ -58,20 +58,20 @@ def share_sets(
 
 
 def _among_answers(low: Counts, high: Counts) -> tuple[Counts, Counts]:
-    """Bounds of shares of those who answer, from those of all people, whose last is of refusals."""
+    """Return bounds of shares among people who answer. Arguments: shares of all people, last the refusals."""
     least, most = (1 - np.clip(end[-1], 0, 0.99) for end in (high, low))
     return np.append(np.clip(low[:-1], 0, 1) / most, low[-1]), np.append(high[:-1] / least, high[-1])
 
 
 def _parameters(question: Question) -> dict[str, int]:
-    """{parameter: place of its choice}."""
+    """Return {parameter: index of its choice}."""
     names = ["", "p"] if question.ask == "yes_no" else [f"p[{label}]" for label in question.choices]
     places = {name: place for place, name in enumerate(names) if name}
     return {**places, REFUSED: len(names)} if question.refusal else places
 
 
 def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Functional | None:
-    """The shares (k,) as reports alone tell them; None where supports have a law of their own."""
+    """Return the shares (k,) from the reports alone; None if the mechanism has another law of supports."""
     if isinstance(mechanism, Hadamard):
         return _of_columns(mechanism, summary)
     if type(mechanism).support_probability is not ChoiceMechanism.support_probability:
@@ -84,7 +84,7 @@ def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> F
 
 
 def supports_of(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Counts:
-    """How many reports support each choice, (k,)."""
+    """Return how many reports support each choice, (k,)."""
     if summary.reports is not None:
         return column_sums(sets_of(mechanism, summary.reports), mechanism.choices).astype(np.float64)
     counted = REDUCTIONS[mechanism.name].counts(mechanism)
@@ -94,7 +94,7 @@ def supports_of(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Counts:
 
 
 def _of_columns(mechanism: Hadamard, summary: QuestionSummary) -> Functional:
-    """Of Hadamard response: 1, −1, or 0 in another block, over p less what another half has."""
+    """Return shares under Hadamard response: the mean of 1, −1, or 0 (another block), divided by the gain."""
     p = float(mechanism.p)
     gain = p - (1 - p) / (2 * mechanism.blocks - 1)
     columns = summary.values.reshape(mechanism.blocks, mechanism.width) / max(summary.n, 1)

@@ -1,10 +1,9 @@
-"""Whether reports look as their mechanism sends them, whatever people answered.
+"""Check that reports look as their mechanism sends them, whatever people answered.
 
-Each test is of something whose law, or a bound of it, follows from the mechanism alone: how many ones a
-report of unary bits has, how often a choice is supported at least and at most, whether hash seeds and the
-last bits of numbers are uniform, whether one seed or number comes again and again, whether a histogram under
-smooth noise has a spike, whether each product is drawn as often as it should be. Tests are exact or bounds,
-and all of one fit share one rate of false alarms.
+Each test is of a statistic whose law, or a bound of it, follows from the mechanism alone: how many ones a
+report of unary bits has; the least and largest frequency of support of a choice; uniform hash seeds and last
+bits of numbers; repeats of one seed or number; spikes in a histogram under smooth noise; how often each
+product is drawn. Tests are exact or bounds, and all tests of one fit share one rate of false alarms.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from summaries.reductions.choice import keeps_patterns, pattern_bits
 
 Vector = NDArray[np.float64]
 
-# Of fits whose reports are all honest so many at most are called otherwise, whatever people answered.
+# The highest share of fits with honest reports only that raise a false alarm, whatever people answered.
 FALSE_ALARM = 1e-3
-# Sds beyond a bound: how many reports under Gaussian noise lie there at most.
+# Sds beyond a bound, at which reports under Gaussian noise are counted.
 SDS = (0.0, 2.0, 3.0, 4.0, 5.0)
-# No value of a number is likelier than this, in units of the noise's scale.
+# The highest density of a number's noise, in units of 1 / its scale.
 PEAK = {"laplace": 0.5, "gaussian": 1 / sqrt(2 * np.pi)}
 
 
 class Finding(NamedTuple):
-    """p: of honest reports at most this part shows as much, whatever people answered; words: what."""
+    """p: the highest probability that honest reports deviate so far, whatever people answered; words: how."""
 
     p: float
     words: str
@@ -51,9 +50,9 @@ def not_conforming(
     parts: Mapping[str, QuestionSummary],
     details: Callable[[str], Detail | None],
 ) -> dict[str, tuple[str, ...]]:
-    """{question: why its reports cannot all be its mechanism's}, of those where that shows.
+    """Return {question: why its reports cannot all come from its mechanism}, for questions that fail.
 
-    details: of a question, where its reports were read.
+    details: of a question, if its reports were read.
     """
     found = {
         name: list(findings(one, parts[name], details(name)))
@@ -70,13 +69,13 @@ def not_conforming(
 
 def _reason(question: str, words: str) -> str:
     return (
-        f"{question}: {words}, whatever people answer: some reports are false, or of another device; find "
-        "out who sent them before any number is used"
+        f"{question}: {words}, whatever people answer: some reports are false, or of another device. Find "
+        "their senders before you use any number"
     )
 
 
 def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
-    """All tests that a question's summary allows, and those of its details."""
+    """Yield all tests that a question's summary allows, and all tests of its details."""
     if isinstance(mechanism, ChoiceMechanism):
         if type(mechanism).support_probability is ChoiceMechanism.support_probability:
             yield _supports(mechanism, part)
@@ -92,20 +91,20 @@ def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None)
 
 
 def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Finding:
-    """Every choice is supported with probability q at least and p at most."""
+    """Test that every choice is supported with probability at least q and at most p."""
     counts, n = supports_of(mechanism, part), part.n
     few = binomial_at_most(counts, n, float(mechanism.q)).min()
     many = binomial_at_least(counts, n, float(mechanism.p)).min()
-    words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` lets report it"
+    words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` allows"
     return Finding(min(1.0, 2 * len(counts) * float(min(few, many))), words)
 
 
 def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | None) -> Iterator[Finding]:
-    """How many choices a report supports: of independent bits by their number, else by the total."""
+    """Test how many choices reports support: each number for independent bits, else the total."""
     k, p, q = mechanism.choices, float(mechanism.p), float(mechanism.q)
     if not has_ones(mechanism) and not isinstance(mechanism, Olh):
         return
-    words = f"`{mechanism.name}` does not send as many reports that support so many, or so few, choices"
+    words = f"`{mechanism.name}` does not send so many reports that support many, or few, choices"
     ones = None if detail is None or detail.ones is None else detail.ones[: k + 1]
     if has_ones(mechanism) and keeps_patterns(k):
         sizes = pattern_bits(k).sum(axis=1).astype(int)
@@ -115,7 +114,7 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
         law = (1 - p) * others + p * np.concatenate([[0.0], others[:-1]])
         yield Finding(_two_sided(ones, int(ones.sum()), law), words)
         return
-    # Of independent bits one deviates by 1 at most; of a hash all choices do together.
+    # One independent bit deviates by at most 1. With a hash, all choices deviate together.
     largest = 1 if has_ones(mechanism) else k
     away = abs(float(supports_of(mechanism, part).sum()) - part.n * (p + (k - 1) * q))
     variance = part.n * (p * (1 - p) + (k - 1) * q * (1 - q))
@@ -124,13 +123,13 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
 
 
 def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
-    """The smallest of exact binomial tests of each count, for all of them."""
+    """Return the smallest p-value of exact binomial tests of each count, corrected for their number."""
     below, above = binomial_at_most(counts, n, law), binomial_at_least(counts, n, law)
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
 
 
 def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
-    """How many reports lie beyond a bound: of an answer at the bound itself half do, fewer further out."""
+    """Test how many reports are beyond a bound: half if the answer is at the bound, fewer farther out."""
     edges, scale = cell_edges(mechanism)
     found = []
     for sds in SDS if mechanism.name == "gaussian" else SDS[:1]:
@@ -138,14 +137,15 @@ def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
         chance = erfc((edges[first] - 1) / scale / sqrt(2)) / 2 if mechanism.name == "gaussian" else 0.5
         far = int(part.values[first + 1 :].sum()), int(part.values[: len(edges) - first].sum())
         found += [float(binomial_at_least(count, part.n, chance)) for count in far]
-    words = f"more reports lie beyond a bound than `{mechanism.name}` noise puts there"
+    words = f"more reports are beyond a bound than `{mechanism.name}` noise puts there"
     return Finding(min(1.0, len(found) * min(found)), words)
 
 
 def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
-    """A cell's probability is at most so many times the mean of its neighbours', for every answer.
+    """Test that no cell has too many reports compared with its neighbours.
 
-    Of Laplace noise e^w for cells of w scales, at the noise's peak, and of Gaussian noise e^(w²/2).
+    For every answer, a cell's probability is at most a factor times the mean of its neighbours'. The factor
+    is e^w for Laplace noise and cells of w scales, at the noise's peak, and e^(w²/2) for Gaussian noise.
     """
     edges, scale = cell_edges(mechanism)
     widths = np.diff(edges)
@@ -154,14 +154,14 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     most = curve * widths[1:-1] / (widths[:-2] + widths[2:])
     inside = part.values[1:-1]
     around = inside[:-2] + inside[1:-1] + inside[2:]
-    # So small an ε that the bounds are neighbours on the grid has no cell between others.
+    # With a very small ε, the bounds are neighbours on the grid, and no cell is between others.
     p = binomial_at_least(inside[1:-1], around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
-    words = f"more reports lie at one place than beside it, which `{mechanism.name}` noise would smooth out"
+    words = f"more reports are at one place than next to it, which `{mechanism.name}` noise would smooth out"
     return Finding(min(1.0, len(p) * float(p.min())), words)
 
 
 def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Finding]:
-    """Which block is sent no answer decides, and no pattern of signs is rarer than the noise makes it."""
+    """Test blocks, which no answer decides, and signs: the noise bounds the rarity of each pattern."""
     signs = part.values.reshape(-1, mechanism.patterns)
     drawn = signs.sum(axis=1)
     law = np.asarray(mechanism.weights, np.float64) / mechanism.total
@@ -174,7 +174,7 @@ def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Fin
 
 
 def _uniform(detail: Detail) -> Finding:
-    """The highest bits of hash seeds, or the lowest ones of numbers."""
+    """Test that the highest bits of hash seeds, or the lowest bits of numbers, are uniform."""
     assert detail.bins is not None
     what = "hash seeds" if isinstance(detail.mechanism, Olh) else "the last bits of the numbers"
     words = f"{what} are not uniform, as `{detail.mechanism.name}` draws them"
@@ -182,9 +182,12 @@ def _uniform(detail: Detail) -> Finding:
 
 
 def _again(mechanism: Mechanism, most: int, n: int) -> Finding:
-    """At most C(n, m) peak^(m − 1) is the chance that m of n draws are equal, no value being likelier."""
+    """Test repeats: m of n draws are equal with probability at most C(n, m) peak^(m − 1).
+
+    No value has a probability above peak.
+    """
     seeds = isinstance(mechanism, Olh)
-    # Of seeds, 64 bits are kept.
+    # The first 64 bits of seeds are kept.
     peak = 2.0**-63 if seeds else PEAK[cast(NumberMechanism, mechanism).name] / (1 << NOISE_BITS)
     words = f"the same {'hash seed' if seeds else 'number'} came more often than `{mechanism.name}` draws it"
     if most < 2:

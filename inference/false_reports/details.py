@@ -1,4 +1,4 @@
-"""What single reports show and a summary no longer has: ones, hash seeds, last bits, and what came again."""
+"""Details of single reports that summaries lose: ones, hash seeds, last bits, and repeats."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Counts = NDArray[np.int64]
 
 CHUNK = 8192
 BINS = 256
-# Of so many reports, the first ones, is kept whether they came again: 8 MB.
+# Repeats are checked among the first reports only: 8 MB.
 MOST_KEPT = 1 << 20
 # Odd numbers that mix a seed's parts into one word.
 MIXING = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
 def has_ones(mechanism: Mechanism) -> bool:
-    """Whether its reports are one noisy bit for each choice, independent given the answer."""
+    """Return True if its reports are one noisy bit for each choice, independent given the answer."""
     return isinstance(mechanism, Oue | Sue | MemoizedSue)
 
 
 @dataclass
 class Detail:
-    """Of one question's reports, added up.
+    """One question's reports, added up.
 
-    ones (choices + 1,): reports with so many ones. bins (rows, 256): of hash seeds the highest bits of each
-    coefficient, of numbers the lowest ones. words: of each of the first reports its seed or number.
+    ones (choices + 1,): reports with each number of ones. bins (rows, 256): the highest bits of each
+    coefficient of hash seeds, or the lowest bits of numbers. words: the first reports' seeds or numbers.
     """
 
     mechanism: Mechanism
@@ -68,7 +68,7 @@ class Detail:
         self._kept += len(self._words[-1])
 
     def most_alike(self) -> tuple[int, int]:
-        """How often the commonest seed or number came, and among how many reports."""
+        """Return how often the commonest seed or number occurred, and among how many reports."""
         words = np.concatenate(self._words) if self._words else np.zeros(0, np.uint64)
         return (int(np.unique(words, return_counts=True)[1].max()) if len(words) else 0), len(words)
 
@@ -85,7 +85,7 @@ class Details:
         self._waiting: dict[str, list[bytes]] = {name: [] for name in self._found}
 
     def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
-        """The same reports."""
+        """Yield the same reports, and collect their details."""
         for report in reports:
             for name, waiting in self._waiting.items():
                 payload = report.payloads.get(name)
@@ -103,7 +103,7 @@ class Details:
             waiting.clear()
 
     def of(self, name: str) -> Detail | None:
-        """Of a question; None where there is nothing that a summary has not, or nobody watched."""
+        """Return a question's details; None if a summary has everything, or if no reports were watched."""
         if name not in self._found:
             return None
         self._add(name)
@@ -112,7 +112,7 @@ class Details:
 
 
 def detail_of(mechanism: Mechanism, payloads: Payloads) -> Detail | None:
-    """The details of payloads (n, bytes), where there are any."""
+    """Return the details of payloads (n, bytes), if there are any."""
     if not len(payloads) or not (has_ones(mechanism) or isinstance(mechanism, Olh | NumberMechanism)):
         return None
     found = Detail(mechanism)

@@ -1,4 +1,4 @@
-"""Whether more reports lie far out than noise can have put there, whatever people answered."""
+"""Test whether more reports are far out than noise can explain, whatever people answered."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from ldp_client import Mechanism
 from summaries import QuestionSummary
 from summaries.noise_tails import ENTRY_SDS, NORM_CHANCES, PARTS, SD, has_tails, reach_of
 
-# Of honest reports a question's are called false so often at most.
+# The highest rate at which a question's honest reports are called false.
 FALSE_ALARM = 1e-3
 NOT_COUNTED = (
-    "this summary does not say how far out single reports lie, so that a few false ones would not show: fit "
-    "the file of reports, or what `ldpkit summarize` makes of it"
+    "this summary does not show how far out single reports are, so a few false reports would be hidden: fit "
+    "the file of reports, or a new summary from `ldpkit summarize`"
 )
 
 
 def false_report_reasons(mechanism: Mechanism, part: QuestionSummary) -> tuple[str, ...]:
-    """Why the reports cannot all carry the noise that the study states; nothing where they can."""
+    """Return reasons why the reports cannot all carry the study's stated noise; none if they can."""
     if part.tails is None or tails_p(mechanism, part.n, part.tails) > FALSE_ALARM:
         return ()
     return (
-        "some reports lie farther out than the noise puts anybody: they are false, or of another device, and "
-        "a few of them move all estimates; find out who sent them before any number is used",
+        "some reports are farther out than the noise can explain: they are false, or of another device. "
+        "A few such reports move all estimates: find their senders before you use any number",
     )
 
 
 def false_report_notes(mechanism: Mechanism, part: QuestionSummary) -> tuple[str, ...]:
-    """A note where that could not be looked at."""
+    """Return a note if this could not be tested."""
     return (NOT_COUNTED,) if has_tails(mechanism) and part.n and part.tails is None else ()
 
 
 def tails_p(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> float:
-    """An upper bound of the probability of counts as large as these, whatever n honest devices answer."""
+    """Return an upper bound of P(counts as large as these), whatever n honest devices answer."""
     reach = reach_of(mechanism)
     size = len(reach.bounds)
     entry = [float(np.mean([_entry_chance(sds, bound / SD) for bound in reach.bounds])) for sds in ENTRY_SDS]
@@ -50,7 +50,7 @@ def tails_p(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> float:
 
 
 def _energy_p(total: float, degrees: float, centre: float) -> float:
-    """P(noncentral χ² > total), by the χ² that has its first two moments (Patnaik 1949)."""
+    """Return P(noncentral χ² > total), by the χ² with the same first two moments (Patnaik 1949)."""
     if not degrees:
         return 1.0
     stretch = (degrees + 2 * centre) / (degrees + centre)
@@ -58,5 +58,5 @@ def _energy_p(total: float, degrees: float, centre: float) -> float:
 
 
 def _entry_chance(sds: int, bound: float) -> float:
-    """P(|s + noise| > bound + sds) is largest for s at the bound."""
+    """Return P(|s + noise| > bound + sds) for s at the bound, where it is largest."""
     return (erfc(sds / sqrt(2)) + erfc((sds + 2 * bound) / sqrt(2))) / 2

@@ -1,10 +1,10 @@
 """The mean of numbers if some reports were false, from bounded functions of a report.
 
-Under Laplace noise of scale s a report between the bounds counts as it is, one beyond them as lying s
-outside: the mean of that is the answers' exactly, as E h(x + noise) = x for every x between the bounds.
-Under Gaussian noise no bounded function has that; reports far out are drawn in, and what this misplaces the
-answers by is added. Both hold whatever law the answers have, and are of the answers as clipped to the
-bounds.
+Under Laplace noise of scale s, a report between the bounds counts unchanged, and a report beyond a bound
+counts as s outside it. The mean of these is exactly the answers' mean: E h(x + noise) = x for every x
+between the bounds. Under Gaussian noise no bounded function has this property. There, far reports are drawn
+in, and the resulting largest bias is added. Both hold whatever law the answers have, for the answers as
+clipped to the bounds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from summaries import QuestionSummary
 
 Vector = NDArray[np.float64]
 
-# Of Gaussian noise: how far beyond the bounds reports count as they are, in sds, and how much is stretched.
+# For Gaussian noise: how far beyond the bounds reports count unchanged, in sds, and stretching factors.
 REACHES = np.linspace(0.0, 6.0, 31)
 STRETCHES = np.linspace(1.0, 2.0, 21)
 
@@ -37,7 +37,7 @@ def mean_sets(
     intervals: Mapping[str, tuple[float, float]],
     share: float,
 ) -> tuple[dict[str, Bounds], dict[str, str]]:
-    """The set of the mean of the answers as clipped, in own units, and what it is in words."""
+    """Return the set of the mean of the answers as clipped, in own units, and its description."""
     units = number_units(question)
     low, high = units.zero + units.unit * np.asarray(Histogram.of(mechanism, summary).mean_set(share))
     found = around(float(low), float(high), intervals["mean"], (units.zero, units.zero + units.unit))
@@ -48,7 +48,7 @@ def mean_sets(
 class Histogram:
     """Reports of one number, with the bounds at 0 and 1.
 
-    n: how many. weights (cells,): shares of them. middles (cells,): where they lie. channel (answers, cells).
+    n: of reports. weights (cells,): their shares. middles (cells,): their values. channel (answers, cells).
     scale: of the noise.
     """
 
@@ -61,18 +61,18 @@ class Histogram:
 
     @classmethod
     def of(cls, mechanism: Mechanism, summary: QuestionSummary) -> Histogram:
-        """Of a question's summary."""
+        """Return the histogram of a question's summary."""
         edges, scale = cell_edges(mechanism)
         channel = channel_of(mechanism, edges, scale)
         weights = summary.values / max(summary.n, 1)
         return cls(mechanism.name, summary.n, weights, cell_middles(edges, scale), channel, scale)
 
     def mean_set(self, share: float) -> tuple[float, float]:
-        """The 90 % set of the mean."""
+        """Return the 90 % set of the mean."""
         return self._best(share, self._means(), np.linspace(0, 1, ANSWERS))
 
     def _best(self, share: float, candidates: list[Vector], truth: Vector) -> tuple[float, float]:
-        """Bounds by the function (cells,) that makes them narrowest; truth (answers,): what it stands for."""
+        """Return the narrowest bounds over functions (cells,). truth (answers,): each answer's quantity."""
         best, cost = None, np.inf
         for values in candidates:
             found = self._functional(values, truth)

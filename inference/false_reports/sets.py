@@ -1,4 +1,4 @@
-"""What shares and means may be if a share of the reports was false."""
+"""Bound shares and means if a share of the reports was false."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from summaries import QuestionSummary
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
-UNBOUNDED = "bounds are computed of shares of choices, and of a mean under the model `free`"
-OF_A_SUM = "nobody sees what one share of a secure sum says: a false one can move the total at will"
-NOT_BOUNDED = "nothing bounds what false reports could do to the others"
+UNBOUNDED = "bounds exist only for shares of choices, and for a mean under the model `free`"
+OF_A_SUM = "single shares of a secure sum are hidden: a false share can move the total at will"
+NOT_BOUNDED = "the effect of false reports on the other quantities is not bounded"
 
 
 def identified_sets(
@@ -32,9 +32,9 @@ def identified_sets(
     part: float | None,
     parameters: Parameters,
 ) -> IdentifiedSets | None:
-    """The sets of shares of choices and of a mean; None where the share is zero, or nothing came.
+    """Return the sets of shares of choices and of a mean; None if the share is zero, or no report arrived.
 
-    part: as of `all_on_one`. parameters: draws in own units.
+    part: as for `all_on_one`. parameters: draws in own units.
     """
     if not share or not summary.n:
         return None
@@ -48,7 +48,7 @@ def _sets(
     share: float,
     parameters: Parameters,
 ) -> IdentifiedSets:
-    """Of a share of the reports on the question."""
+    """Return the sets for a share of the reports on the question."""
     if question.route is not None:
         return IdentifiedSets(share, open=OF_A_SUM)
     intervals = {name: interval_of(draws) for name, draws in parameters.items()}
@@ -62,6 +62,6 @@ def _sets(
 
 
 def interval_of(draws: NDArray[np.float64]) -> tuple[float, float]:
-    """The 90 % interval of draws."""
+    """Return the 90 % interval of draws."""
     low, high = np.quantile(draws, TAILS)
     return float(low), float(high)

@@ -1,4 +1,4 @@
-"""NumPyro distributions of what is left after reports are summarised, the mechanism's noise included."""
+"""NumPyro distributions of summarised reports, including the mechanism's noise."""
 
 from inference.likelihoods.choices.multinomial import HadamardCounts, RandomizedResponseCounts
 from inference.likelihoods.choices.support_counts import SubsetCounts, UnaryEncodingColumnSums

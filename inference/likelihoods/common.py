@@ -15,14 +15,14 @@ from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
 _STIRLING_FROM = 16.0
-# Reports whose density is found at once: of ten features 1.4 MB a number, beside the reports themselves.
+# Reports whose density is computed at once: 1.4 MB a number for ten features, in addition to the reports.
 CHUNK = 1 << 14
 
 
 def summed_in_chunks(density: Callable[[Array], Array], reports: Array, chunk: int = CHUNK) -> Array:
-    """Σ density over the rows of reports (n, …), in memory that n does not decide.
+    """Sum the density over the rows of reports (n, …), in memory that does not depend on n.
 
-    What a gradient needs of a chunk is found again on the way back, rather than kept of all of them.
+    The gradient's intermediate values of a chunk are recomputed on the way back, rather than kept for all.
     """
     whole = len(reports) // chunk
     if whole < 1 or len(reports) == chunk:
@@ -30,7 +30,7 @@ def summed_in_chunks(density: Callable[[Array], Array], reports: Array, chunk: i
 
     @jax.checkpoint
     def of_chunk(place: Array) -> Array:
-        # Sliced here: what goes in is kept of every chunk.
+        # Sliced here, because inputs of the function are kept for every chunk.
         return jnp.sum(density(jax.lax.dynamic_slice_in_dim(reports, place * chunk, chunk)))
 
     def add(total: Array, place: Array) -> tuple[Array, None]:
@@ -65,7 +65,7 @@ def multinomial_log_prob(log_probs: Array, counts: Array) -> Array:
 
 
 class CellCounts(Distribution):
-    """How many of `total_count` independent reports fall in each cell; a subclass states the cells' law.
+    """Counts of `total_count` independent reports by cell; a subclass states the cells' law.
 
     Values are integer count vectors (..., cells) that sum to `total_count`. The log-density includes the
     multinomial coefficient: it does not depend on the parameters, and with it the law sums to one, so that

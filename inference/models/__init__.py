@@ -1,4 +1,4 @@
-"""The models that studies name, by name, and what reports make of them."""
+"""The models that studies name, and how to condition them on reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from summaries import QuestionSummary
 
 __all__ = ["MODELS", "Family", "family_of", "model_for", "priors_of", "register"]
 
-# A model is a file of this folder that registers it.
+# Each file of this folder registers its models.
 for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}")
 
@@ -28,11 +28,11 @@ def model_for(
     """Condition the model that a study's question names on its summary.
 
     Args:
-        question: A question about people; tables of data holders have `holder_regression`.
-        summary: Of the question's reports, or of a secure sum.
-        rows: The packed sets of choices that the same reports stand for, where they are few enough
-            (`SmallSamples`): then the likelihood is exact though the summary would lose something.
-        mechanism: The question's, where it is built already, as `mechanisms_of(study)` has it.
+        question: A question about people; tables of data holders use `holder_regression`.
+        summary: Summary of the question's reports, or of a secure sum.
+        rows: The same reports as packed sets of choices, if they are few enough (`SmallSamples`). They
+            make the likelihood exact even if the summary would lose information.
+        mechanism: The question's mechanism, if already built, for example by `mechanisms_of(study)`.
 
     Raises:
         InputError: The model has no likelihood for the mechanism's reports, or too many choices.

@@ -1,4 +1,4 @@
-"""A model conditioned on data: a NumPyro program, where to start it, and how its draws read."""
+"""A model conditioned on data: a NumPyro program, its starting values, and the meaning of its draws."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Unbounded = dict[str, Array]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A bijection of a model's unbounded space, for samplers: the posterior stays what it is.
+    """A bijection of a model's unbounded space for samplers. It leaves the posterior unchanged.
 
-    forward: {site: unbounded value} from other unbounded numbers of the same shapes, and log |det Jacobian|.
-    inverse: the other way.
+    forward: maps other unbounded numbers of the same shapes to {site: unbounded value}, log |det Jacobian|.
+    inverse: the inverse map, without the Jacobian.
     """
 
     forward: Callable[[Unbounded], tuple[Unbounded, Array]]
@@ -35,9 +35,9 @@ Draws = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Truth:
-    """What answers are simulated from.
+    """The true parameters from which answers are simulated.
 
-    parameters: {name: value} in own units, as a posterior names them. sites: {site: value} of one draw.
+    parameters: {name: value} in own units, named as in a posterior. sites: {site: value} of one draw.
     """
 
     parameters: Mapping[str, float]
@@ -46,7 +46,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Sums of n reports for predictive checks, where the likelihood takes reports one by one.
+    """Sums of n reports for predictive checks of a likelihood that takes reports one by one.
 
     observed: (size,). draw: (one draw's sites, random numbers) -> sums (size,) of n reports under the model.
     """
@@ -61,23 +61,23 @@ class Model:
     """One question's model and its data.
 
     program: NumPyro model of the data's entries, in scaled units; `reports` is its observed site.
-    data: arrays, of shapes that depend on the question alone. initial: {site: value} by moments.
-    notes: what a reader must know of the model's own approximations for these data; remarks: the same from
-    its draws, as `parameters` takes them.
-    replicates: where the program's own law is no sum of reports.
+    data: arrays whose shapes depend on the question alone. initial: {site: value} by moments.
+    notes: the model's approximations for these data, for the reader; remarks: further notes, computed from
+    the draws that `parameters` takes.
+    replicates: set if the law of the program's `reports` site is not a law of sums of reports.
     parameters: {site: draws (…, site shape)} -> {parameter name: draws (…)} in the question's own units.
-    target_acceptance: of NUTS; higher, with shorter steps, where a posterior has narrow places.
-    channel: gives probabilities (answers, cells) of a report given each of some answers, evenly spaced from
-    bound to bound, where the likelihood counts reports by cell: for a test of the law.
-    coordinates: in which the posterior of these data is straight enough to draw from.
-    redrawn: a site, unbounded and with a priori independent entries, that chains also redraw from its prior;
-    with coordinates as they are.
-    may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
+    target_acceptance: of NUTS; higher, with shorter steps, for posteriors with narrow regions.
+    channel: returns probabilities (answers, cells) of a report given answers evenly spaced from bound to
+    bound. Set if the likelihood counts reports by cell; used to test the law.
+    coordinates: coordinates in which the posterior of these data is straight enough to sample.
+    redrawn: an unbounded site with a priori independent entries, which chains also redraw from its prior;
+    requires the identity coordinates.
+    may_diverge: tolerated share of divergent transitions, at which intervals were measured to hold.
     winding: whether short chains, one for each of many data sets, need longer paths and more warm-up.
-    density: from draws of the sites, the distribution of the answers, where the model is no law.
-    resting: from draws of sites and parameters, reasons why some parameters rest on more than the reports.
-    implied: from draws of the sites, what follows from a number's law.
-    shown: of summaries (…, size) what predictive checks look at, where not all entries tell of the model.
+    density: maps draws of the sites to the distribution of the answers, for a model without a law.
+    resting: maps draws of sites and parameters to reasons why some parameters rest on more than the reports.
+    implied: maps draws of the sites to the consequences of a number's law.
+    shown: selects the entries of summaries (…, size) that predictive checks use; by default all.
     """
 
     program: Callable[..., None]

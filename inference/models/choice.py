@@ -48,12 +48,12 @@ from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 
-# A posterior draws every share, and its page shows each.
+# A posterior draws every share, and its page shows them all.
 MOST_SHARES = 10_000
 
 
 def _for_choices(ask: str) -> tuple[str, ...]:
-    """All mechanisms for such questions: they have the law of supports, a new one too. A sum has another."""
+    """Return all mechanisms for this kind of question except the secure sum, whose law is not of supports."""
     return tuple(name for name in MECHANISMS if ask in MECHANISMS[name].asks and name != "summed_gaussian")
 
 
@@ -73,7 +73,7 @@ class Bernoulli(Family):
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
-        """Reported yes are binomial, where a report is a yes or a no; other reports have the law of sets."""
+        """Model yes/no reports as a binomial count, and other reports by the law of their sets."""
         choice = cast(ChoiceMechanism, mechanism)
         if question.refusal or REDUCTIONS[mechanism.name].counts(mechanism) != "choices":
             return _bernoulli_of_sets(question, form_of(mechanism, summary))
@@ -140,9 +140,10 @@ class Multinomial(Family):
         return _for_choices("choice")
 
     def priors(self, question: Question) -> Priors:
-        """Of a scale two answers in all: what people at or below its middle may be is even, as of a yes/no.
+        """Return a Dirichlet prior: worth one answer a choice, or two answers in all for a scale.
 
-        One answer a level would say the more of cumulative shares the finer the scale is cut.
+        The share at or below a scale's middle then has a uniform prior, as for a yes/no. With one answer a
+        level, the prior of cumulative shares would tighten as the scale is cut finer.
         """
         return {"p": state("dirichlet", concentration=2 / len(question.choices) if question.ordered else 1.0)}
 
@@ -212,11 +213,11 @@ class Multinomial(Family):
         return with_refusals(question, truth, np.asarray(question.choices)[index], random)
 
     def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
-        """The shares, not the law that they may have."""
+        """Return the shares, without parameters of their law."""
         return {name: value for name, value in parameters.items() if name.startswith("p[") or name == REFUSED}
 
     def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Shares that are not given fill up to one."""
+        """Scale the shares that are not given so that all add up to one."""
         drawn, refused = split_refused(drawn)
         given, stated = split_refused(given)
         return {**_filled(drawn, given), **refused, **stated}

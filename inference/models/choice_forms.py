@@ -38,21 +38,21 @@ from summaries.reductions.choice import keeps_patterns, pattern_bits
 Values = NDArray[np.float64]
 # A binomial count is near enough to normal when its variance is at least this.
 FEWEST_VARIANCE = 10.0
-# Hashes of `olh` that are independent; those of four choices depend on one another.
+# `olh` hashes this many choices independently; hashes of four choices depend on one another.
 MOST_INDEPENDENT = COEFFICIENTS
 EXACT = "the likelihood is exact"
 TOO_FEW = (
-    "the reports are too few for so many choices at this epsilon: their sums are taken as normal, which "
-    "they are not yet, and the intervals are approximate"
+    "the reports are too few for this many choices at this epsilon: their sums are modelled as normal, which "
+    "is inaccurate, and the intervals are approximate"
 )
 
 
 @dataclass(frozen=True)
 class Form:
-    """law: (shares, data) -> (law of the reports, what was observed of it). data: arrays of the reports.
+    """law: (shares, data) -> (law of the reports, observed value). data: arrays of the reports.
 
-    estimate: unbiased shares, shape (k,), for a start. notes: which form it is, and its warnings. replicates:
-    sums of reports to check, where the law is of each report.
+    estimate: unbiased shares, shape (k,), as a starting value. notes: the form's name, and its warnings.
+    replicates: sums of reports to check, if the law is of each report.
     """
 
     law: Callable[[Array, Mapping[str, Array]], tuple[Distribution, Array]]
@@ -63,7 +63,7 @@ class Form:
 
 
 def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
-    """The form of a summary: exact where the summary is sufficient, else normal in the support counts."""
+    """Return a summary's form: exact if the summary is sufficient, else normal in the support counts."""
     choice = cast(ChoiceMechanism, mechanism)
     counted = REDUCTIONS[mechanism.name].counts(mechanism)
     if summary.reports is not None:
@@ -81,7 +81,7 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
 
 
 def _observed(law: Callable[[Array, Array], Distribution]) -> Callable[..., tuple[Distribution, Array]]:
-    """A law given (shares, n), of values that are data."""
+    """Turn a law of (shares, n) into a form's law, with the observed values taken from the data."""
     return lambda shares, data: (law(shares, data["n"]), data["values"])
 
 
@@ -90,7 +90,7 @@ def _data(summary: QuestionSummary) -> dict[str, object]:
 
 
 def _unbiased(choice: ChoiceMechanism, supports: Values, n: int) -> Values:
-    """(c/n − q)/(p − q)."""
+    """Return (c/n − q)/(p − q)."""
     p, q = float(choice.p), float(choice.q)
     return np.asarray((supports / max(n, 1) - q) / (p - q))
 
@@ -111,7 +111,7 @@ def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
 
 
 def _hadamard_estimate(choice: Hadamard, summary: QuestionSummary) -> Values:
-    """The transform of the columns' frequencies, less what other blocks and the noise put there."""
+    """Return the Hadamard transform of the columns' frequencies, corrected for other blocks and the noise."""
     columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
     transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
     elsewhere = (1 - float(choice.p)) / (2 * choice.blocks - 1)
@@ -127,7 +127,7 @@ def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
 
 
 def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
-    """Exact whatever the law of the sets: only how often each came depends on the shares."""
+    """Return the form in counts of sets, exact for any law of the sets: only the counts depend on shares."""
     bits = pattern_bits(choice.choices)
     rows = np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
     note = f"{EXACT}, in the counts of the reported sets of choices"
@@ -137,7 +137,7 @@ def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
 def _pattern_law(
     choice: ChoiceMechanism, bits: Values
 ) -> tuple[NDArray[np.bool_], Callable[[Array, Array], Distribution]]:
-    """Which patterns a mechanism can report, and their law."""
+    """Return a mask of the patterns that a mechanism can report, and their law."""
     p, q = float(choice.p), float(choice.q)
     if not isinstance(choice, SubsetSelection):
         law = lambda shares, n: UnaryEncodingPatterns(shares, p, q, bits, n)  # noqa: E731
@@ -154,7 +154,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 def log_odds(choice: ChoiceMechanism) -> float:
-    """The true epsilon: how much likelier a report is under a choice of its set."""
+    """Return the exact ε: the log odds of a report under a choice inside its set versus one outside."""
     often, seldom = choice.odds
     return float(np.log1p((often - seldom) / seldom))
 
@@ -174,7 +174,7 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
 
 
 def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
-    """The exact form of the reports themselves: packed sets of choices (n, ceil(k / 8)), lowest bit first."""
+    """Return the exact form of individual reports: packed sets (n, ceil(k / 8)), lowest bit first."""
     note = f"{EXACT}, in each of the {len(rows)} reports"
     return _sets_form(cast(ChoiceMechanism, mechanism), pack_sets(rows), len(rows), note)
 

@@ -1,7 +1,7 @@
-"""What a model is that studies name: one object, as a mechanism is, and the registry of all of them.
+"""The interface of the models that studies name, and their registry. A model is one object, like a mechanism.
 
-To add one: its file in this folder and its line in ldp_client/documents/catalogue.py
-(docs/adding-a-model.md). Every file of this folder is loaded, and those that define a model register it.
+To add a model, add its file to this folder and its line to ldp_client/documents/catalogue.py
+(docs/adding-a-model.md). Every file of this folder is loaded, and each model registers itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ldp_client.documents.errors import InputError
 from schemas import Question, Rational
 from summaries import QuestionSummary
 
-# {parameter: Stated}, and {parameter: {feature id: Stated}} for what each feature has.
+# {parameter: Stated}, and {parameter: {feature id: Stated}} for parameters that each feature has.
 Priors = Mapping[str, Any]
 Answers = Sequence[Any]
 Sets = NDArray[np.uint8]
@@ -33,19 +33,19 @@ class Family:
     """A parametric model of answers: its default priors, its likelihoods and its simulation.
 
     Attributes:
-        name: As the catalogue and studies have it; it never changes meaning.
-        reads: What `mechanisms` gives, where that is fixed.
+        name: Its name in the catalogue and in studies; it never changes meaning.
+        reads: The result of `mechanisms`, if it is fixed.
     """
 
     name: str
     reads: tuple[str, ...] = ()
 
     def mechanisms(self) -> tuple[str, ...]:
-        """Name the mechanisms whose reports it has a likelihood for."""
+        """Return the names of the mechanisms for whose reports the model has a likelihood."""
         return self.reads
 
     def priors(self, question: Question) -> Priors:
-        """Give the default prior of each parameter that the catalogue names, in the question's own units."""
+        """Return the default prior of each parameter in the catalogue, in the question's own units."""
         raise NotImplementedError
 
     def condition(
@@ -56,21 +56,21 @@ class Family:
         Args:
             question: A question that names this model.
             mechanism: The question's mechanism.
-            summary: Of the reports.
-            sets: The packed sets of choices that the same reports stand for, where they are few enough that
-                the likelihood may take them one by one.
+            summary: The reports' summary.
+            sets: The same reports as packed sets of choices, if they are few enough for a likelihood that
+                takes them one by one.
 
         Raises:
-            InputError: The reports or the question's bounds have no likelihood.
+            InputError: There is no likelihood for the reports or the question's bounds.
         """
         raise NotImplementedError
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-        """Condition the model on a secure sum's total: by default as on reports, of less noise."""
+        """Condition the model on a secure sum's total; by default as on reports with less noise."""
         return self.condition(question, mechanism, summary)
 
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        """Condition the model on raw answers, one a person: what an analyst would get without privacy."""
+        """Condition the model on raw answers, one a person: the analysis without privacy."""
         del answers
         raise InputError(
             f"{question.id}: the model {self.name!r} takes no raw answers", code="fit.model_needs_noise"
@@ -84,15 +84,15 @@ class Family:
         )
 
     def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
-        """The parameters of a simulated truth that a planner may set."""
+        """Return the parameters of a simulated truth that a planner may set."""
         return parameters
 
     def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Lay given parameters of a truth over drawn ones. Raises InputError where they do not agree."""
+        """Override drawn parameters of a truth by given ones. Raises InputError if they conflict."""
         return {**drawn, **given}
 
 
-# Of the share of people who prefer not to say, where a question offers it.
+# The prior of the share of people who prefer not to say, if a question offers that.
 EVEN = state("beta", a=1.0, b=1.0)
 MODELS: dict[str, Family] = {}
 Kind = TypeVar("Kind", bound=type[Family])
@@ -116,7 +116,7 @@ def family_of(question: Question) -> Family:
 
 
 def priors_of(question: Question) -> Priors:
-    """Give every prior of a question's model: the stated ones, and the defaults of the others."""
+    """Return every prior of a question's model: the stated priors, and defaults for the rest."""
     found = dict(family_of(question).priors(question))
     if question.refusal:
         found[REFUSED] = EVEN

@@ -1,4 +1,4 @@
-"""A number without a law: what reports say of any distribution between the bounds."""
+"""The model of a number without a law: any distribution between the bounds."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
 
-# Histograms are fitted with cells of so many to a noise scale: that loses a thousandth of what they tell.
+# Histograms are fitted with this many cells per noise scale, which loses a thousandth of their information.
 GROUPS_PER_SCALE, FEWEST_GROUPS = 16, 64
-# Where roughness is at its largest the density is all peaks, and gradients too steep for the steps that suit
-# the rest: there up to one transition in thirty diverges. With steps of a third, means and shares move by a
-# tenth of their sds at most, and intervals hold the truth as often as they say (`benchmarks.free`).
+# At the largest roughness the density is all peaks, and gradients are too steep for the step size that suits
+# the bulk: up to one transition in thirty diverges there. With steps a third as long, means and shares move
+# by at most a tenth of their sds, and intervals keep their stated coverage (`benchmarks.free`).
 MAY_DIVERGE = 0.04
 TWO_MOMENTS = (
-    "this sum tells the mean and the sd of the answers and nothing else: quantiles and shares above are what "
-    "the prior makes of those two; a study with cells tells them"
+    "this sum determines only the mean and the sd of the answers: quantiles and shares above follow from the "
+    "prior and those two; a study with cells measures them"
 )
 
 
@@ -66,7 +66,7 @@ class Free(Family):
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
-        """Counts of reports by cell are multinomial: shares times the noise's channel, exact for any n."""
+        """Condition on multinomial counts of reports by cell: shares times the channel, exact for any n."""
         del sets
         law = _law_of(question)
         told = told_by(mechanism, summary, partial(_grouped_middle, law.cells))
@@ -83,7 +83,7 @@ class Free(Family):
         return _model(question, law, program, data, refusal_notes(question), told.start)
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-        """A secure sum's total: of cells, or of the number and its square."""
+        """Condition on a secure sum's total: of cells, or of the number and its square."""
         law = _law_of(question)
         n, noise_sd, values = total_of(mechanism, summary)
         cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
@@ -119,12 +119,12 @@ class Free(Family):
         return with_refusals(question, truth, found, random)
 
     def completed(self, drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-        """Refuse any that are given: a mean or a share leaves the shape open."""
+        """Reject given parameters: a mean or a share does not determine the shape."""
         given, stated = split_refused(given)
         if given:
             raise InputError(
-                f"nothing of the model {self.name!r} can be set, whose truths are drawn from its prior: name "
-                "a law to plan for a truth of your own",
+                f"parameters of the model {self.name!r} cannot be set: its truths are drawn from its prior. "
+                "Name a law to plan for a truth of your own",
                 code="plan.truth_of_free_model",
             )
         return {**drawn, **stated}
@@ -136,7 +136,7 @@ def _grouped_middle(cells: int, mechanism: Mechanism) -> Values:
 
 
 def grouped_channel(mechanism: Mechanism, cells: int) -> tuple[NDArray[np.int_], Values]:
-    """Where groups of a summary's cells start, and probabilities (cells + 2, groups) of reports in them."""
+    """Return the first cell of each group, and probabilities (cells + 2, groups) of reports in the groups."""
     edges, scale = cell_edges(mechanism)
     starts = _group_starts(edges, scale)
     return starts, np.add.reduceat(noise_channel(mechanism.name, scale, cells, edges), starts, axis=1)
@@ -147,7 +147,10 @@ def _law_of(question: Question) -> FreeLaw:
 
 
 def _group_starts(edges: Values, scale: float) -> NDArray[np.int_]:
-    """The first cells of groups of neighbours, short beside the noise; the outer cells stay alone."""
+    """Return the first cells of groups of neighbours that are short compared with the noise.
+
+    Each outer cell is its own group.
+    """
     cells = len(edges) - 1
     wanted = int(np.ceil(GROUPS_PER_SCALE * (edges[-1] - edges[0]) / scale))
     groups = min(max(wanted, FEWEST_GROUPS), cells)

@@ -1,4 +1,4 @@
-"""Shares of an answer without a law: a density of any smooth shape between the bounds, and people at them."""
+"""The distribution of an answer without a law: any smooth density between the bounds, and mass at them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from inference.units import Units
 
 Values = NDArray[np.float64]
 
-# Cells between the bounds: so many for each unit of epsilon, so that each is short beside the noise.
+# Cells between the bounds for each unit of epsilon: each cell is short compared with the noise.
 CELLS_PER_EPSILON, FEWEST_CELLS, MOST_CELLS = 16, 64, 256
-# Log-odds of a share at a bound, so wide that nobody there and everybody there can both be.
+# Location and scale of the log odds of a share at a bound: wide enough to allow both 0 and 1.
 FEW, ODDS = -2.0, 4.0
-# A share below this part of 1/√n, which no n reports can tell from none, is reported as nobody.
+# A share below this part of 1/√n is reported as 0: n reports cannot distinguish it from 0.
 NOBODY = 0.05
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
-# In parts of the bounds' distance: where shares above are reported.
+# Values above which shares are reported, as parts of the bounds' distance.
 PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class FreeLaw:
-    """The shares' prior and what is reported of them, for so many cells between bounds at 0 and 1.
+    """The prior of the shares, and the parameters reported from them, with the bounds at 0 and 1.
 
-    The logarithm of the density is roughness times a random walk, of which the cosines are drawn that are
-    not short beside the cells: as roughness goes to zero all places between the bounds become alike.
+    The log density is roughness times a random walk, drawn as cosines no shorter than the cells resolve. As
+    roughness approaches zero, the density between the bounds becomes uniform.
     """
 
     def __init__(self, epsilon: float) -> None:
@@ -47,7 +47,7 @@ class FreeLaw:
 
     @property
     def start(self) -> dict[str, object]:
-        """Where a fit begins."""
+        """Return the starting values of a fit."""
         return {"shape": np.zeros(self.dimension)}
 
     def draw(self, roughness: Array) -> Array:
@@ -61,7 +61,7 @@ class FreeLaw:
         return shares
 
     def own(self, draws: Draws, units: Units, n: int) -> dict[str, Values]:
-        """Parameters in own units from draws of the shares (…, cells + 2), of n people."""
+        """Return parameters in own units from draws of the shares (…, cells + 2), of n people."""
         shares = _of_people(draws["shares"], n)
         mean = shares @ self.points
         square = shares @ (self.points**2) + shares[..., 1:-1].sum(axis=-1) / (12 * self.cells**2)
@@ -78,12 +78,12 @@ class FreeLaw:
         return found
 
     def density(self, draws: Draws, units: Units, n: int) -> AnswerLaw:
-        """The density with its band, in own units."""
+        """Return the density with its band, in own units."""
         edges = units.zero + units.unit * np.linspace(0.0, 1.0, self.cells + 1)
         return AnswerLaw.of(edges, _of_people(draws["shares"], n))
 
     def implied(self, draws: Draws, units: Units, n: int) -> Implied:
-        """What the same draws say of the share above any value, in own units, and of the mean."""
+        """Return the share above any value and the mean, in own units, from the same draws."""
         below = np.cumsum(_of_people(draws["shares"], n), axis=-1)
         return Implied(
             units.zero,
@@ -93,7 +93,7 @@ class FreeLaw:
         )
 
     def _quantile(self, below: Values, level: float) -> Values:
-        """Where so much lies below, in 0 … 1; below (…, cells + 2): shares added up."""
+        """Return the quantile at a level, in 0 … 1, from cumulative shares `below` (…, cells + 2)."""
         index = np.clip((below < level).sum(axis=-1), 0, self.cells + 1)[..., None]
         after = np.take_along_axis(below, index, axis=-1)[..., 0]
         before = np.where(index > 0, np.take_along_axis(below, np.maximum(index - 1, 0), axis=-1), 0.0)[
@@ -109,20 +109,20 @@ class FreeLaw:
         return np.asarray(below[..., index] * (1 - part) + below[..., index + 1] * part)
 
     def sample(self, shares: Values, n: int, random: np.random.Generator) -> Values:
-        """Answers (n,) in 0 … 1 from shares (cells + 2,)."""
+        """Draw answers (n,) in 0 … 1 from shares (cells + 2,)."""
         place = random.choice(len(shares), n, p=shares / shares.sum())
         inside = (place - 1 + random.random(n)) / self.cells
         return np.clip(np.where(place == 0, 0.0, inside), 0.0, 1.0)
 
     def counted(self, scaled: Any) -> Values:
-        """Counts (cells + 2,) of raw answers, whose bounds are 0 and 1."""
+        """Count raw answers by cell, (cells + 2,), with the bounds at 0 and 1."""
         values = np.asarray(scaled, np.float64)
         cell = np.floor(values * self.cells).astype(np.int64) + 1
         cell = np.where(values <= 0, 0, np.where(values >= 1, self.cells + 1, cell))
         return np.bincount(cell, minlength=self.cells + 2).astype(np.float64)
 
     def moments(self) -> Values:
-        """E[uᵏ], k = 1 … 4, of each place (cells + 2, 4), where the bounds are u = −1 and u = 1."""
+        """Return E[uᵏ], k = 1 … 4, in each bound and cell (cells + 2, 4), with the bounds at u = −1 and 1."""
         ends = np.linspace(-1.0, 1.0, self.cells + 1)
         powers = np.arange(1, 5)
         integrals = ends[:, None] ** (powers + 1) / (powers + 1)
@@ -130,7 +130,7 @@ class FreeLaw:
         return np.concatenate([(-1.0) ** powers[None], inside, np.ones((1, 4))])
 
     def in_cells(self, cells: int) -> Values:
-        """How much (cells + 2, K) of each place lies in each of K equal cells between the bounds."""
+        """Return the part (cells + 2, K) of each bound and cell within each of K equal cells."""
         ends, edges = np.linspace(0, 1, self.cells + 1), np.linspace(0, 1, cells + 1)
         overlap = np.minimum(ends[1:, None], edges[1:]) - np.maximum(ends[:-1, None], edges[:-1])
         first, last = np.eye(cells)[0], np.eye(cells)[-1]
@@ -138,7 +138,7 @@ class FreeLaw:
 
 
 def _of_people(shares: Values, n: int) -> Values:
-    """The same shares, where too few at a bound, or between them, for n reports to tell are nobody."""
+    """Zero the share at a bound or between the bounds if n reports cannot distinguish it from 0."""
     parts = np.stack([shares[..., 0], shares[..., 1:-1].sum(axis=-1), shares[..., -1]], axis=-1)
     kept = np.where(parts * np.sqrt(n) < NOBODY, 0.0, 1.0) if n else np.ones_like(parts)
     inside = np.broadcast_to(kept[..., 1:2], (*shares.shape[:-1], shares.shape[-1] - 2))

@@ -1,6 +1,6 @@
-"""What models take from reports themselves: data holders' statistics, and few answers to a choice.
+"""Data that models read from the reports themselves: data holders' statistics, and few reports of a choice.
 
-The reports of a choice are kept while they are few: their exact likelihood is cheap then.
+The reports of a choice are kept while they are few, because their exact likelihood is then cheap.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from summaries.reductions.choice import keeps_patterns
 def holder_statistics(
     question: Question, mechanism: TableMechanism, summary: QuestionSummary
 ) -> HolderStatistics:
-    """The holders' noisy sums, each holder's report kept; symmetric, in scaled units.
+    """Return each holder's noisy sums as symmetric matrices in scaled units.
 
-    With an intercept entry (0, 0) is the number of records as it was released, with its noise.
+    With an intercept, entry (0, 0) is the released number of records, with its noise.
     """
     assert summary.reports is not None
     constant = int(mechanism.intercept)
@@ -61,7 +61,7 @@ def holder_statistics(
 def _fourth_moments(
     mechanism: TableMechanism, sums: Matrix, counts: Matrix, powers: list[list[float]]
 ) -> Matrix | None:
-    """(q, q, q, q) means over all holders' records; those with the constant squared are of `sums`."""
+    """Return means (q, q, q, q) over all holders' records; with the constant squared, from `sums`."""
     if not powers:
         return None
     size, constant = sums.shape[-1] - 1, int(mechanism.intercept)
@@ -78,12 +78,12 @@ def _fourth_moments(
     return fourth
 
 
-# Reports × choices: at this many, the exact likelihood takes about a millisecond an evaluation.
+# Reports × choices. At this limit, the exact likelihood takes about a millisecond an evaluation.
 MOST_BITS = 1 << 18
 
 
 class SmallSamples:
-    """The reports of each question whose summary would lose information, while they are few."""
+    """Keeps the reports of each question whose summary would lose information, while they are few."""
 
     def __init__(self, study: Study) -> None:
         mechanisms = mechanisms_of(study)
@@ -91,7 +91,7 @@ class SmallSamples:
         self._payloads: dict[str, list[bytes]] = {name: [] for name in self._mechanisms}
 
     def watch(self, reports: Iterable[Report]) -> Iterator[Report]:
-        """The same reports, of which the payloads of small samples are kept."""
+        """Yield the same reports, keeping the payloads of small samples."""
         for report in reports:
             for name in list(self._payloads):
                 self._keep(name, report.payloads.get(name))
@@ -105,7 +105,10 @@ class SmallSamples:
             del self._payloads[name]
 
     def rows(self, name: str) -> NDArray[np.uint8] | None:
-        """The packed sets (n, ceil(k / 8)) of a question's reports; None where counts do, or must do."""
+        """Return the packed sets (n, ceil(k / 8)) of a question's reports.
+
+        None if the counts are sufficient, or if the reports are too many to keep.
+        """
         if not self._payloads.get(name):
             return None
         mechanism, payloads = self._mechanisms[name], b"".join(self._payloads[name])
@@ -114,6 +117,6 @@ class SmallSamples:
 
 
 def _loses(mechanism: Mechanism) -> bool:
-    """Whether the summary has how many reports support each choice, which is not sufficient."""
+    """Return True if the summary holds only insufficient counts of the reports that support each choice."""
     lossy = REDUCTIONS[mechanism.name].counts(mechanism) in ("bits", "subsets")
     return lossy and not keeps_patterns(cast(ChoiceMechanism, mechanism).choices)

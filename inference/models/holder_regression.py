@@ -1,7 +1,7 @@
-"""A study's linear regression for data holders: its own priors on the holders' likelihood.
+"""A study's linear regression for data holders: the study's priors with the holders' likelihood.
 
-Chains start at a moment estimate that no noise can make impossible. A reader must know when what the normal
-approximation of a holder's sums leaves out can matter.
+Chains start at a moment estimate that is valid under any noise. Notes warn if the error of the normal
+approximation of a holder's sums can matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from inference.models.regression import Scale, coefficients, draw_sites, feature
 from ldp_client.documents.errors import InputError
 from schemas import Question
 
-# In scaled units. Features and slopes beyond these, and less spread than this, are noise or will be found.
+# Limits of the moment start, in scaled units. Values beyond them are noise, or the sampler will find them.
 LARGEST_MEAN, LARGEST_SLOPE, LEAST_SPREAD = 0.9, 2.0, 0.05
 
 
@@ -38,7 +38,7 @@ class Start(NamedTuple):
 
 
 def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
-    """From the holders' total over so many rows (j,), each covariance at least as large as its noise."""
+    """Estimate a start from the holders' total over rows (j,); no covariance is smaller than its noise."""
     d = statistics.features
     mean, covariance = mean_and_covariance(statistics, rows)
     values, axes = np.linalg.eigh(covariance[:d, :d])
@@ -53,7 +53,7 @@ def moment_start(statistics: HolderStatistics, rows: Matrix) -> Start:
 
 
 def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Matrix, Matrix]:
-    """Of the records (x, y), (d + 1,) and (d + 1, d + 1)."""
+    """Return mean (d + 1,) and covariance (d + 1, d + 1) of the records (x, y)."""
     k, constant = statistics.average, int(statistics.intercept)
     summed = max(float(rows.sum()), 1.0)
     total = np.where(np.isfinite(statistics.noise), statistics.sums.sum(axis=0), 0.0) / summed
@@ -65,28 +65,28 @@ def mean_and_covariance(statistics: HolderStatistics, rows: Matrix) -> tuple[Mat
 
 
 def _noise_level(statistics: HolderStatistics, rows: Matrix) -> float:
-    """The noise's largest sd in the mean of a product of features."""
+    """Return the noise's largest sd in the mean of a product of features."""
     first = int(statistics.intercept)
     largest = float(np.max(statistics.noise[first:-1, first:-1]))
     return float(largest * np.sqrt(statistics.holders) / max(float(rows.sum()), 1.0))
 
 
-# With so many rows, errors were 1.06 times the stated sd: two features, almost no noise.
+# With this many rows, errors were 1.06 times the stated sd (two features, almost no noise).
 MANY_ROWS = 100
 
 
 ONE_SD = (
-    "the response is taken to vary by one sd whatever the features are, which these sums cannot show: where "
-    "its spread goes with a feature, as stays that vary more on one ward, that coefficient's interval may be "
-    "too short"
+    "the response is taken to vary by one sd whatever the features are, which these sums cannot confirm: if "
+    "its spread depends on a feature, such as stays that vary more on one ward, that coefficient's interval "
+    "may be too short"
 )
 
 
 def clipped_records_notes(question: Question, statistics: HolderStatistics, rows: Rows) -> tuple[str, ...]:
-    """Notes where the holders' records were clipped so often that the line is that of other values."""
+    """Return notes if so many of the holders' records were clipped that the line describes other values."""
     if statistics.holders == 0:
         return ()
-    # A noisy count is taken as the largest that it may be: then squares are the least.
+    # Take each noisy count at its largest plausible value, so that squares are the least.
     most = rows.expected + NOISE_SDS * np.sqrt(rows.variance)
     mean, covariance = mean_and_covariance(statistics, most)
     first = int(statistics.intercept)
@@ -96,12 +96,12 @@ def clipped_records_notes(question: Question, statistics: HolderStatistics, rows
 
 
 def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str, ...]:
-    """A note where most holders have few rows, and less noise than their own sums' spread.
+    """Return a note if most holders have few rows, and less noise than their own sums' spread.
 
-    The likelihood's mean and covariance are exact for any number of rows; but sums over few rows are skewed,
-    and where noise does not hide that, stated sds are too small. Measured for records in the middle of their
-    bounds, two features and almost no noise: errors of 1.5 stated sds at 5 rows, 1.2 at 20, 1.06 at 100; with
-    five features up to 1.65.
+    The likelihood's mean and covariance are exact for any number of rows. But sums over few rows are skewed,
+    and stated sds are too small if noise does not hide that. Measured with records in the middle of their
+    bounds, two features and almost no noise: errors of 1.5 stated sds at 5 rows, 1.2 at 20, 1.06 at 100. With
+    five features: up to 1.65.
     """
     first = int(statistics.intercept)
     d = statistics.features
@@ -113,16 +113,16 @@ def small_holders_note(statistics: HolderStatistics, rows: Matrix) -> tuple[str,
         return ()
     return (
         f"most holders have fewer than {MANY_ROWS} rows and little noise: their sums are skewed, and "
-        "intervals may be too narrow: errors of 1.5 times the stated sd were measured at 5 rows, 1.2 at 20, "
-        "with two features, and larger ones with more",
+        "intervals may be too narrow. With two features, errors were 1.5 times the stated sd at 5 rows and "
+        "1.2 times at 20; more features increase them",
     )
 
 
 def holder_regression(question: Question, statistics: HolderStatistics) -> Model:
-    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
+    """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
 
-    Without an intercept both means are 0, at the middle of the bounds, as the papers have it: the sums say
-    nothing of them. Raises InputError for statistics or priors that there is no likelihood for.
+    Without an intercept both means are 0, at the middle of the bounds, as in the papers, because the sums do
+    not determine them. Raises InputError for statistics or priors without a likelihood.
     """
     _check(question, statistics)
     found = observed(statistics)
@@ -179,7 +179,7 @@ def _central_sites(question: Question) -> dict[str, Any]:
 def _initial(start: Start, constant: bool) -> dict[str, object]:
     spread = np.sqrt(np.diag(start.feature_covariance))
     correlation = start.feature_covariance / np.outer(spread, spread)
-    # A little less than found: the edge of what is possible is no place to start from.
+    # Shrink the estimate a little: chains must not start at the edge of the parameter space.
     correlation = 0.9 * correlation + 0.1 * np.eye(len(spread))
     initial: dict[str, object] = {"coefficients": start.coefficients, "sd": start.sd, "feature_sd": spread}
     if len(spread) > 1:
@@ -190,9 +190,9 @@ def _initial(start: Start, constant: bool) -> dict[str, object]:
 
 
 def parameters_of(question: Question, constant: bool) -> Callable[[Draws], dict[str, NDArray[np.float64]]]:
-    """From draws in scaled units to intercept, coefficient[feature] and sd in own units.
+    """Return a function from draws in scaled units to intercept, coefficient[feature] and sd in own units.
 
-    Without a constant the line goes through the middle of all bounds: then no intercept is named.
+    Without a constant the line passes through the middle of all bounds, and there is no intercept.
     """
     scale = Scale(question)
 

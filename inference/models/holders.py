@@ -17,20 +17,20 @@ from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSu
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.base import TARGET_ACCEPTANCE
 
-# A count this many of its noise's sds above 0 is taken as it is, its variance as the noise's.
+# A count this many noise sds above 0 is used unchanged, with the noise's variance.
 CERTAIN = 4.0
-# Released entries, of one and of all holders, where dense matrices are still quick.
+# Most released entries, of one holder and of all holders, for which dense matrices are still fast.
 MOST_ENTRIES, MOST_SCALES = 120, 1000
-# Where one of Laplace noise's scales is very small, what it belongs to has up to ten times less room: at 0.9
-# one to ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal
-# quantiles; at 0.98 up to one.
+# If a Laplace noise scale is very small, its entry has up to ten times less room. At acceptance 0.9, one to
+# ten of 4,000 transitions diverge there, whether scales are drawn as logarithms or as normal quantiles; at
+# 0.98 at most one.
 LAPLACE_ACCEPTANCE = 0.995
 
 
 class Observed(NamedTuple):
-    """data: a program's arrays. law: (M, data) -> that of data["statistics"]. initial: of its own sites.
+    """data: a program's arrays. law: (M, data) -> law of data["statistics"].
 
-    target_acceptance: of a posterior under this likelihood.
+    initial: values of the law's sites. target_acceptance: for a posterior under this likelihood.
     """
 
     data: Mapping[str, Matrix]
@@ -40,14 +40,14 @@ class Observed(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Expected rows (j,) that each holder summed, and the variance (j,) of what noise leaves unknown."""
+    """Expected number (j,) of rows that each holder summed, and its variance (j,) due to noise."""
 
     expected: Matrix
     variance: Matrix
 
 
 def refusal(statistics: HolderStatistics) -> str:
-    """Why no likelihood is for these statistics, or ""."""
+    """Return why there is no likelihood for these statistics, or ""."""
     if np.any(statistics.noise[_released(statistics)] == 0):
         return "it needs noise on every sum"
     if statistics.law == "gaussian" and _shape(statistics) is not None:
@@ -64,18 +64,18 @@ def refusal(statistics: HolderStatistics) -> str:
 
 
 def observed(statistics: HolderStatistics) -> Observed:
-    """The likelihood's data: fast where the Gaussian noise allows, else dense."""
+    """Return the likelihood's data: the fast form if the Gaussian noise allows it, else the dense form."""
     shape = _shape(statistics) if statistics.law == "gaussian" else None
     return _dense(statistics) if shape is None else _fast(statistics, shape)
 
 
 def observe(law: HolderLaw, statistics: Array) -> None:
-    """The observed site of a program."""
+    """Add the observed site to a program."""
     numpyro.sample("reports", law, obs=statistics)
 
 
 def rows_of(statistics: HolderStatistics) -> Rows:
-    """The rows behind the counts: a noisy count's number of records is 1 or more."""
+    """Estimate the rows behind the counts; the number of records behind a noisy count is at least 1."""
     counts, sd = np.asarray(statistics.counts, float), statistics.count_sd
     if sd == 0:
         return Rows(counts / statistics.average, np.zeros(len(counts)))
@@ -93,7 +93,7 @@ def _shape(statistics: HolderStatistics) -> NoiseShape | None:
 
 
 def _pairs(statistics: HolderStatistics) -> Any:
-    """Which entries were released, (D, 2); the first is the number of records where there is a constant."""
+    """Return the coordinates (D, 2) of the released entries, without the number of records."""
     return np.argwhere(_released(statistics))
 
 

@@ -1,8 +1,8 @@
-"""The law of features that have levels: a number cut into bins, one of a few choices, a yes/no.
+"""The law of features with levels: a number cut into bins, one of a few choices, or a yes/no.
 
-Crossed, their levels make cells. Cells' shares are log-linear with all pairs (of bins by their trends, linear
-and quadratic). A transform along each field takes the cells to the means of all products of two entries,
-exactly (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
+Crossing the levels gives cells. The cells' shares are log-linear with all pairs of effects; bins have linear
+and quadratic trends in pairs. A transform along each field maps the cells to the exact means of all products
+of two entries (Cormode, Kulkarni & Srivastava 2018 for yes/no fields).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 
 Values = NDArray[np.float64]
-# Of bins so many trends depend on other fields.
+# Number of a bin's trends that depend on other fields.
 TRENDS = 2
-# Within a bin the density is taken as exponential; at most by so much from its middle to an end.
+# Within a bin the density is modelled as exponential; its log changes at most this much from middle to end.
 STEEPEST = 8.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -36,10 +36,10 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 class Levels:
     """One feature with k levels.
 
-    codes (k, m): each level's entries. effects (k, k − 1): what moves the log shares; scales (k − 1,): by how
-    much a priori. paired: so many of them depend on other fields. columns (k, s): of a choice or yes/no what
-    the line adds up, scaled. Of a number, scaled, else empty: ends (k + 1,), where its bins meet, the middle
-    and half the width of each.
+    codes (k, m): each level's entries. effects (k, k − 1): directions of the log shares; scales (k − 1,):
+    their prior scales. paired: number of effects that depend on other fields. columns (k, s): scaled columns
+    of the line, for a choice or yes/no. ends (k + 1,), middle, half: the bins' edges, middles and half
+    widths, scaled; empty unless the feature is a number.
     """
 
     def __init__(self, field: Field, codes: Sequence[Sequence[int]]) -> None:
@@ -52,20 +52,20 @@ class Levels:
         self.effects = _trends(self.middle) if field.cuts else np.sqrt(self.size) * helmert(self.size).T
         self.scales = 1 / np.arange(1.0, self.size) if field.cuts else np.ones(self.size - 1)
         self.paired = min(TRENDS, self.size - 1) if field.cuts else self.size - 1
-        # In own units 0 and 1; scaled as RecordUnits has it.
+        # 0 and 1 in own units; scaled as in RecordUnits.
         self.columns = (np.eye(self.size)[:, 1:] - 1 / self.size) / YES_NO_UNITS.unit
 
     def steepness(self, shares: Any, numpy: Any = np) -> Any:
-        """The log density's rise from each bin's middle to its end, by its neighbours; shares (..., k)."""
+        """Return the log density's rise from each bin's middle to its end, from the shares (..., k)."""
         before, after = [0, *range(self.size - 1)], [*range(1, self.size), self.size - 1]
-        # Made anew: constants that one precision has traced are none of another's.
+        # Not cached: JAX constants traced under one precision are invalid under another.
         ratio = numpy.asarray(self.half / (self.middle[after] - self.middle[before]))
         height = numpy.log(numpy.maximum(shares, 1e-12)) - numpy.asarray(self.log_width)
         steps = (height[..., np.asarray(after)] - height[..., np.asarray(before)]) * ratio
         return STEEPEST * numpy.tanh(steps / STEEPEST)
 
     def within(self, shares: Array) -> tuple[Array, Array]:
-        """Mean and variance of the number within each bin, (..., k), scaled."""
+        """Return mean and variance of the number within each bin, (..., k), scaled."""
         steep = self.steepness(shares, jnp)[..., None]
         nodes, weights = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
         weight = weights * jnp.exp(steep * nodes - abs(steep))
@@ -84,7 +84,7 @@ def _ends(field: Field) -> Values:
 
 
 def _trends(middle: Values) -> Values:
-    """Orthogonal polynomials of degree 1 to k − 1 over the bins, of mean square 1, positive at the last."""
+    """Return orthogonal polynomials of degrees 1 to k − 1 on the bins: mean square 1, last value positive."""
     basis, _ = np.linalg.qr(np.polynomial.chebyshev.chebvander(middle, len(middle) - 1))
     trends = basis[:, 1:] * np.sqrt(len(middle))
     return np.asarray(trends * np.sign(trends[-1]))
@@ -95,7 +95,7 @@ def levels_of(mechanism: SampledProducts) -> list[Levels]:
 
 
 def scales(fields: Sequence[Levels]) -> tuple[Values, Values]:
-    """How large effects of fields alone are a priori, and those of pairs beside them."""
+    """Return the prior scales of the main effects of fields, and of their pair effects."""
     pairs = [
         np.outer(one.scales[: one.paired], other.scales[: other.paired]).ravel()
         for one, other in combinations(fields, 2)
@@ -104,7 +104,7 @@ def scales(fields: Sequence[Levels]) -> tuple[Values, Values]:
 
 
 def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
-    """Shares of the cells, one axis for each field."""
+    """Return the shares of the cells, with one axis for each field."""
     d, logs, start = len(fields), jnp.zeros(()), 0
     for axis, field in enumerate(fields):
         effect = jnp.asarray(field.effects) @ main[start : start + field.size - 1] + jnp.asarray(
@@ -125,7 +125,7 @@ def shares_of_cells(fields: Sequence[Levels], main: Any, pair: Any) -> Array:
 
 
 def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
-    """Values on these of d axes, the same along all others."""
+    """Reshape values to d axes, so that they vary along `axes` and broadcast along the others."""
     shape = [1] * d
     if axes[0] > axes[-1]:
         values, axes = jnp.transpose(values), axes[::-1]
@@ -135,21 +135,21 @@ def _along(values: Any, axes: tuple[int, ...], d: int) -> Array:
 
 
 def margins(law: Array) -> list[Array]:
-    """Each field's shares of its levels."""
+    """Return the shares of each field's levels."""
     return [
         jnp.sum(law, axis=[other for other in range(law.ndim) if other != axis]) for axis in range(law.ndim)
     ]
 
 
 def shares_by_field(fields: Sequence[Levels], shares: Values) -> list[Values]:
-    """Of shares (…, levels of all fields) each field's own."""
+    """Split shares (…, levels of all fields) by field."""
     return np.split(shares, np.cumsum([field.size for field in fields])[:-1], axis=-1)
 
 
 def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tuple[Array, Array]:
-    """The line in each cell, on average over its people, and its variance among them.
+    """Return the line in each cell, averaged over the cell's people, and its variance among them.
 
-    Within a cell numbers are taken as independent.
+    Numbers within a cell are assumed independent.
     """
     d, value, spread, start = len(fields), jnp.asarray(line.intercept), jnp.zeros(()), 0
     for axis, (field, shares) in enumerate(zip(fields, margins(law), strict=True)):
@@ -162,7 +162,7 @@ def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tup
 
 
 def _columns(field: Levels, shares: Array) -> tuple[Array, Array | None]:
-    """What the line adds up at each level, (k, s), and of a number its variance there, (k,)."""
+    """Return the line's columns at each level, (k, s), and a number's variance there, (k,), or None."""
     if not len(field.ends):
         return jnp.asarray(field.columns), None
     mean, variance = field.within(shares)
@@ -170,16 +170,16 @@ def _columns(field: Levels, shares: Array) -> tuple[Array, Array | None]:
 
 
 def logistic_response(value: Array, spread: Array) -> Array:
-    """The mean of a response of −1 and 1: tanh(line / 2) at two points of the line's mean and variance."""
-    # A root has no slope at 0.
+    """Return the mean of a response of −1 and 1: tanh(line / 2) averaged over two points, mean ± sd."""
+    # The square root has no derivative at 0.
     away = jnp.sqrt(spread + 1e-12)
     return (jnp.tanh((value + away) / 2) + jnp.tanh((value - away) / 2)) / 2
 
 
 def second_moments(fields: Sequence[Levels], law: Array, response: Array, square: Any) -> Array:
-    """M = E[uuᵀ] of u = (1, entries…, response); products that nobody sends stand as 1.
+    """Return M = E[uuᵀ] of u = (1, entries…, response), with 1 for products that no device sends.
 
-    response: its mean in each cell; square: of its square over all.
+    response: its mean in each cell. square: the mean of its square over all people.
     """
     both = jnp.stack([law, law * response])
     length = 1
@@ -198,7 +198,7 @@ def second_moments(fields: Sequence[Levels], law: Array, response: Array, square
 
 
 def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each entry's mean stands after the transform, first the constant's; and whose entry it is."""
+    """Return the index of each entry's mean after the transform, the constant's first, and its field."""
     places, owners, stride = [[0]], [[0]], 1
     for owner, field in zip(range(len(fields), 0, -1), reversed(fields), strict=True):
         width = field.codes.shape[1]
@@ -211,7 +211,7 @@ def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int
 def random_people(
     question: Question, mechanism: SampledProducts, sites: Mapping[str, Any], n: int, random: Generator
 ) -> tuple[dict[str, NDArray[Any]], Values]:
-    """{feature: answers} of n people from one draw of the sites, and what the line adds up, scaled."""
+    """Draw {feature: answers} of n people, and the line's scaled columns, from one draw of the sites."""
     fields = levels_of(mechanism)
     main, pair = np.asarray(sites["main"]), np.asarray(sites.get("pair", ()))
     with jax.enable_x64(True):

@@ -1,4 +1,4 @@
-"""Regressions from the signs of sampled products whose features have levels: exact over their cells."""
+"""Regressions from the signs of sampled products of features with levels, exact over the cells."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from schemas import Question
 from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
-# Of log shares of cells, beside the scales of effects: scale for a field alone and for a pair; and how heavy
-# the tails of both are (Student's t).
+# Prior of effects on log shares of cells: factors of the effects' scales for main effects and for pairs, and
+# the degrees of freedom of Student's t for both.
 MAIN, PAIR, TAILS = 1.0, 0.5, 4.0
 
 
 def regression_on_levels(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Model:
-    """The response's mean or log-odds is intercept + coefficients·x, x the levels' columns and numbers."""
+    """Model the mean or log odds as intercept + coefficients·x, with x the levels' columns and numbers."""
     fields = levels_of(mechanism)
     alone, pairs = (len(values) for values in scales(fields))
 
@@ -75,26 +75,26 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
 
 
 def notes_of_bins(question: Question) -> tuple[str, ...]:
-    """What no report tells: where within its bin an answer lies."""
+    """Return a note that reports do not show an answer's position within its bin."""
     cut = listed([field.id for field in question.features if field.cuts])
     note = (
-        f"within its bins the line takes {cut} as spread smoothly, which no report tells: where people say "
-        "whole or round numbers, cut halfway between them"
+        f"within its bins the line takes {cut} as spread smoothly, which reports cannot confirm: if "
+        "people answer whole or round numbers, cut halfway between them"
     )
     return (note,) if cut else ()
 
 
 def effects(fields: list[Levels]) -> tuple[Array, Any]:
-    """Draw the effects of fields alone, and those of pairs, on log shares."""
+    """Draw the main effects of fields and the effects of pairs on log shares."""
     alone, pairs = scales(fields)
     main = numpyro.sample("main", dist.StudentT(TAILS, 0, MAIN * alone).to_event(1))
-    # None of one field.
+    # One field has no pairs.
     pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR * pairs).to_event(1)) if len(pairs) else pairs
     return main, pair
 
 
 def moments_on_levels(fields: list[Levels], law: Array, line: Regression, sd: Any) -> Array:
-    """M = E[uuᵀ] of entries and response; sd: of a number as response, None of a yes/no."""
+    """Return M = E[uuᵀ] of entries and response; sd: the residual sd, None for a yes/no response."""
     value, spread = line_in_cells(fields, law, line)
     if sd is None:
         return second_moments(fields, law, logistic_response(value, spread), 1.0)
@@ -102,7 +102,7 @@ def moments_on_levels(fields: list[Levels], law: Array, line: Regression, sd: An
 
 
 def level_parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:
-    """The line; shares of choices, of numbers' bins and of yes."""
+    """Return the line's parameters, R² of a number, and shares of choices, of numbers' bins and of yes."""
     scale = Scale(question)
     named = scale.parameters(draws)
     if "sd" in draws:
@@ -119,7 +119,7 @@ def level_parameters(question: Question, mechanism: SampledProducts, draws: Draw
 
 
 def bins_of(field: Field) -> list[str]:
-    """A number's bins as words, from bound to bound."""
+    """Return a number's bins in words, from bound to bound."""
     assert field.bounds is not None
     ends = [f"{float(end):.15g}" for end in (field.bounds[0], *field.cuts, field.bounds[1])]
     return [f"{low} to {high}" for low, high in pairwise(ends)]

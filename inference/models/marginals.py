@@ -28,8 +28,8 @@ from summaries import QuestionSummary
 class Marginals(Family):
     """mean[field], sd[field]: each field x ~ Normal(mean, sd), clipped to its bounds.
 
-    Every field has parameters of its own and its sums' exact first two moments, so each field's posterior
-    is that of its own sums; what fields have in common is left out.
+    Every field has separate parameters and the exact first two moments of its sums. Each field's posterior
+    therefore depends on its own sums alone; correlations between fields are ignored.
     """
 
     name = "marginals"
@@ -69,7 +69,7 @@ class Marginals(Family):
 
 
 def _sites(question: Question) -> tuple[Array, Array]:
-    """Mean and sd of every field of a record (fields,), its bounds at −1 and 1."""
+    """Draw mean and sd (fields,) of a record's fields, with the bounds at −1 and 1."""
     priors, fields = priors_of(question), question.fields
     zero, unit = np.asarray([field_units(field) for field in fields]).T
     means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
@@ -100,7 +100,7 @@ def _own(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
 
 
 def _start(means: NDArray[np.float64]) -> dict[str, object]:
-    """By moments; means (fields, 2): of x and of 3/2 x²."""
+    """Return starting values by moments from the means (fields, 2) of x and of 3/2 x²."""
     mean = np.clip(means[:, 0], -0.95, 0.95)
     variance = np.clip(means[:, 1] / SQUARE_WEIGHT - mean**2, 0.01, 1.0)
     return {"mean": mean, "sd": np.sqrt(variance)}

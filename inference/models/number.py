@@ -1,9 +1,8 @@
-"""What one number's law is conditioned on: noisy reports, a secure sum's total, or raw answers.
+"""Condition the law of one number on noisy reports, a secure sum's total, or raw answers.
 
-Where nearly all answers lie at a bound: what that leaves open, and coordinates that make it straight.
-
-How far beyond the bound a law lies is then known in units of its own sd alone: a wide law that lies far out
-says the same as a narrow one nearby. Of location and sd that is a wedge with a sharp and slanted edge.
+If nearly all answers are at a bound, the data determine the law's distance beyond the bound only in units of
+its sd: a wide law far out fits like a narrow law nearby. The posterior of location and sd is then a wedge
+with a sharp, slanted edge. Special coordinates straighten it.
 """
 
 from __future__ import annotations
@@ -50,13 +49,14 @@ from summaries.reductions.histogram import REACH, histogram_edges
 if TYPE_CHECKING:
     from inference.models.number_law import NumberLaw
 
-# Standard errors of the mean answer within which it is at a bound, and the largest that tells, in spans.
+# The mean answer is at a bound if within WITHIN standard errors of it. A standard error above TELLS, in
+# spans, decides nothing.
 WITHIN, TELLS = 3.0, 0.02
-AT_A_BOUND = "nearly all answers lie at a bound: the reports tell little of how far beyond it the law reaches"
+AT_A_BOUND = "nearly all answers are at a bound: the reports hardly show how far beyond it the law extends"
 
 
 class Ridge(NamedTuple):
-    """The sites of a law's location and sd, and whether they are of logarithms."""
+    """The sites of a law's location and sd, and whether they describe logarithms."""
 
     location: str
     sd: str
@@ -66,9 +66,9 @@ class Ridge(NamedTuple):
 def bound_met(
     middles: NDArray[np.float64], weights: NDArray[np.float64], standard_error: float
 ) -> int | None:
-    """The bound, 0 or 1, at which nearly all answers lie, None where at neither.
+    """Return the bound, 0 or 1, at which nearly all answers are, or None.
 
-    middles, weights: of all cells, the bounds at 0 and 1; standard_error: that of the mean, in the same unit.
+    middles, weights: of all cells, with the bounds at 0 and 1. standard_error: of the mean, in the same unit.
     """
     mean = float(weights @ middles)
     if standard_error > TELLS:
@@ -77,12 +77,12 @@ def bound_met(
 
 
 def ridge_coordinates(question: Question, ridge: Ridge | None, bound: float, least: float) -> Coordinates:
-    """Coordinates for a question whose answers lie at a bound, in the units of its law.
+    """Return coordinates for a question whose answers are at a bound, in the units of its law.
 
-    ridge: of a law that has a location and an sd. least: what can hardly be told from zero, for logarithms of
-    a bound that is not above it.
+    ridge: the sites of location and sd, if the law has them. least: lower limit of the bound for a law of
+    logarithms; smaller values are hardly distinguishable from zero.
     """
-    # A uniform prior has an end of its own, and another unbounded space.
+    # A uniform prior has other ends and a different unbounded space.
     bounded = any(prior["distribution"] == "uniform" for prior in priors_of(question).values())
     if bounded or ridge is None:
         return IDENTITY
@@ -90,7 +90,7 @@ def ridge_coordinates(question: Question, ridge: Ridge | None, bound: float, lea
 
 
 def wedge(location: str, sd: str, bound: float) -> Coordinates:
-    """location = bound + sd sinh(w) and the logarithm of sd, for a site that is real and a positive one."""
+    """Return coordinates w and log sd, with location = bound + sd sinh(w): location is real, sd positive."""
 
     def forward(values: Unbounded) -> tuple[Unbounded, Array]:
         w, log_sd = values[location], values[sd]
@@ -112,15 +112,15 @@ NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNo
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
 _BELOW = {"laplace": _laplace_below, "gaussian": ndtr}
-# With a smaller part of the bounds' distance as its sd a law slips between the nodes of its quadrature; in
-# so few draws that does no harm.
+# A law whose sd is a smaller part of the bounds' distance falls between the quadrature's nodes. In at most
+# this share of draws that is harmless.
 NARROWEST, FEW_DRAWS = 1 / 512, 0.05
-# Of which the channel is stated.
+# Number of answers for which the channel is computed.
 ANSWERS = 65
 
 
 def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x from the law, clipped to the bounds, under Laplace or Gaussian noise.
+    """Return the model of x from the law, clipped to the bounds, under Laplace or Gaussian noise.
 
     Raises InputError for a law on the whole numbers whose bounds are too far apart to sum over.
     """
@@ -160,7 +160,7 @@ def of_reports(law: NumberLaw, question: Question, mechanism: Mechanism, summary
 
 
 def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """x from the law, clipped to the bounds, under the central noise of a secure sum's total."""
+    """Return the model of x from the law, clipped to the bounds, under a secure sum's central noise."""
     place = place_of(law, question)
     n, noise_sd, values = total_of(mechanism, summary)
     cells = mechanism.size if isinstance(mechanism, SummedHistogram) else None
@@ -186,7 +186,7 @@ def of_total(law: NumberLaw, question: Question, mechanism: Mechanism, summary: 
 
 
 def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[float, float]:
-    """Rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
+    """Estimate rough mean and variance of the clipped answers, with the bounds at 0 and 1."""
     if cells is not None:
         middles = (np.arange(cells) + 0.5) / cells
         weight = np.clip(shares, 0, None)
@@ -200,7 +200,7 @@ def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[f
 
 
 def of_answers(law: NumberLaw, question: Question, answers: Answers) -> Model:
-    """x from the law, each answer as it is."""
+    """Return the model of x from the law, given exact answers."""
     units = law.units(question)
     answers, refused = split_answers(question, answers)
     values, counts = np.unique(np.asarray(answers, dtype=np.float64), return_counts=True)
@@ -230,7 +230,7 @@ class Start(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a question's bounds lie in its law's units: at `shift` and `shift` + `stretch`."""
+    """A question's bounds in its law's units: `shift` and `shift` + `stretch`."""
 
     units: Units
     shift: float
@@ -238,17 +238,21 @@ class Place(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The bounds in the law's units."""
+        """Return the bounds in the law's units."""
         return self.shift, self.shift + self.stretch
 
     def start(self, law: NumberLaw, moments: tuple[float, float]) -> dict[str, object]:
-        """{site: value} from rough mean and variance with the bounds at 0 and 1."""
+        """Return {site: value} from rough mean and variance with the bounds at 0 and 1."""
         mean = max(self.shift + self.stretch * moments[0], 0.02 * self.stretch)
         return law.start(Start(mean, moments[1] * self.stretch**2))
 
 
 def place_of(law: NumberLaw, question: Question) -> Place:
-    """Raises InputError for bounds that a law has no room in, or too far apart to sum over whole numbers."""
+    """Return the place of the bounds in the law's units.
+
+    Raises InputError if a positive law has no room within the bounds, or a law on the whole numbers has
+    bounds too far apart to sum over.
+    """
     low, width = number_units(question)
     if law.positive and low + width <= 0:
         raise InputError(
@@ -266,7 +270,7 @@ def place_of(law: NumberLaw, question: Question) -> Place:
 
 
 def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
-    """A note where the posterior is of laws that quadrature cannot resolve; closed forms need none."""
+    """Return a note if the posterior has laws too narrow for quadrature; closed forms need none."""
     base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
     if not isinstance(base, ClippedContinuous):
         return ()
@@ -274,17 +278,17 @@ def _too_narrow(law: NumberLaw, place: Place, draws: Draws) -> tuple[str, ...]:
     if narrow <= FEW_DRAWS:
         return ()
     return (
-        f"{100 * narrow:.0f} % of the posterior are laws so narrow beside the bounds (an sd below 1/512 of "
-        "their distance) that the likelihood is computed to a few thousandths only: with very many reports "
-        "intervals are off; ask again with narrower bounds, or take the model normal, which is exact",
+        f"{100 * narrow:.0f} % of the posterior are laws so narrow compared with the bounds (sd below 1/512 "
+        "of their distance) that the likelihood is accurate only to a few thousandths: with very many "
+        "reports intervals are wrong. Ask again with narrower bounds, or use the exact model normal",
     )
 
 
 def _far_beyond(law: NumberLaw, place: Place, plain: PlainMean | None, draws: Draws) -> tuple[str, ...]:
-    """A note where the law rests on what lies beyond the bounds; whole numbers may be the bounds."""
+    """Return a note if the law rests on its mass beyond the bounds; not for whole numbers."""
     if plain is None or law.whole:
         return ()
-    # In double precision, as the draws are: JAX took programs compiled for single precision for them.
+    # In double precision, like the draws: JAX would reuse programs compiled for single precision.
     with jax.enable_x64(True):
         base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
         low, high = base.log_atoms()
@@ -292,7 +296,7 @@ def _far_beyond(law: NumberLaw, place: Place, plain: PlainMean | None, draws: Dr
 
 
 def plain_mean(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> PlainMean | None:
-    """The mean of the answers as clipped, whatever their law; None without reports."""
+    """Estimate the mean of the clipped answers without a law; None without reports."""
     n = summary.n
     if n == 0:
         return None
@@ -305,14 +309,14 @@ def plain_mean(question: Question, mechanism: Mechanism, summary: QuestionSummar
 
 
 def cell_edges(mechanism: Mechanism) -> tuple[NDArray[np.float64], float]:
-    """Cell edges and noise scale, both with the bounds at 0 and 1."""
+    """Return cell edges and noise scale, both with the bounds at 0 and 1."""
     number = cast("Laplace | Gaussian", mechanism)
     edges = histogram_edges(number.levels, REACH[mechanism.name])
     return edges / number.levels, number.scale / number.levels
 
 
 def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
-    """Probabilities (cells,) of reports in the cells of who says the middle of the bounds."""
+    """Return probabilities (cells,) of a report in each cell if the answer is the middle of the bounds."""
     number = cast("Laplace | Gaussian", mechanism)
     edges, scale = cell_edges(mechanism)
     middle = (number.levels // 2) / number.levels
@@ -326,7 +330,7 @@ def channel_of(
     scale: float,
     answers: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Probabilities (answers, cells) of reports in the cells, given answers, or some from bound to bound."""
+    """Return probabilities (answers, cells) of reports, given answers or ANSWERS evenly spaced ones."""
     if answers is None:
         answers = np.linspace(0, 1, ANSWERS)
     below = _BELOW[mechanism.name]((edges - answers[:, None]) / scale)
@@ -335,14 +339,14 @@ def channel_of(
 
 
 def cell_middles(edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """Of all cells: reports beyond the outer edges lie one noise scale outside on average."""
+    """Return the middles of all cells; outer cells' reports average one noise scale beyond their edge."""
     return np.concatenate([[edges[0] - scale], (edges[1:] + edges[:-1]) / 2, [edges[-1] + scale]])
 
 
 def _moments(
     summary: QuestionSummary, edges: NDArray[np.float64], scale: float, noise_variance: float
 ) -> tuple[float, float]:
-    """Rough mean and variance of the clipped answers, kept inside their possible range."""
+    """Estimate rough mean and variance of the clipped answers, kept inside their possible range."""
     middles = cell_middles(edges, scale)
     squares = middles**2
     squares[[0, -1]] += scale**2

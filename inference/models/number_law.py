@@ -1,4 +1,4 @@
-"""A law of one number: its parameters and their units, its default priors, and where a fit begins."""
+"""A law of one number: its parameters and their units, its default priors, and a fit's starting values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Parameters = dict[str, NDArray[np.float64]]
 
 
 class Measure(NamedTuple):
-    """How a parameter in own units follows from its site in the law's units.
+    """The map from a site in the law's units to its parameter in own units.
 
-    prior: the zero and the unit of the site in own units, for `priors.laws.rescaled`. own: site and units ->
-    value in own units.
+    prior: zero and unit of the site in own units, for `priors.laws.rescaled`. own: (site, units) -> value in
+    own units.
     """
 
     prior: Callable[[Units], tuple[float, float]]
@@ -49,7 +49,7 @@ LOGARITHM = Measure(
 
 
 def measured(**measures: Measure) -> Mapping[str, Measure]:
-    """Name the parameters of a law and how each is measured."""
+    """Return a read-only mapping of a law's parameters to their measures."""
     return MappingProxyType(measures)
 
 
@@ -57,11 +57,11 @@ class NumberLaw(Family):
     """A law of one number, which devices clip to the bounds.
 
     Attributes:
-        measures: {parameter: how it is measured}, in the order in which they are drawn and reported.
+        measures: {parameter: measure}, in the order of drawing and reporting.
         whole: Whether it is a law on the whole numbers, which computes in own units.
-        positive: Whether it has nothing below zero; it then computes from 0, in lengths of the bounds'
+        positive: Whether it has no mass below zero. It then computes from 0, in units of the bounds'
             distance. Any other law has the bounds at 0 and 1.
-        ridge: Where it has a location and an sd: answers at a bound leave a narrow wedge of both.
+        ridge: The sites of location and sd, if it has them: answers at a bound give a narrow wedge of both.
     """
 
     measures: Mapping[str, Measure]
@@ -71,11 +71,11 @@ class NumberLaw(Family):
     reads = ("laplace", "gaussian")
 
     def law(self, *args: Any, **sites: Any) -> Distribution:
-        """Give the NumPyro distribution before clipping, from the sites in the law's units."""
+        """Return the NumPyro distribution before clipping, from the sites in the law's units."""
         raise NotImplementedError
 
     def start(self, start: Start) -> dict[str, object]:
-        """Give a value of each site by moments."""
+        """Return a value of each site by moments."""
         raise NotImplementedError
 
     def sample(self, question: Question, truth: Mapping[str, float], n: int, random: Generator) -> Any:
@@ -83,14 +83,14 @@ class NumberLaw(Family):
         raise NotImplementedError
 
     def units(self, question: Question) -> Units:
-        """Say where the law computes: own = zero + unit × scaled."""
+        """Return the units in which the law computes: own = zero + unit × scaled."""
         if self.whole:
             return Units(0.0, 1.0)
         zero, unit = number_units(question)
         return Units(0.0 if self.positive else zero, unit)
 
     def draw(self, question: Question) -> Distribution:
-        """Draw the sites from their priors, inside a NumPyro program, and give the law before clipping."""
+        """Draw the sites from their priors, inside a NumPyro program; return the law before clipping."""
         units = self.units(question)
         return self.law(
             **{name: draw(question, name, *measure.prior(units)) for name, measure in self.measures.items()}
@@ -101,7 +101,7 @@ class NumberLaw(Family):
         return {name: measure.own(draws[name], units) for name, measure in self.measures.items()}
 
     def implied(self, question: Question, draws: Draws) -> Implied:
-        """Say what draws of the sites mean for answers between the bounds."""
+        """Compute from draws of the sites what they imply for answers between the bounds."""
         units = self.units(question)
         low, width = number_units(question)
 
@@ -118,7 +118,7 @@ class NumberLaw(Family):
         )
 
     def _below(self, law: Distribution, value: float) -> Any:
-        """The share at a value or below it, in the law's units."""
+        """Return the share at or below a value, in the law's units."""
         if not self.whole:
             return law.cdf(value)
         # Some laws on the whole numbers have no cdf.
@@ -142,6 +142,6 @@ class NumberLaw(Family):
 
 
 def top_of(question: Question) -> float:
-    """What a law from zero is measured by: the upper bound, which may be far above the bounds' distance."""
+    """Return the scale of a law from zero: the upper bound, which may far exceed the bounds' distance."""
     low, width = number_units(question)
     return low + width if low + width > 0 else width

@@ -58,9 +58,10 @@ class Normal(NumberLaw):
 
 @register
 class Exponential(NumberLaw):
-    """The mean is a quarter of the upper bound, give or take a factor of four.
+    """A priori, the mean is a quarter of the upper bound, give or take a factor of four.
 
-    As heavy on either side: a gamma law of the rate would rule out means far below a generous bound.
+    The prior is equally heavy on both sides. A gamma prior of the rate would exclude means far below a
+    generous bound.
     """
 
     name = "exponential"
@@ -151,7 +152,7 @@ class Weibull(NumberLaw):
 
 @register
 class Beta(NumberLaw):
-    """Of the place between the bounds: from mass at the bounds to a narrow peak between them."""
+    """The law of the place between the bounds, from mass at the bounds to a narrow peak between them."""
 
     name = "beta"
     measures = measured(a=PLAIN, b=PLAIN)
@@ -214,7 +215,7 @@ class Geometric(NumberLaw):
         return {"p": 1 / (1 + start.mean)}
 
     def sample(self, question: Question, truth: Parameters, n: int, random: Generator) -> Any:
-        """NumPy counts the trial that succeeds too."""
+        """Draw failures; NumPy also counts the trial that succeeds."""
         del question
         return random.geometric(truth["p"], n) - 1
 

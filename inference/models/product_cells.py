@@ -1,10 +1,10 @@
 """Logistic regression from the signs of sampled products.
 
-Features that are all yes/no have 2^d combinations, cells. Their law is log-linear with all pairs; with the
-line it says each cell's share of yes, and sums over the cells give every product's mean, exactly: cells stand
-in a table of the first features by the last, so that sums are products of small matrices. Where a feature is
-a number, all are taken as jointly normal, as the other logistic models do: the products' means are exact then
-by Stein's lemma (METHODS 4.3).
+Features that are all yes/no have 2^d combinations, called cells. Their law is log-linear with all pairs. The
+line gives each cell's share of yes, and sums over the cells give every product's mean exactly. The cells form
+a table of the first features by the last, so that sums are products of small matrices. If any feature is a
+number, all features are modelled as jointly normal, as in the other logistic models. The products' means are
+then exact by Stein's lemma (METHODS 4.3).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from schemas import Question
 from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
-# Of log shares of cells: of each feature, and of each pair, scale and degrees of freedom of a Student's t.
+# Prior on log shares of cells: sd of a main effect; scale and degrees of freedom of a pair's Student's t.
 MAIN, PAIR, TAILS = 1.0, 0.25, 4.0
 
 
 def logistic_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """P(yes | x) = sigmoid(intercept + coefficients·x), over cells or normal features."""
+    """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), over cells or normal features."""
     products = cast(SampledProducts, mechanism)
     if has_levels(question):
         return regression_on_levels(question, products, summary)
@@ -79,7 +79,7 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
 
 
 def cell_effects(d: int) -> tuple[Array, Any]:
-    """Draw the effects of d features alone, and those of pairs, on log shares of cells."""
+    """Draw the main effects of d features and the effects of pairs on log shares of cells."""
     main = numpyro.sample("main", dist.Normal(0, MAIN).expand([d]).to_event(1))
     pairs = d * (d - 1) // 2
     if not pairs:
@@ -88,16 +88,17 @@ def cell_effects(d: int) -> tuple[Array, Any]:
 
 
 def start_of_cells(d: int) -> dict[str, object]:
-    """No slope, and cells that are alike."""
+    """Return starting values: no slope, and equal shares of all cells."""
     found: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "main": np.zeros(d)}
-    # One feature has no such site: samplers and files of draws take none that is empty.
+    # With one feature there is no site "pair": samplers and files of draws accept no empty site.
     return {**found, "pair": np.zeros(d * (d - 1) // 2)} if d > 1 else found
 
 
 def cell_moments(intercept: Any, coefficients: Any, main: Any, pair: Any) -> Array:
-    """M = E[uuᵀ], u = (1, features, response) of −1 and 1, (d + 2, d + 2), O(d 2^d) in few matrix products.
+    """Return M = E[uuᵀ], (d + 2, d + 2), u = (1, features, response) of −1 and 1, in O(d 2^d).
 
-    main (d,), pair (d (d − 1) / 2,): of the log share of a cell, beside each feature and product of two.
+    main (d,), pair (d (d − 1) / 2,): coefficients of each feature and each product of two in a cell's log
+    share.
     """
     later, first = _signs(len(coefficients))
     law, half = _law(main, pair), first.shape[1]
@@ -108,9 +109,9 @@ def cell_moments(intercept: Any, coefficients: Any, main: Any, pair: Any) -> Arr
 
 
 def _signs(d: int) -> tuple[Array, Array]:
-    """The features' values in cells, as of two groups: (2^h, h) of the last features, (2^k, k) of the first.
+    """Return the features' values in cells: (2^h, h) for the last features, (2^k, k) for the first.
 
-    A cell's number has the last features' in its upper bits; in bit j 1 stands for no, −1.
+    The upper bits of a cell's number belong to the last features; bit j is 1 for no (−1).
     """
     found = [
         1.0 - 2 * (np.arange(1 << size)[:, None] >> np.arange(size) & 1) for size in (d // 2, d - d // 2)
@@ -119,12 +120,12 @@ def _signs(d: int) -> tuple[Array, Array]:
 
 
 def _crossed(later: Any, first: Any) -> Array:
-    """The sum of what each group adds, in cells (2^h, 2^k)."""
+    """Add the contributions of the two groups, in cells (2^h, 2^k)."""
     return later[:, None] + first[None]
 
 
 def _law(main: Any, pair: Any) -> Array:
-    """Shares (2^h, 2^k) of the cells."""
+    """Return the shares (2^h, 2^k) of the cells."""
     d = len(main)
     later, first = _signs(d)
     half, main = first.shape[1], jnp.asarray(main)
@@ -138,13 +139,13 @@ def _law(main: Any, pair: Any) -> Array:
 
 
 def _means(weights: Array, later: Array, first: Array) -> Array:
-    """Sums of weights (2^h, 2^k) times 1 and each feature, (d + 1,)."""
+    """Return the sums (d + 1,) of weights (2^h, 2^k) times 1 and each feature."""
     columns, rows = jnp.sum(weights, axis=0), jnp.sum(weights, axis=1)
     return jnp.concatenate([jnp.sum(rows)[None], columns @ first, rows @ later])
 
 
 def _moments(law: Array, later: Array, first: Array) -> Array:
-    """Means of products of two of 1 and the features, (d + 1, d + 1)."""
+    """Return the means (d + 1, d + 1) of products of two of (1, features)."""
     columns, rows = jnp.sum(law, axis=0), jnp.sum(law, axis=1)
     both = first.T @ law.T @ later
     alike = first.T @ (columns[:, None] * first), later.T @ (rows[:, None] * later)
@@ -154,7 +155,7 @@ def _moments(law: Array, later: Array, first: Array) -> Array:
 
 
 def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
-    """Features (n, d), 0 or 1, of n people, from one draw of the sites."""
+    """Draw features (n, d), 0 or 1, of n people from one draw of the sites."""
     with jax.enable_x64(True):
         law = np.asarray(_law(sites["main"], sites.get("pair", np.zeros(0)))).ravel()
     cells = random.choice(len(law), size=n, p=law / law.sum())
@@ -162,9 +163,9 @@ def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
 
 
 def parameters_of_moments(question: Question, draws: Draws) -> dict[str, Values]:
-    """The line, and from M means, sds of numbers and correlations of the features, in own units.
+    """Return the line, and means, sds of numbers and correlations of the features from M, in own units.
 
-    Of a number as response R² too.
+    A number as response also has R².
     """
     scale = Scale(question)
     named = scale.parameters(draws)
@@ -202,14 +203,14 @@ def _of_normal_features(question: Question, mechanism: SampledProducts, summary:
 
 
 def normal_moments(intercept: Any, coefficients: Any, mean: Any, covariance: Any, numpy: Any = np) -> Any:
-    """M with a response of −1 and 1, of features that are jointly normal."""
+    """Return M for jointly normal features and a response of −1 and 1."""
     cross = covariance @ coefficients
     g = response_moments(intercept + coefficients @ mean, coefficients @ cross)
     return together(mean, covariance, numpy.asarray(g[0]), g[1] * cross, numpy.asarray(1 - g[0] ** 2), numpy)
 
 
 def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> Values:
-    """Of each sign of each product, (2 T,), from one draw of the sites of any regression on them."""
+    """Return probabilities (2 T,) of each sign of each product, from one draw of a regression's sites."""
     with jax.enable_x64(True):
         law = cast(ProductSigns, signs_of(mechanism, np.asarray(moments_of(sites)), 1))
         cells = np.asarray(law.cell_probs, np.float64)
@@ -217,7 +218,7 @@ def cell_probabilities(mechanism: SampledProducts, sites: Mapping[str, Any]) -> 
 
 
 def moments_of(sites: Mapping[str, Any]) -> Any:
-    """M, from one draw of the sites of any regression on signs."""
+    """Return M from one draw of the sites of any regression on signs."""
     if "second" in sites:
         return sites["second"]
     return from_sites(sites, second_moments if "sd" in sites else normal_moments)

@@ -1,9 +1,9 @@
-"""Where the prior of shares has moved a posterior by as much as its own width.
+"""Warnings that the prior of shares has moved a posterior by its own width or more.
 
-A Dirichlet of total concentration A is worth A answers: of a posterior mean the part A/(A + answers) is the
-prior's, of each share and of every sum of shares. Without it the mean would lie A/answers times its distance
-from the prior's farther out. A 90 % interval that is moved by one posterior sd holds the truth in about 77 %
-of studies.
+A Dirichlet of total concentration A is worth A answers. Its weight in the posterior mean of each share, and
+of every sum of shares, is A/(A + answers). Without it the mean would be farther from the prior mean by
+A/answers times their distance. A 90 % interval moved by one posterior sd covers the truth in about 77 % of
+studies.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MOVED = 1.0
 
 
 def pulled(question: Question, answers: float, sites: Draws, parameters: Draws) -> tuple[str, ...]:
-    """A reason where the prior moved shares, or what a scale makes of them, by one sd or more.
+    """Return a reason if the prior moved shares, or a scale's statistics, by one posterior sd or more.
 
-    answers: what the reports are worth without noise. Shares below the prior's are left out: they end at
-    zero, whatever the prior is.
+    answers: number of noiseless answers that the reports are worth. Shares below the prior's are left out:
+    zero limits them under any prior.
     """
     del sites
     stated = priors_of(question)["p"]["concentration"]
@@ -48,7 +48,7 @@ def pulled(question: Question, answers: float, sites: Draws, parameters: Draws) 
     return (
         f"the prior has moved {listed(found)} by up to {worst:.1f} posterior sds, as it weighs "
         f"{100 * weight:.0f} %: a truth far from it lies outside these intervals too often; "
-        "more devices or a larger epsilon are needed, or a prior that says what is known",
+        "more devices or a larger epsilon are needed, or a prior that states existing knowledge",
     )
 
 
@@ -58,7 +58,7 @@ def _pull(draws: NDArray[np.float64], mean: float, is_share: bool) -> float:
 
 
 def _prior_means(question: Question, concentration: object) -> dict[str, float]:
-    """Of the shares, and of what a scale makes of them."""
+    """Return the prior means of the shares, and of a scale's statistics."""
     each = np.broadcast_to(np.asarray(concentration, float), (len(question.choices),))
     shares = each / each.sum()
     found = {f"p[{label}]": float(shares[i]) for i, label in enumerate(question.choices)}

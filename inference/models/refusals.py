@@ -1,7 +1,7 @@
-"""The share of people who prefer not to say, beside the law of those who answer (METHODS 3.5).
+"""The share of people who prefer not to say, with the law of the people who answer (METHODS 3.5).
 
-Of all people a share `refused` gives no answer; the others answer by the law that the question's model is,
-whose parameters keep their meaning and their priors. The same noise tells who refused.
+A share `refused` of all people gives no answer. The others answer by the law of the question's model, whose
+parameters keep their meaning and their priors. The mechanism also adds noise to refusals.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from schemas import Question
 from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
-NOTE = f"{REFUSED} is the share of all people who prefer not to say; all else is of those who answer"
+NOTE = f"{REFUSED} is the share of all people who prefer not to say; all else describes people who answer"
 
 
 def of_all(question: Question, shares: Array) -> Array:
-    """Shares of all people, those who refuse last, from those of who answers; inside a NumPyro program."""
+    """Turn shares among people who answer into shares of all, refusals last; inside a NumPyro program."""
     if not question.refusal:
         return shares
     refused = draw(question, REFUSED)
@@ -38,29 +38,29 @@ def of_all(question: Question, shares: Array) -> Array:
 
 
 def of_answers(question: Question, shares: Values) -> Values:
-    """The way back, for a start: shares of all people may be a little out of range, as noise leaves them."""
+    """Invert `of_all` for a start; noise may have put the shares of all people a little out of range."""
     if not question.refusal:
         return shares
     return np.asarray(shares[:-1] / max(1 - shares[-1], 0.01))
 
 
 def refusal_start(question: Question, shares: Values) -> dict[str, object]:
-    """Where the share of refusals starts, from shares of all people."""
+    """Return the starting value of the share of refusals, from shares of all people."""
     return {REFUSED: float(np.clip(shares[-1], 0.01, 0.99))} if question.refusal else {}
 
 
 def refusal_draws(question: Question, draws: Draws) -> dict[str, Values]:
-    """The parameter, of draws of the sites."""
+    """Return the share of refusals from draws of the sites, or {}."""
     return {REFUSED: draws[REFUSED]} if question.refusal else {}
 
 
 def refusal_notes(question: Question) -> tuple[str, ...]:
-    """What a reader must know."""
+    """Return the note for the reader, if the question offers refusal."""
     return (NOTE,) if question.refusal else ()
 
 
 def with_refusals(question: Question, truth: Truth, answers: Any, random: Generator) -> Any:
-    """Simulated answers, None for each person who refuses."""
+    """Replace the simulated answers of people who refuse by None."""
     if not question.refusal:
         return answers
     found = np.asarray(answers).astype(object)
@@ -69,26 +69,26 @@ def with_refusals(question: Question, truth: Truth, answers: Any, random: Genera
 
 
 def split_refused(parameters: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    """The other parameters, and the share of refusals where it is one."""
+    """Split parameters into the others and the share of refusals, if present."""
     others = {name: value for name, value in parameters.items() if name != REFUSED}
     return others, {name: value for name, value in parameters.items() if name == REFUSED}
 
 
 def count_answers(question: Question, answers: Answers) -> NDArray[np.int64]:
-    """How many raw answers each choice has, refusals last where they are one."""
+    """Count the raw answers of each choice, refusals last if the question offers them."""
     labels: list[Any] = [False, True] if question.ask == "yes_no" else list(question.choices)
     labels += [None] if question.refusal else []
     return np.asarray([sum(answer == label for answer in answers) for label in labels], np.int64)
 
 
 def split_answers(question: Question, answers: Answers) -> tuple[Answers, int]:
-    """Raw answers that were given, and how many were refused."""
+    """Return the raw answers that were given, and the number of refusals."""
     given = [answer for answer in answers if answer is not None] if question.refusal else answers
     return given, len(answers) - len(given)
 
 
 def refusals_log_prob(question: Question, given: int, refused: int) -> Array | float:
-    """Of so many raw answers and refusals, inside a NumPyro program."""
+    """Return the log probability of the numbers of answers and refusals, inside a NumPyro program."""
     if not question.refusal:
         return 0.0
     share = draw(question, REFUSED)
@@ -96,14 +96,14 @@ def refusals_log_prob(question: Question, given: int, refused: int) -> Array | f
 
 
 class RefusableCounts(CellCounts):
-    """How many of `total_count` reports lie in each cell: of those that tell a number, then a refusal.
+    """Counts of `total_count` reports by cell: first reports of a number, then reports of a refusal.
 
     Args:
-        answers: the same of the numbers of people who answer, one law of the numbers' cells.
+        answers: the counts' law for people who answer, over the cells of the numbers.
         refused: the share of people who refuse.
-        middle: log probabilities of the cells of who refuses, (K,).
-        truth: the probability of a coin that is true.
-        total_count: how many reports.
+        middle: log probabilities (K,) of the cells for people who refuse.
+        truth: the probability that the reported coin is true.
+        total_count: the number of reports.
         validate_args: whether NumPyro checks arguments and values.
 
     Source:
@@ -136,11 +136,11 @@ class RefusableCounts(CellCounts):
 
 
 class Told(NamedTuple):
-    """What reports of a number say, whether it may be refused or not.
+    """Reports of a number, whether the question offers refusal or not.
 
-    numbers: the mechanism of the numbers. answers: the summary of numbers, as estimated of those who answer,
-    for a start and for notes. values: the whole summary. middle: log probabilities of refusals' cells.
-    start: of the share of refusals. truth: the probability of a coin that is true.
+    numbers: the mechanism of the numbers. answers: the estimated summary of the numbers of people who answer,
+    for a start and for notes. values: the whole summary. middle: log probabilities of refusals' cells. start:
+    starting value of the share of refusals. truth: the probability that the reported coin is true.
     """
 
     numbers: Mechanism
@@ -151,19 +151,19 @@ class Told(NamedTuple):
     truth: float = 1.0
 
     def law(self, question: Question, answers: CellCounts, n: ArrayLike) -> CellCounts:
-        """The law of all reports, from that of people's who answer, inside a NumPyro program."""
+        """Return the law of all reports from the law of answered reports, inside a NumPyro program."""
         if not question.refusal:
             return answers
         return RefusableCounts(answers, draw(question, REFUSED), self.middle, self.truth, n)
 
 
 def told_by(mechanism: Mechanism, summary: QuestionSummary, middle: Callable[[Mechanism], Values]) -> Told:
-    """Read a number's reports. middle: probabilities of the cells of who says the middle of the bounds."""
+    """Read a number's reports. middle: returns cell probabilities for the answer at the bounds' middle."""
     if not isinstance(mechanism, RefusableNumber):
         return Told(mechanism, summary, summary.values, np.zeros(0), {})
     said, silent = summary.values.reshape(2, -1).astype(np.float64)
     p, q = float(mechanism.p), float(mechanism.q)
-    # Without bias, but for what is below nothing; a coin that tells little leaves as much as so many answers.
+    # Unbiased except for the cut at 0. `scale` shrinks the counts to the noiseless answers they are worth.
     found = np.maximum(p * said - q * silent, 0.0) / (p - q)
     share = 1 - found.sum() / max(summary.n, 1)
     scale = (p - q) ** 2 / (p**2 + q**2)

@@ -1,4 +1,4 @@
-"""What all regressions share: default priors, the sites drawn from them, and the scale of records."""
+"""Common parts of all regressions: default priors, the sites drawn from them, and the scale of records."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from inference.priors.laws import law, rescaled, state, vector_law
 from inference.units import RecordUnits, has_levels
 from schemas import Question
 
-# By so much log-odds move a priori, along half the bounds of a number or from no to yes: about two of a
+# Prior sd of the change in log odds along half the bounds of a number, or from no to yes: about two of a
 # feature's sds (Gelman, Jakulin, Pittau & Su 2008).
 LOG_ODDS = 2.5
 
 
 class Scale(RecordUnits):
-    """From a record's own units to features and response in [−1, 1], and back."""
+    """Converts a record's own units to features and response in [−1, 1], and back."""
 
     def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """intercept, coefficient[feature] and, for a linear model, sd in own units."""
+        """Return intercept, coefficient[feature] and, for a linear model, sd in own units."""
         slopes = draws["coefficients"] * self.response.unit / self.unit
         intercept = self.response.zero + self.response.unit * draws["intercept"] - slopes @ self.zero
         named = {"intercept": intercept}
@@ -37,17 +37,17 @@ class Scale(RecordUnits):
 
 
 def linear_priors(question: Question) -> Priors:
-    """From the lower to the upper bound of a feature the response rises by at most a few half widths."""
+    """Return priors under which the response rises by at most a few half widths along a feature's bounds."""
     units = RecordUnits(question)
     lines = _table_line(question) if question.ask == "table" else _line(question, longest=1.0, size=1.0)
     return {**lines, "sd": state("gamma", shape=2.0, rate=4.0 / units.response.unit)}
 
 
 def _table_line(question: Question) -> Priors:
-    """With scaled features no longer than r, slopes of sd 1/r explain at most the response's whole range.
+    """Return priors of a table's line: slopes of sd 1/r, for scaled feature vectors of length at most r.
 
-    E[(θᵀx)²] = E‖x‖²/r² ≤ 1, the response within −1 and 1. Features share that length: each is about r/√d
-    where they would be 1 without a norm.
+    They explain at most the response's whole range: E[(θᵀx)²] = E‖x‖²/r² ≤ 1, with the response in −1…1. The
+    norm limits each feature to about r/√d, instead of 1.
     """
     d = len(question.features)
     longest = min(float(question.norm or 1), math.sqrt(d))
@@ -55,9 +55,9 @@ def _table_line(question: Question) -> Priors:
 
 
 def logistic_priors(question: Question) -> Priors:
-    """Of features with levels, slopes that leave effects as steep as most that are met to the reports.
+    """Return priors whose slopes, for features with levels, allow effects as steep as most in practice.
 
-    Signs of a few thousand people say little of each slope: a prior of sd 1 would decide it.
+    Signs from a few thousand people carry little information on each slope; a prior of sd 1 would dominate.
     """
     found = _line(question, longest=1.0, size=1.0)
     if not has_levels(question):
@@ -72,14 +72,14 @@ def logistic_priors(question: Question) -> Priors:
 
 
 def _line(question: Question, longest: float, size: float) -> Priors:
-    """longest: length of a scaled feature vector. size: of a scaled feature, at most.
+    """Return a line's priors. longest: length of a scaled feature vector. size: of a scaled feature, at most.
 
-    Means and sds are those of numbers: a yes/no has a share, which is a priori even.
+    Only numbers have priors of mean and sd. A yes/no has a share, with a uniform prior.
     """
     units = RecordUnits(question)
     middle, half = units.response
     spans = list(zip(units.owners, units.zero.tolist(), units.unit.tolist(), strict=True))
-    # Where nothing is a number as it is, the features' law is one of cells.
+    # Features with levels have a law of cells, without means and sds.
     cells = has_levels(question)
     numbers = [
         span for span, field in zip(spans, question.features, strict=False) if field.bounds and not cells
@@ -109,18 +109,18 @@ class Regression(NamedTuple):
 
 
 def regression(question: Question) -> Regression:
-    """Intercept and coefficients, features and response in [−1, 1]."""
+    """Draw intercept and coefficients, with features and response in [−1, 1]."""
     return Regression(centre(question), coefficients(question))
 
 
 def centre(question: Question) -> Array:
-    """The response at the middle of the features' bounds."""
+    """Draw the response at the middle of the features' bounds."""
     stated = priors_of(question)["centre"]
     return numpyro.sample("intercept", law(rescaled(stated, *RecordUnits(question).response)))
 
 
 def coefficients(question: Question) -> Array:
-    """One for each feature, (d,)."""
+    """Draw a slope for each column of the features, (d,)."""
     units, priors = RecordUnits(question), priors_of(question)["coefficients"]
     slopes = [priors[name] for name in units.owners]
     own = units.response.unit / units.unit
@@ -128,12 +128,12 @@ def coefficients(question: Question) -> Array:
 
 
 def residual_sd(question: Question) -> Array:
-    """sd of a linear regression's response given the features."""
+    """Draw the sd of a linear regression's response given the features."""
     return draw(question, "sd", unit=RecordUnits(question).response.unit)
 
 
 def features(question: Question) -> tuple[Array, Array]:
-    """Mean (d,) and covariance (d, d) of the features."""
+    """Draw mean (d,) and covariance (d, d) of the features."""
     units, priors = RecordUnits(question), priors_of(question)["feature_mean"]
     means = [priors[name] for name in units.names]
     mean = numpyro.sample("feature_mean", vector_law(means, units.zero, units.unit))
@@ -141,7 +141,7 @@ def features(question: Question) -> tuple[Array, Array]:
 
 
 def feature_covariance(question: Question) -> Array:
-    """Covariance (d, d) of the features: a scaled correlation matrix."""
+    """Draw the covariance (d, d) of the features: a scaled correlation matrix."""
     units, priors = RecordUnits(question), priors_of(question)
     sds = [priors["feature_sd"][name] for name in units.names]
     scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
@@ -153,19 +153,19 @@ def feature_covariance(question: Question) -> Array:
 
 
 def first_values(d: int) -> dict[str, object]:
-    """Where chains start: no slope, features about the middle of their bounds."""
+    """Return starting values: no slope, features about the middle of their bounds."""
     start: dict[str, object] = {
         "intercept": 0.0,
         "coefficients": np.zeros(d),
         "feature_mean": np.zeros(d),
         "feature_sd": np.full(d, 0.5),
     }
-    # One feature has no such site, and a value without a site would be drawn without a law.
+    # With one feature this site does not exist, and its value would be sampled without a law.
     return {**start, "feature_correlation": np.eye(d)} if d > 1 else start
 
 
 def draw_sites(question: Question, with_sd: bool) -> dict[str, Any]:
-    """Draw all parameters from their priors, as arguments of the likelihood."""
+    """Draw all parameters from their priors, named as the likelihood's arguments."""
     line = regression(question)
     mean, covariance = features(question)
     arguments: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The regressions that studies name: of records' sums, of perturbed records (METHODS 5), of raw records."""
+"""The regressions that studies name: from records' sums, perturbed records (METHODS 5), or raw records."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Matrix = NDArray[np.float64]
 
 
 def linear_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
+    """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance)."""
     summed = cast(GaussianStatistics, mechanism)
     found = _model(question, summed, summary, SummedLinearStatistics, {"sd": 0.5})
     notes = clipping_notes(question, _summed_moments(summed, summary))
@@ -65,7 +65,7 @@ def linear_from_sums(question: Question, mechanism: Mechanism, summary: Question
 
 
 def logistic_from_sums(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
+    """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance)."""
     found = _model(question, cast(GaussianStatistics, mechanism), summary, SummedLogisticStatistics, {})
     return replace(found, remarks=partial(beyond_bounds, question))
 
@@ -86,7 +86,7 @@ def _model(
         law = likelihood(
             **sites(),
             total_count=n,
-            # Without reports the statistics are 0 and so is what they teach, whatever the noise.
+            # Without reports the statistics are 0 and carry no information, whatever the noise variance.
             noise_variance=jnp.maximum(n, 1) * noise_sd**2,
             constant_weight=weight,
             response_weight=weight,
@@ -108,7 +108,7 @@ def _summed_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> 
 
 
 def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> Matrix:
-    """Noisy Σ vvᵀ in scaled units, shape (d + 2, d + 2); entries that devices do not send are exact."""
+    """Return noisy Σ vvᵀ in scaled units, (d + 2, d + 2); entries that devices do not send are exact."""
     size = len(mechanism.features) + 2
     total = np.zeros((size, size))
     for (i, j), value in zip(mechanism.coordinates, summary.values, strict=True):
@@ -121,7 +121,10 @@ def second_moments(mechanism: GaussianStatistics, summary: QuestionSummary) -> M
 
 
 def linear_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance); independent of n."""
+    """Return the model y | x ~ Normal(intercept + coefficients·x, sd), x ~ Normal(mean, covariance).
+
+    The cost of the likelihood does not depend on n.
+    """
     record = cast(GaussianNumberRecord, mechanism)
     sums, squares = record_moments(record, summary.values)
     moments = np.block([[np.full((1, 1), float(summary.n)), sums[None]], [sums[:, None], squares]])
@@ -145,16 +148,17 @@ def linear_from_records(question: Question, mechanism: Mechanism, summary: Quest
 def _moments_of_records(
     record: GaussianNumberRecord, n: int, sums: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> Moments:
-    """Of the clipped records: noise adds its variance to each square."""
+    """Estimate moments of the clipped records by subtracting the noise's variance from each square."""
     noise = np.append(np.full(len(sums) - 1, record.feature_noise_sd), record.response_noise_sd)
     seen = np.diag(squares) / max(n, 1)
     return Moments(sums / max(n, 1), seen - noise**2, seen * np.sqrt(2 / max(n, 1)), n)
 
 
 def logistic_from_records(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance); O(n d) a gradient.
+    """Return the model P(yes | x) = sigmoid(intercept + coefficients·x), x ~ Normal(mean, covariance).
 
-    Raises InputError for a summary that holds no reports: nothing of fixed size is sufficient.
+    A gradient costs O(n d). Raises InputError for a summary without reports: no statistic of fixed size is
+    sufficient.
     """
     record = cast(GaussianYesNoRecord, mechanism)
     if summary.reports is None:
@@ -199,8 +203,8 @@ class RecordRegression(Family):
     """A regression of a record's response on its features, x ~ Normal(mean, covariance).
 
     Attributes:
-        builds: {mechanism: from its reports' summary to the model}; a secure sum's total is read as
-            `gaussian_statistics` are, with less noise.
+        builds: {mechanism: function that builds the model from its reports' summary}. A secure sum's total
+            is read like `gaussian_statistics`, with less noise.
     """
 
     builds: Mapping[str, Build]
@@ -213,7 +217,7 @@ class RecordRegression(Family):
         return build(question, mechanism, summary)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
-        """Features are normal, as most of these models take them; a yes/no is a normal's sign."""
+        """Draw records with normal features, as most of these models assume; a yes/no is a normal's sign."""
         scale = Scale(question)
         assert question.response is not None
         columns, features = _random_people(question, truth, n, random)
@@ -230,7 +234,7 @@ class RecordRegression(Family):
 def _random_people(
     question: Question, truth: Truth, n: int, random: Generator
 ) -> tuple[dict[str, NDArray[Any]], Matrix]:
-    """{feature: answers} of n people, and what the line adds up of them (n, columns), in own units."""
+    """Draw {feature: answers} of n people, and the line's columns (n, columns), in own units."""
     if has_levels(question):
         scale = Scale(question)
         mechanism = cast(SampledProducts, mechanism_for(question))
@@ -245,7 +249,7 @@ def _random_people(
 
 
 def _random_features(question: Question, truth: Truth, n: int, random: Generator) -> Matrix:
-    """(n, d) in own units."""
+    """Draw features (n, d) in own units."""
     if "main" in truth.sites:
         return random_cells(truth.sites, n, random)
     scale, mean = Scale(question), truth.sites["feature_mean"]
@@ -332,14 +336,14 @@ class LogisticRegression(RecordRegression):
 
 
 def _columns(field: Field, answers: Sequence[Any]) -> Matrix:
-    """What the line adds up of one feature, (n, columns): of a choice whether it is each but the first."""
+    """Return one feature's columns (n, columns): for a choice, an indicator of each label but the first."""
     if not field.choices:
         return np.asarray(answers, dtype=np.float64)[:, None]
     return np.asarray([[answer == label for label in field.choices[1:]] for answer in answers], np.float64)
 
 
 def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[Matrix, Matrix]:
-    """What the line adds up (n, d) and response (n,) in scaled units, not clipped."""
+    """Return the line's columns (n, d) and the response (n,) in scaled units, not clipped."""
     scale = Scale(question)
     assert question.response is not None
     columns = [_columns(field, [answer[field.id] for answer in answers]) for field in question.features]

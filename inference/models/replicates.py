@@ -1,4 +1,4 @@
-"""What reports that a likelihood takes one by one would be summed up to, for predictive checks."""
+"""Simulated sums of reports for predictive checks of likelihoods that take reports one by one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ldp_client.mechanisms.subset_selection import SubsetSelection
 
 Values = NDArray[np.float64]
 
-# Of each perturbed feature's cells: from one noise sd below the lower bound to one above the upper.
+# Edges of each perturbed feature's cells, from one noise sd below the lower bound to one above the upper.
 EDGES = 5
 
 
 def supports(mechanism: ChoiceMechanism, observed: Values, n: int) -> Replicates:
-    """How many of n reports support each choice (k,)."""
+    """Return replicates of the number of n reports that support each choice (k,)."""
     if isinstance(mechanism, SubsetSelection):
         return Replicates(n, observed, partial(_subsets, mechanism, n))
     return Replicates(n, observed, partial(_bits, mechanism, n))
@@ -34,7 +34,10 @@ def _bits(mechanism: ChoiceMechanism, n: int, sites: Draws, random: Generator) -
 
 
 def _subsets(mechanism: SubsetSelection, n: int, sites: Draws, random: Generator) -> Values:
-    """The `size` smallest of random numbers are a set; a person's own choice comes first, or last."""
+    """Simulate subset reports: a set is the `size` smallest random numbers.
+
+    The person's own choice gets the smallest number to be in the set, or the largest to be outside.
+    """
     shares = _shares(sites)
     order = random.random((n, len(shares)))
     own = random.choice(len(shares), size=n, p=shares)
@@ -46,11 +49,11 @@ def _subsets(mechanism: SubsetSelection, n: int, sites: Draws, random: Generator
 def correlated_supports(
     mechanism: ChoiceMechanism, rows: NDArray[np.uint8], counts: NDArray[np.int64]
 ) -> Replicates:
-    """How many reports support each choice (k,), where nothing is known of how supports hang together.
+    """Return replicates of the support of each choice (k,), for supports of unknown correlation.
 
-    rows: packed sets (sets, bytes), and how often each came. Their means follow from p, q and the shares; how
-    they vary together is taken from the reports themselves, whose deviations are weighted by normal numbers
-    (the multiplier bootstrap).
+    rows: packed sets (sets, bytes); counts: the reports of each set. The means follow from p, q and the
+    shares. The covariance comes from the reports, whose deviations are weighted by normal numbers (the
+    multiplier bootstrap).
     """
     rows, counts = rows[counts > 0], counts[counts > 0]
     n = int(counts.sum())
@@ -73,7 +76,7 @@ def _correlated(
 
 
 def _shares(sites: Draws) -> Values:
-    """Of each choice, refusals last where they are one; of a yes/no `p` is the share of yes."""
+    """Return the share of each choice, refusals last if present; for a yes/no, `p` is the share of yes."""
     found = np.asarray(sites["p"])
     shares = np.maximum(found if found.ndim else np.stack([1 - found, found]), 0)
     if REFUSED in sites:
@@ -82,9 +85,9 @@ def _shares(sites: Draws) -> Values:
 
 
 def records(mechanism: GaussianYesNoRecord, rows: Values) -> Replicates:
-    """How many perturbed features lie in each cell, of those who told yes and of those who told no.
+    """Return replicates of the counts of perturbed features by cell, separately for reported yes and no.
 
-    rows (n, d + 1): perturbed features in scaled units and the told response, 1 or 0.
+    rows (n, d + 1): perturbed features in scaled units and the reported response, 1 or 0.
     """
     noise = float(mechanism.feature_noise_sd)
     drawn = partial(_records, mechanism, len(rows), noise)
@@ -93,7 +96,7 @@ def records(mechanism: GaussianYesNoRecord, rows: Values) -> Replicates:
 
 def _records(mechanism: GaussianYesNoRecord, n: int, noise: float, sites: Draws, random: Generator) -> Values:
     sd = sites["feature_sd"]
-    # The site is a factor of the correlation matrix, and there is none for one feature.
+    # The site is a factor of the correlation matrix; with one feature it does not exist.
     root = sites.get("feature_correlation", np.eye(len(sd))) * sd[:, None]
     x = sites["feature_mean"] + random.normal(size=(n, len(sd))) @ root.T
     chance = 1 / (1 + np.exp(np.clip(-(sites["intercept"] + x @ sites["coefficients"]), -700, 700)))
@@ -103,7 +106,7 @@ def _records(mechanism: GaussianYesNoRecord, n: int, noise: float, sites: Draws,
 
 
 def _cells(rows: Values, noise: float) -> Values:
-    """Counts by feature, response and cell, (d × 2 × (EDGES + 1),)."""
+    """Count perturbed features by feature, response and cell, (d × 2 × (EDGES + 1),)."""
     edges = np.linspace(-1 - noise, 1 + noise, EDGES)
     told = rows[:, -1] > 0.5
     counts = [

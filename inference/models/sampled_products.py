@@ -1,9 +1,9 @@
 """Linear regression from the signs of sampled products.
 
-The reports' law depends on the records through the second moments M = E[uuᵀ] of u = (1, features, response)
-alone, exactly, so nothing is assumed of the features: the line is the best linear prediction, and its
-residual sd the root of what it leaves. M has the coordinates of the other linear models: means, sds,
-correlations, line.
+The reports' law depends on the records only through the second moments M = E[uuᵀ] of u = (1, features,
+response), exactly. The features therefore need no assumption: the line is the best linear prediction, and the
+residual sd is the root mean square of its error. M has the coordinates of the other linear models: means,
+sds, correlations, line.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from schemas import Question
 from summaries import QuestionSummary
 
 Values = NDArray[np.float64]
-# Of signs that are wholly alike, 90 % intervals hold the truth in 88 % of studies from here on.
+# From this number on, 90 % intervals cover the truth in 88 % of studies, even if all signs are alike.
 FEWEST_REPORTS = 100
 
 
 def linear_from_products(question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
-    """The best linear prediction of the response from the features, whatever law they have."""
+    """Return the model of the best linear prediction of the response, for any law of the features."""
     products = cast(SampledProducts, mechanism)
 
     def program(n: int, counts: Array) -> None:
@@ -70,26 +70,26 @@ def linear_from_products(question: Question, mechanism: Mechanism, summary: Ques
 def second_moments(
     intercept: Any, coefficients: Any, mean: Any, covariance: Any, sd: Any, numpy: Any = np
 ) -> Any:
-    """M = E[uuᵀ], u = (1, features, response), (d + 2, d + 2) in scaled units; numpy: or JAX's."""
+    """Return M = E[uuᵀ], u = (1, features, response), (d + 2, d + 2) in scaled units; numpy: or JAX's."""
     cross = covariance @ coefficients
     variance = coefficients @ cross + sd**2
     return together(mean, covariance, intercept + coefficients @ mean, cross, variance, numpy)
 
 
 def together(mean: Any, covariance: Any, response: Any, cross: Any, variance: Any, numpy: Any = np) -> Any:
-    """M from mean and covariance of the features and the response's, and what both have in common."""
+    """Return M from the features' mean and covariance, the response's, and their covariance `cross`."""
     spread = numpy.block([[covariance, cross[:, None]], [cross[None], variance[None, None]]])
     middle = numpy.concatenate([numpy.ones(1), mean, response[None]])
     return numpy.outer(middle, middle) + numpy.pad(spread, ((1, 0), (1, 0)))
 
 
 def positive_signs(counts: Values) -> Values:
-    """Of counts (…, 2 T) the positive ones: how many came of a product at all no answer decides."""
+    """Select the positive counts of (…, 2 T); how often a product was sampled does not depend on answers."""
     return counts[..., 1::2]
 
 
 def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | SignPatterns:
-    """The law of n reports' signs, given M; of several products a report what is taken for it."""
+    """Return the law of n reports' signs, given M; an approximation for several products a report."""
     first, other = np.asarray(mechanism.coordinates).T
     means, gain = second[first, other], float(mechanism.gain)
     if mechanism.signs > 1:
@@ -98,7 +98,7 @@ def signs_of(mechanism: SampledProducts, second: Any, n: int) -> ProductSigns | 
 
 
 def features(question: Question) -> tuple[Array, Array]:
-    """Mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
+    """Draw mean (d,) and covariance (d, d). A yes/no's variance follows from its mean, as its square is 1."""
     units, priors = RecordUnits(question), priors_of(question)
     yes_no = np.asarray([field.bounds is None for field in question.features])
     mean, sd = jnp.zeros(len(yes_no)), jnp.zeros(len(yes_no))
@@ -122,7 +122,7 @@ def features(question: Question) -> tuple[Array, Array]:
 
 
 def start(question: Question) -> dict[str, object]:
-    """No slope, features about the middle of their bounds."""
+    """Return starting values: no slope, features about the middle of their bounds."""
     d = len(question.features)
     numbers = sum(field.bounds is not None for field in question.features)
     found: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d)}
@@ -134,7 +134,7 @@ def start(question: Question) -> dict[str, object]:
 
 
 def parameters(question: Question, draws: Draws) -> dict[str, Values]:
-    """The line, linear its residual sd and R², then mean, sd and correlations of features, in own units."""
+    """Return the line (with sd and R² if linear), and features' means, sds and correlations, in own units."""
     scale = Scale(question)
     named = scale.parameters(draws)
     slopes, sd = draws["coefficients"], draws["feature_sd"]
@@ -153,8 +153,8 @@ def parameters(question: Question, draws: Draws) -> dict[str, Values]:
 
 
 def from_sites(sites: Mapping[str, Any], moments: Callable[..., Any]) -> Any:
-    """M by `second_moments` or another law of numbers, from one draw of the sites of a regression on them."""
-    # There is no such site for one feature.
+    """Return M by `second_moments` or another function, from one draw of a regression's sites."""
+    # With one feature the site feature_correlation does not exist.
     factor = sites["feature_sd"][:, None] * sites.get("feature_correlation", np.eye(1))
     law = sites["feature_mean"], factor @ factor.T
     line = np.asarray(sites["intercept"]), sites["coefficients"]
@@ -164,9 +164,9 @@ def from_sites(sites: Mapping[str, Any], moments: Callable[..., Any]) -> Any:
 def replicated(
     mechanism: SampledProducts, summary: QuestionSummary, second_of: Callable[[Draws], Any]
 ) -> Replicates | None:
-    """Positive signs by block and product, as predictive checks draw them; None of one product a report.
+    """Return replicates of positive signs by block and product; None with one product a report.
 
-    second_of: M from one draw of the sites.
+    second_of: returns M from one draw of the sites.
     """
     if mechanism.signs == 1:
         return None
@@ -185,18 +185,18 @@ def replicated(
 
 
 def few_reports(mechanism: SampledProducts, summary: QuestionSummary) -> tuple[str, ...]:
-    """A note where the averages of signs, several a report, are of too few reports to be taken as normal."""
+    """Return a note if averages of signs, several a report, are of too few reports to be normal."""
     fewest = int(summary.values.reshape(len(mechanism.blocks), mechanism.patterns).sum(axis=1).min())
     if mechanism.signs == 1 or not summary.n or fewest >= FEWEST_REPORTS:
         return ()
     return (
-        f"some {mechanism.signs} products came together in {fewest} reports, and below {FEWEST_REPORTS} the "
-        "intervals may be too narrow: ask more people, or have one product a report",
+        f"some {mechanism.signs} products were sampled together in only {fewest} reports, and below "
+        f"{FEWEST_REPORTS} the intervals may be too narrow: ask more people, or use one product a report",
     )
 
 
 def counted_signs(mechanism: SampledProducts, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many negative and positive signs came of each product, (T, 2)."""
+    """Count negative and positive signs of each product, (T, 2)."""
     patterns = counts.reshape(len(mechanism.blocks), mechanism.patterns)
     positive = patterns @ (sign_table(mechanism.signs) > 0)
     found = np.zeros((len(mechanism.coordinates), 2), np.int64)
@@ -206,7 +206,7 @@ def counted_signs(mechanism: SampledProducts, counts: NDArray[np.int64]) -> NDAr
 
 
 def moments_seen(mechanism: SampledProducts, summary: QuestionSummary) -> Moments:
-    """What the signs tell of each field's mean and mean square; a yes/no's square is 1."""
+    """Estimate each field's mean and mean square from the signs; a yes/no's square is 1."""
     negative, positive = counted_signs(mechanism, summary.values).T
     seen = np.maximum(negative + positive, 1)
     gain = float(mechanism.gain)

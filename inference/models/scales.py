@@ -1,7 +1,7 @@
-"""What follows from the shares of a scale's levels: cumulative shares, and the mean of people's places.
+"""Statistics of a scale: cumulative shares of its levels, and the mean of people's places.
 
-Both are sums of shares, so that draws of the shares are all they need; the law and the prior of the shares
-are those of any choice.
+Both are sums of shares, computed from draws of the shares. The shares have the same law and prior as for any
+choice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas import Question
 
 
 def scale_draws(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
-    """Of draws of the shares p: at_most[level], of each level but the last, and the mean place, from 1."""
+    """Return at_most[level] for each level but the last, and the mean place from 1, from draws of p."""
     if not question.ordered:
         return {}
     shares = np.asarray(draws["p"], np.float64)

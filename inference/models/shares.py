@@ -1,6 +1,6 @@
-"""The shares of choices under a study's prior: their sites, where they start, and how draws of them read.
+"""The shares of choices under a study's prior: their sites, starting values, and parameters from draws.
 
-A reader must know when the prior weighs much against the reports.
+A note warns the reader if the prior weighs much compared with the reports.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
 from schemas import Question
 
-# A prior that decides more than this part of a share is told.
+# A prior with more than this weight in a share gets a note.
 LIGHT = 0.05
 
 
@@ -52,10 +52,10 @@ def noiseless_answers_of_total(question: Question, n: int, noise_sd: float) -> f
 
 
 def prior_weight(question: Question, answers: float) -> float:
-    """The part of a posterior mean share that is the prior's: A/(A + answers).
+    """Return the prior's weight in a posterior mean share: A/(A + answers).
 
-    A Dirichlet of total concentration A is worth A answers (exactly where answers carry no noise; under
-    noise it is the best linear estimate's weight).
+    A Dirichlet of total concentration A is worth A answers. This is exact for answers without noise; under
+    noise it is the weight in the best linear estimate.
     """
     total = _total_concentration(question)
     return total / (total + answers)
@@ -67,9 +67,9 @@ def _total_concentration(question: Question) -> float:
 
 
 def prior_note(question: Question, answers: float) -> tuple[str, ...]:
-    """A note where the prior's weight is above 5 %; answers: what the reports are worth without noise.
+    """Return a note if the prior's weight is above 5 %, unless the concentration is also inferred.
 
-    None where the concentration is learnt from the reports too.
+    answers: the number of noiseless answers that the reports are worth.
     """
     if isinstance(priors_of(question)["p"]["concentration"], Mapping):
         return ()
@@ -84,15 +84,15 @@ def prior_note(question: Question, answers: float) -> tuple[str, ...]:
 
 
 Values = NDArray[np.float64]
-# Below this the shares themselves are no coordinates: their logarithms spread over hundreds.
+# Below this concentration shares are unusable as coordinates: their logarithms spread over hundreds.
 SMALL = 0.1
 STICKS = "p_sticks"
 
 
 class Shares:
-    """A question's shares p ~ Dirichlet, of known concentration or of one with a law of its own.
+    """A question's shares p ~ Dirichlet, with a known concentration or a prior on it.
 
-    estimate (k,): unbiased shares; answers: as many answers without noise as the reports are worth.
+    estimate (k,): unbiased shares. answers: number of noiseless answers that the reports are worth.
     order (2, k): `breaking_order`, an entry of a model's data and the argument of `draw`. initial: {site:
     value}.
     """
@@ -109,7 +109,7 @@ class Shares:
             self.initial["concentration"] = likely_concentration(estimate, answers)
 
     def draw(self, order: Array) -> Array:
-        """Shares (k,) from the prior, inside a NumPyro program."""
+        """Draw shares (k,) from the prior, inside a NumPyro program."""
         if not self._in_sticks:
             concentration = jnp.broadcast_to(jnp.asarray(self._stated, float), (len(self._question.choices),))
             return numpyro.sample("p", OrderedDirichlet(concentration, order))
@@ -119,13 +119,13 @@ class Shares:
         return numpyro.deterministic("p", shares_of(sticks)[order[1]])
 
     def parameters(self, draws: Draws) -> dict[str, Values]:
-        """p[choice], and the concentration where it is not known."""
+        """Return p[choice], and the concentration if it is unknown."""
         found = {f"p[{label}]": draws["p"][..., i] for i, label in enumerate(self._question.choices)}
         return {**found, "concentration": draws["concentration"]} if self._unknown else found
 
     @property
     def redrawn(self) -> str | None:
-        """The site whose entries chains must redraw: sticks of which each may be nothing, half or all."""
+        """Return the site whose entries chains must redraw: sticks that may each be near 0, 1/2 or 1."""
         return STICKS if self._in_sticks else None
 
     @property
@@ -138,12 +138,12 @@ class Shares:
 
 
 def answers_log_prob(counts: Array, shares: Array) -> Array:
-    """Of answers without noise; a share that is zero in floating point and that nobody has costs nothing."""
+    """Return the log probability of noiseless answers; choices without answers add 0, even at share 0."""
     return jnp.sum(counts * jnp.log(jnp.where(counts > 0, shares, 1.0)))
 
 
 def likely_concentration(estimate: Values, answers: float) -> float:
-    """By moments: Σ p² is (1 + c)/(1 + k c) under a symmetric Dirichlet, on average."""
+    """Estimate the concentration by moments: E[Σ p²] = (1 + c)/(1 + k c) under a symmetric Dirichlet."""
     k = len(estimate)
     noise = (1 - 1 / k) / max(answers, 1e-9)
     together = float(np.clip(np.sum(estimate**2) - noise, 1.1 / k, 0.9))

@@ -1,4 +1,4 @@
-"""A secure sum's total, its central noise, and where taking it as normal shows."""
+"""A secure sum's total, its central noise, and a warning if its normal approximation is poor."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechan
 from summaries import QuestionSummary
 
 SQUARE_WEIGHT = SQUARE_TOP / SQUARE_BOTTOM
-# A person's share of so few is not near enough to normal when the noise is small beside it.
+# A smaller expected count is not near enough to normal if the noise is small compared with it.
 FEWEST_EXPECTED = 10.0
 
 
 def total_of(mechanism: Mechanism, summary: QuestionSummary) -> tuple[int, float, NDArray[np.float64]]:
-    """n, the total noise's sd and the values, both in units of the statistic."""
+    """Return n, the total noise's sd and the values; sd and values in units of the statistic."""
     summed = cast(SummedMechanism, mechanism)
     return summary.n, summed.noise_sd * np.sqrt(max(summary.n, 1)), summary.values / summed.grid
 
 
 def approximation_notes(n: int, noise_sd: float, values: NDArray[np.float64]) -> tuple[str, ...]:
-    """A warning where some counts are too small to be taken as normal and the noise does not hide that."""
+    """Return a warning if some counts are too small for a normal law and the noise does not hide that."""
     if noise_sd**2 >= FEWEST_EXPECTED or values.min() >= FEWEST_EXPECTED or n == 0:
         return ()
     return ("some choices have few people and little noise: their intervals are approximate",)

@@ -1,8 +1,9 @@
-"""Whether data holders share one line, as their common regression has it: holder held against holder.
+"""A test whether data holders share one line, as their common regression assumes.
 
-Of each holder Σ(y − xᵀθ)x is known but for noise whose law is known. Given its features it has mean zero and
-covariance sd² Σxxᵀ if the line is everybody's, however the features lie and however they differ between
-holders. Whatever line suits all holders best is taken, so that no estimate of it can raise an alarm.
+Each holder's Σ(y − xᵀθ)x is known up to noise of known law. If all holders share the line, it has mean zero
+and covariance sd² Σxxᵀ given the holder's features, whatever the features' distribution and its differences
+between holders. The test uses the line that fits all holders best, so that no estimate of the line can raise
+an alarm.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from inference.results.predictive import FALSE_ALARM
 from inference.units import RecordUnits
 from schemas import Question
 
-# Of Laplace noise sums of squares have no χ²: so many are drawn instead, so many at a time.
+# Under Laplace noise, sums of squares have no χ² law: this many are drawn instead, this many at a time.
 DRAWN, AT_ONCE = 4000, 100
-# A Gram matrix is no smaller than this part of the holder's rows in any direction.
+# Lower limit of a Gram matrix's eigenvalues, as a part of the holder's rows.
 FLOOR = 1e-6
 
 
@@ -36,20 +37,20 @@ class Lines(NamedTuple):
 def holders_differ(
     question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]], seed: int
 ) -> tuple[str, ...]:
-    """Reasons against one line for all holders, from a posterior's draws (chains, draws) by name."""
+    """Return reasons against one line for all holders, from a posterior's draws (chains, draws) by name."""
     if statistics.holders < 2:
         return ()
     if p_value(statistics, _lines(question, statistics, draws), seed) >= FALSE_ALARM:
         return ()
     return (
-        "holders differ: their sums lie farther from one common line than sampling and noise can put them, "
-        "so that slopes mix what holds within holders with what differs between them, and intervals are too "
+        "holders differ: their sums are farther from one common line than sampling and noise can explain, "
+        "so that slopes mix effects within holders with differences between them, and intervals are too "
         "narrow; fit each holder's report alone and compare",
     )
 
 
 def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
-    """The probability that holders of one line are as far apart as these."""
+    """Return the probability that holders sharing one line are as far apart as these."""
     sums, noise = _with_constant(statistics)
     q = statistics.columns
     gram, cross = sums[:, :q, :q], sums[:, :q, q]
@@ -66,7 +67,7 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
 
 
 def _left(basis: Matrix, white: Matrix) -> Matrix:
-    """Sums of squares (…,) of what the basis (entries, q) does not explain of white numbers (…, entries)."""
+    """Return sums of squares (…,) of white numbers (…, entries), after projecting out basis (entries, q)."""
     return np.asarray(np.sum((white - (white @ basis) @ basis.T) ** 2, axis=-1))
 
 
@@ -79,7 +80,7 @@ def _drawn_p(
     lines: Lines,
     seed: int,
 ) -> float:
-    """The same by simulation, with Laplace noise of scales `noise` (p, p)."""
+    """Simulate the p-value with Laplace noise of sds `noise` (p, p)."""
     random = np.random.default_rng(seed)
     holders, q = white.shape[:2]
     sampling = np.linalg.cholesky(covariance - _noise_covariance(noise, lines.second) + 1e-12 * np.eye(q))
@@ -95,9 +96,9 @@ def _drawn_p(
 
 
 def _with_constant(statistics: HolderStatistics) -> tuple[Matrix, Matrix]:
-    """Sums with the number of records where it belongs, and the sd (p, p) of each entry's noise.
+    """Return the sums with the number of records filled in, and the sd (p, p) of each entry's noise.
 
-    Squares of the response are not looked at, and may not have been released.
+    Squares of the response are not used, and may not have been released.
     """
     sums = np.where(np.isfinite(statistics.noise), statistics.sums, 0.0)
     noise = np.where(np.isfinite(statistics.noise), statistics.noise, 0.0)
@@ -110,14 +111,14 @@ def _with_constant(statistics: HolderStatistics) -> tuple[Matrix, Matrix]:
 
 
 def _positive(gram: Matrix, records: Matrix) -> Matrix:
-    """What Gram matrices (j, q, q) of so many records (j,) are behind their noise: positive."""
+    """Make noisy Gram matrices (j, q, q) of `records` (j,) positive definite."""
     values, axes = np.linalg.eigh(gram)
     values = np.maximum(values, FLOOR * np.maximum(records, 1.0)[:, None])
     return np.asarray((axes * values[:, None]) @ np.swapaxes(axes, -1, -2))
 
 
 def _noise_covariance(noise: Matrix, second: Matrix) -> Matrix:
-    """Of the first q entries of Eθ, (q, q), E symmetric with entries of sd `noise` (p, p)."""
+    """Return the covariance (q, q) of the first q entries of Eθ, for symmetric E with sds `noise` (p, p)."""
     q = len(noise) - 1
     variance = np.square(noise)
     own = variance @ np.diag(second)
@@ -129,7 +130,7 @@ def _noise_covariance(noise: Matrix, second: Matrix) -> Matrix:
 def _lines(
     question: Question, statistics: HolderStatistics, draws: Mapping[str, NDArray[np.float64]]
 ) -> Lines:
-    """From parameters in own units to lines in the units of the sums."""
+    """Convert parameters in own units to lines in the units of the sums."""
     units = RecordUnits(question)
     slopes = np.stack([draws[f"coefficient[{name}]"].ravel() for name in units.names], axis=-1)
     parts = [slopes * units.unit / units.response.unit]

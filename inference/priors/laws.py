@@ -1,7 +1,7 @@
-"""The distributions that priors may have: from what is stated to NumPyro, and between units.
+"""The distributions that priors may have: from a stated prior to NumPyro, and between units.
 
-A `Stated` is a prior as a document gives it, {"distribution": name, parameter: value …}, with numbers
-(or arrays of them) for decimals; ldp_client/documents/priors.py says what the names mean.
+A `Stated` is a prior as in a document, {"distribution": name, parameter: value …}, with numbers (or arrays
+of them) instead of decimals. ldp_client/documents/priors.py explains the names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from schemas import Question
 Stated = Mapping[str, Any]
 Change = Callable[[Any, Any, Any], Any]
 
-# How a parameter changes when x = zero + unit × y is written in y: value, zero, unit -> value.
+# How a parameter changes if x = zero + unit × y is written in y: value, zero, unit -> value.
 _PLAIN: Change = lambda value, *_: value  # noqa: E731
 _PLACE: Change = lambda value, zero, unit: (value - zero) / unit  # noqa: E731
 _LENGTH: Change = lambda value, _, unit: value / unit  # noqa: E731
@@ -59,24 +59,24 @@ _LAWS: dict[str, Callable[..., Distribution]] = {
 
 
 def state(distribution: str, **parameters: Any) -> Stated:
-    """A prior as a document states it."""
+    """Return a prior as a document states it."""
     return {"distribution": distribution, **parameters}
 
 
 def rescaled(stated: Stated, zero: ArrayLike, unit: ArrayLike) -> Stated:
-    """The law of y where x = zero + unit × y has the stated law."""
+    """Return the law of y, if x = zero + unit × y has the stated law."""
     changes = _CHANGES[stated["distribution"]]
     changed = {name: change(np.asarray(stated[name]), zero, unit) for name, change in changes.items()}
     return {"distribution": stated["distribution"], **changed}
 
 
 def law(stated: Stated) -> Distribution:
-    """The NumPyro distribution of one number."""
+    """Return the NumPyro distribution of one number."""
     return _LAWS[stated["distribution"]](**_parameters(stated))
 
 
 def vector_law(stated: Sequence[Stated], zero: ArrayLike, unit: ArrayLike) -> Distribution:
-    """The law of a vector of independent entries, each stated in own units; zero, unit: (entries,)."""
+    """Return the law of a vector of independent entries, stated in own units. zero, unit: (entries,)."""
     entries = [
         rescaled(one, origin, length)
         for one, origin, length in zip(stated, np.asarray(zero), np.asarray(unit), strict=True)
@@ -118,10 +118,10 @@ class Each(Distribution):
 
 
 def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
-    """The question with these priors in place of the ones that its study states.
+    """Return the question with these priors instead of the study's priors.
 
-    priors: {parameter: {"distribution": name, …}} as in a study, where numbers may stand for decimals.
-    Raises StudyError, which names what is wrong.
+    priors: {parameter: {"distribution": name, …}} as in a study, but numbers may replace decimals.
+    Raises StudyError that names the fault.
     """
     stated = {"name": question.model.name, "prior": _decimals(priors)}
     parsed = MODELS[question.model.name].shape.read(stated, "model", StudyError)

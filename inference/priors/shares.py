@@ -1,13 +1,13 @@
-"""Coordinates for shares of many choices in which a sampler moves easily: sticks broken off in a given order.
+"""Coordinates for shares of many choices that suit a sampler: sticks broken off in a given order.
 
-Where reports tell the shares, the order is that of size. Breaking the largest shares off first makes the
-coordinates nearly independent: under a Dirichlet prior they are so exactly in any order, and a share that the
-reports determine well depends on its own coordinate and on those of still larger shares only.
+If reports determine the shares, the order is by size. Breaking the largest shares off first makes the
+coordinates nearly independent: under a Dirichlet prior they are exactly independent in any order, and a
+share that the reports determine well depends only on its own coordinate and on those for larger shares.
 
 Under a small or unknown concentration a the logarithm of a share has an sd of 1/a: a sampler needs very long
-paths, and shares become zero in floating point, where a Dirichlet's density is not finite. There the logit of
-each stick's part is x = y + y³: where reports tell a share y is as good as x, a tail of length 1/a in x has
-that of its cube root in y, and the density, that of the logits, stays finite.
+paths, and shares become zero in floating point, at which a Dirichlet's density is not finite. So the logit
+of each stick's part is x = y + y³. If reports determine a share, y is as good as x. A tail of length 1/a in
+x has the length of its cube root in y, and the density, computed on logits, stays finite.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ShareSticks(Distribution):
 
 
 def shares_of(y: Array) -> Array:
-    """Shares (..., k) of coordinates (..., k − 1), in the order of breaking; the smallest may be zero."""
+    """Return shares (..., k) of coordinates (..., k − 1), in breaking order; the smallest may be zero."""
     x = y + y**3
     left = jnp.cumsum(log_sigmoid(-x), -1)
     before = jnp.concatenate([jnp.zeros_like(left[..., :1]), left[..., :-1]], -1)
@@ -62,14 +62,14 @@ def shares_of(y: Array) -> Array:
 
 
 def coordinates_of(log_shares: Array) -> Array:
-    """Coordinates (..., k − 1) of the logarithms of shares (..., k), which need not add up to one."""
+    """Return coordinates (..., k − 1) from log shares (..., k), which need not add up to one."""
     after = jax.lax.cumlogsumexp(log_shares, axis=log_shares.ndim - 1, reverse=True)[..., 1:]
     # The one real root of y³ + y = x.
     return 2 / jnp.sqrt(3.0) * jnp.sinh(jnp.arcsinh(1.5 * jnp.sqrt(3.0) * (log_shares[..., :-1] - after)) / 3)
 
 
 def breaking_order(shares: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Indices of shares by falling size, and the inverse permutation, (2, k)."""
+    """Return the indices of shares by falling size, and the inverse permutation, (2, k)."""
     order = np.argsort(-shares, kind="stable")
     return np.stack([order, np.argsort(order)])
 
@@ -102,7 +102,7 @@ class OrderedSimplex(constraints.Constraint):
 
 @jax.custom_vjp
 def break_sticks(x: Array) -> tuple[Array, Array]:
-    """Shares (..., k) of x (..., k - 1), as of NumPyro's StickBreakingTransform, and its log-determinant.
+    """Return shares (..., k) of x (..., k - 1) as NumPyro's StickBreakingTransform, and the log-determinant.
 
     The gradient is written by hand: two running sums, without a logarithm.
     """
@@ -110,7 +110,7 @@ def break_sticks(x: Array) -> tuple[Array, Array]:
 
 
 def _break_sticks(x: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """(shares, log-determinant), and what the gradient needs: parts broken off and shares."""
+    """Return (shares, log-determinant), and what the gradient needs: parts broken off and shares."""
     z = x - jnp.log(jnp.arange(x.shape[-1], 0, -1, dtype=x.dtype))
     small = jnp.exp(-jnp.abs(z))
     part = jnp.where(z > 0, 1.0, small) / (1 + small)
@@ -151,7 +151,7 @@ class OrderedStickBreaking(Transform):
         return self.call_with_intermediates(x)[0]
 
     def call_with_intermediates(self, x: Array) -> tuple[Array, Array]:
-        """The shares, and the log-determinant."""
+        """Return the shares, and the log-determinant."""
         shares, log_determinant = break_sticks(x)
         return shares[..., self.order[1]], log_determinant
 
@@ -173,7 +173,7 @@ class OrderedStickBreaking(Transform):
 
 
 class OrderedDirichlet(Dirichlet):
-    """Dirichlet(concentration), to be sampled in the coordinates of `order` (2, k): the law is the same."""
+    """Dirichlet(concentration) with the same law, sampled in the coordinates of `order` (2, k)."""
 
     pytree_data_fields = ("order",)
 

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register project."""
-    text = "write the second study, from what the first one found"
+    text = "write the second study, from the results of the first"
     project = add_command(subparsers, "project", text, "project first.json first-posterior --out second.json")
-    project.add_argument("study", metavar="STUDY.json", help="the first, that states its share of the budget")
+    project.add_argument("study", metavar="STUDY.json", help="the first study, with its share of the budget")
     project.add_argument(
         "found",
         metavar="POSTERIOR_DIR_OR_REPORTS",
-        help="what ldpkit fit wrote about its marginals, or its data holders' reports",
+        help="output of ldpkit fit on its marginals, or its data holders' reports",
     )
     project.add_argument("--out", required=True, metavar="STUDY2.json")
-    project.add_argument("--id", metavar="ID", help="of the second study (default: the first one's, and -2)")
-    text = "what `ldpkit issuer key` printed for the second study, where the first takes tokens"
+    project.add_argument("--id", metavar="ID", help="id of the second study (default: the first's and -2)")
+    text = "output of `ldpkit issuer key` for the second study, if the first takes tokens"
     project.add_argument("--tokens", metavar="FILE", help=text)
-    project.add_argument("--seed", type=int, default=0, metavar="N", help="of the auxiliary data")
+    project.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the auxiliary data")
     project.set_defaults(run=run_project)
 
 
@@ -59,7 +59,7 @@ def run_project(arguments: argparse.Namespace) -> int:
     new_id = arguments.id or f"{study.id}-2"
     if new_id == study.id:
         raise UsageError(
-            f"--id {new_id}: is the first study's: the second needs an id of its own", code="project.id_taken"
+            f"--id {new_id}: is the first study's: the second needs another id", code="project.id_taken"
         )
     tokens = second_tokens(study, new_id, arguments.tokens)
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
@@ -74,9 +74,9 @@ def run_project(arguments: argparse.Namespace) -> int:
 
 
 def _write(path: str, text: str, read: list[str]) -> bool:
-    """Whether the study was written: not where it is there already. Raises InputError for another document.
+    """Write the study; return False if the file already has it. Raises InputError for another document.
 
-    That may be another study, or this one with bounds and days that its author has set since.
+    The other document may be another study, or this study with bounds and days set by its author.
     """
     if path != STREAM and os.path.isfile(path) and os.path.getsize(path):
         if read_bytes(path) == text.encode():
@@ -91,7 +91,7 @@ def _write(path: str, text: str, read: list[str]) -> bool:
 
 
 def projection_lines(found: Projected) -> list[str]:
-    """What the search found, and what the projection costs."""
+    """Return the results of the search, and the cost of the projection."""
     document, (feature, response, _) = found.document, found.thresholds.projection
     spent = f"epsilon {document['mechanism']['epsilon']}, delta {document['mechanism']['delta']}"
     bounds = [

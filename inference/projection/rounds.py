@@ -1,4 +1,4 @@
-"""What a first round says: the moments of every field, of how many records, and how many add noise."""
+"""The results of a first round: every field's moments, the number of records, and of noise sources."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Rows = Mapping[str, Mapping[str, float]]
 class FirstRound:
     """rows: mean and sd of "mean[field]" and "sd[field]" in own units. noises: of devices or of holders.
 
-    prior: what the document states of the regression that still holds with other bounds: all but `centre`,
-    the response at the middle of the features' bounds.
+    prior: the document's priors of the regression that still hold with other bounds: all but `centre`, the
+    response at the middle of the features' bounds.
     """
 
     question: Question
@@ -44,7 +44,7 @@ class FirstRound:
 
 
 def first_rounds(study: Study, path: Path) -> list[FirstRound]:
-    """Of every question that states its share of a budget. Raises InputError.
+    """Return the first round of every question that states its share of a budget. Raises InputError.
 
     path: the folder that `ldpkit fit` wrote about marginals, or the file of data holders' reports.
     """
@@ -78,7 +78,7 @@ def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]
 
 
 def doubts_of(study: Study, path: Path) -> list[str]:
-    """Of what `ldpkit fit` wrote: the questions whose verdict is not good, with their reasons."""
+    """Return the questions with a bad verdict in the output of `ldpkit fit`, with their reasons."""
     if study.unit == "holder":
         return []
     found = json.loads(read_bytes(path / RESULT))["questions"]
@@ -111,10 +111,10 @@ def _prior(study: Study, question: Question) -> Mapping[str, Any]:
 
 
 def moments_of(question: Question, statistics: HolderStatistics, records: int) -> Rows:
-    """Mean and sd of every field from all holders' noisy Σv and Σv², with what noise and n leave unknown.
+    """Return the mean and sd of every field from all holders' noisy Σv and Σv², with their uncertainty.
 
-    A variance is never below its noise's sd. Raises InputError where the norm must have cut records: the
-    sums are then of other values than the fields'.
+    A variance is never below its noise's sd. Raises InputError if the norm must have cut records: the sums
+    are then of other values than the fields'.
     """
     sums, noise = statistics.sums.sum(axis=0) / records, statistics.noise * sqrt(statistics.holders) / records
     mean, squares = np.clip(sums[0, 1:], -1, 1), np.diag(sums)[1:]

@@ -1,4 +1,4 @@
-"""The second study of DCA Algorithm 2: the fields of the first, bounded by what its posterior says."""
+"""The second study of DCA Algorithm 2: the fields of the first, with bounds from its posterior."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study
 
-# Of decimals that are written down; never above the exact value.
+# Decimals that are written down; never above the exact value.
 PLACES = 12
-# What a mechanism states of a first round alone.
+# Members of a mechanism that only a first round states.
 OF_FIRST_ROUND = ("statistic", "share")
-# What a first study's document says of it alone.
+# Members of a document that only a first study has.
 OF_FIRST_STUDY = ("opens", "closes", "sections")
 
 
@@ -34,7 +34,7 @@ OF_FIRST_STUDY = ("opens", "closes", "sections")
 class Projected:
     """One question's second round.
 
-    document: the question. thresholds: what the search found. assumed_error: the error on auxiliary data
+    document: the question. thresholds: the results of the search. assumed_error: the error on auxiliary data
     of one round that spends the whole budget on the first study's bounds.
     """
 
@@ -44,10 +44,11 @@ class Projected:
 
 
 def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[Study, list[Projected]]:
-    """The study that spends the rest of the budget on the projected records of a secure sum or of holders.
+    """Return the study that spends the remaining budget on projected records of a secure sum or of holders.
 
-    path: what `ldpkit fit` wrote about the first; holders' reports. Every question that states a share is
-    asked again, under a new id: nodes sum one version of a study alone. Raises InputError, StudyError.
+    path: the output of `ldpkit fit` for the first study; or holders' reports. Every question that states a
+    share is asked again, under a new id: nodes sum one version of a study alone. Raises InputError,
+    StudyError.
     """
     found = [_projected(study, first, seed) for first in first_rounds(study, path)]
     questions = [one.document for one in found]
@@ -74,16 +75,16 @@ def rest_of_budget(question: Question) -> tuple[str, str]:
 
 
 def field_spread(field: Field, rows: Rows) -> tuple[float, float]:
-    """Mean and sd of one person's value; the sd rather too large, as bounds that are too narrow mislead more.
+    """Return mean and sd of one person's value; the sd rather too large: too narrow bounds mislead more.
 
-    One posterior sd is added to it, and what is not known of the mean.
+    One posterior sd is added to it, and the uncertainty of the mean.
     """
     mean, sd = rows[f"mean[{field.id}]"], rows[f"sd[{field.id}]"]
     return mean["mean"], hypot(sd["mean"] + sd["sd"], mean["sd"])
 
 
 def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, str]:
-    """So many sd around the mean, inside the assumed bounds; those where nothing would be left."""
+    """Return bounds at so many sd around the mean, within the assumed bounds; the latter if none is left."""
     assert field.bounds is not None
     low, high = (float(bound) for bound in field.bounds)
     mean, sd = field_spread(field, rows)
@@ -103,7 +104,7 @@ def _kept(study: Study) -> dict[str, Any]:
 
 
 def _sections(study: Study, questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The first study's sections, with the questions that are asked again; those that keep none are over."""
+    """Return the first study's sections, with the questions that are asked again; empty ones are dropped."""
     ids = {question["id"] for question in questions}
     kept = [
         {**section, "questions": [one for one in section["questions"] if one in ids]}
@@ -149,9 +150,9 @@ def _fitting_norm(
 
 
 def _regression(study: Study, first: FirstRound, budget: tuple[str, str], norm: str) -> dict[str, Any]:
-    """The question again, with the assumed bounds, as a regression under this budget.
+    """Return the question, with the assumed bounds, as a regression under this budget.
 
-    All else is as its author wrote it: people are asked the same, in the same words and units.
+    Everything else is as its author wrote it: people are asked the same, in the same words and units.
     """
     (asked,) = [deepcopy(one) for one in study.document["questions"] if one["id"] == first.question.id]
     stated = {name: value for name, value in asked["mechanism"].items() if name not in OF_FIRST_ROUND}
@@ -185,7 +186,7 @@ def _whole_budget(question: Question) -> tuple[str, str]:
 
 
 def _decimal(value: Fraction) -> str:
-    """A decimal at most the value, with 12 places of its own size."""
+    """Return a decimal at most the value, with 12 significant places."""
     exponent = len(str(value.numerator)) - len(str(value.denominator)) - PLACES
     digits = int(value / Fraction(10) ** exponent)
     if digits == 0:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-# Records that are really drawn; the sums of more are these, scaled up.
+# Records that are actually drawn; sums of more records are these sums, scaled up.
 MOST_RECORDS = 10_000
 
 
@@ -41,7 +41,7 @@ class Projections(NamedTuple):
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """x (m, d), y (m,) in sd, β (d,) of y in sd; they stand for n records. white: symmetric, svec N(0, 1)."""
+    """x (m, d), y (m,) in sd, β (d,) of y in sd; they represent n records. white: symmetric, svec N(0, 1)."""
 
     x: Vector
     y: Vector
@@ -51,7 +51,7 @@ class Auxiliary:
 
     @classmethod
     def draw(cls, d: int, n: int, random: Generator) -> Auxiliary:
-        """One data set, and one draw of the noise."""
+        """Draw one data set, and one draw of the noise."""
         m = min(n, MOST_RECORDS)
         slopes, x = random.normal(size=d), random.normal(size=(m, d))
         sd = np.sqrt(slopes @ slopes + 1)
@@ -60,9 +60,9 @@ class Auxiliary:
         return cls(x, y, slopes / sd, n, (square + square.T) / 2)
 
     def errors(self, projection: Projections, noise_sds: Sequence[float]) -> Vector:
-        """The share of y's variance that noisy statistics predict wrongly, (noises, response bounds).
+        """Return the share of y's variance that noisy statistics predict wrongly, (noises, response bounds).
 
-        Without what nobody can predict.
+        The unpredictable part of the variance is excluded.
         """
         found = self.estimates(projection, noise_sds)
         wrong = found[:, 1:] - self.slopes[:, None]
@@ -97,7 +97,7 @@ class Auxiliary:
 
 
 def _positive_solve(matrix: Vector, right: Vector, floor: float) -> Vector:
-    """matrix⁻¹ right, no eigenvalue below `floor`: what noise alone could make is shrunk, not blown up."""
+    """Compute matrix⁻¹ right, no eigenvalue below `floor`: pure noise is shrunk, not blown up."""
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, max(floor, 1e-9 * values[-1]))
     return np.asarray(vectors @ ((vectors.T @ right) / values[:, None]))
@@ -108,9 +108,9 @@ def _positive_solve(matrix: Vector, right: Vector, floor: float) -> Vector:
 Noise = Callable[[float], float]
 
 SD = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
-# Of √d, which clips nobody.
+# As shares of √d, which clips no record.
 NORMS = (0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-# sd that no one reaches.
+# An sd that no value reaches.
 NOBODY = 50.0
 # So much of the expected error may come from projection: about half an sd of a slope's posterior.
 MOST_BIAS = 0.25
@@ -120,10 +120,10 @@ SLOPES, FEWEST_SETS = 50, 5
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What the search found.
+    """The results of the search.
 
     error: the share of the response's variance that is predicted wrongly because of noise and projection.
-    slopes: what is left of true slopes without any noise; below 1 they are shrunk by projection.
+    slopes: the estimates of a true slope of 1 without any noise; below 1 the projection shrinks them.
     """
 
     projection: Projection
@@ -132,11 +132,11 @@ class Thresholds:
 
 
 def find_thresholds(d: int, n: int, noise: Noise, seed: int = 0) -> Thresholds:
-    """The best projection for d features and n records; the same for the same seed.
+    """Find the best projection for d features and n records; the same for the same seed.
 
-    One threshold for all features, another for the response (DCA Algorithm 2, step 3), and besides a norm:
-    our mechanism's noise depends on it, not on the features' bounds alone. Only projections count that cause
-    at most MOST_BIAS of their error themselves: the models of the second round do not know of them.
+    One threshold for all features, another for the response (DCA Algorithm 2, step 3), and in addition a
+    norm: our mechanism's noise depends on it, not on the features' bounds alone. Only projections count that
+    cause at most MOST_BIAS of their error themselves: the models of the second round do not know of them.
     """
     noise = cache(noise)
     pairs = [(feature, part * sqrt(d)) for feature in SD for part in (NORMS if d > 1 else (1.0,))]
@@ -149,10 +149,10 @@ def find_thresholds(d: int, n: int, noise: Noise, seed: int = 0) -> Thresholds:
 
 
 def _errors_and_biases(data: Auxiliary, pairs: Sequence[tuple[float, float]], noise: Noise) -> Vector:
-    """(2, pairs, responses): the errors, and how much the features' or the response's projection adds.
+    """Return (2, pairs, responses): the errors, and how much of them a projection adds.
 
-    Of the two, alone and without noise, the larger: that they make up for one another on auxiliary data
-    does not mean that they do so elsewhere.
+    This is the larger of the features' and the response's part, each alone and without noise: that they
+    compensate for one another on auxiliary data does not mean that they do so elsewhere.
     """
     all_bounds = (*SD, NOBODY)
     of_nobody = data.errors(Projections(NOBODY, all_bounds, NOBODY * sqrt(data.x.shape[1])), [0.0])[0]

@@ -24,7 +24,7 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
     advice = f"run `ldpkit issuer key {new_id} > tokens.json`, and add --tokens tokens.json"
     if path is None:
         raise UsageError(
-            f"study {first.id} takes tokens, and {new_id} needs keys of its own: {advice}",
+            f"study {first.id} takes tokens, and {new_id} needs its own keys: {advice}",
             code="project.token_keys_needed",
         )
     try:
@@ -49,7 +49,7 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
 
 
 def with_tokens(second: Study, block: dict[str, Any] | None) -> Study:
-    """The study with these keys. Raises StudyError where they do not go with it."""
+    """The study with these keys. Raises StudyError if they do not go with it."""
     if block is None:
         return second
     document = second.document

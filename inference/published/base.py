@@ -1,4 +1,4 @@
-"""What a method states: its source, what it is not for, and how it draws; and how its kernel's chains run.
+"""The interface of a method: its source, its limits, how it draws; and how its kernel's chains run.
 
 Chains run side by side as one compiled program. The kernel of a posterior in closed form has steps that are
 independent draws.
@@ -50,8 +50,8 @@ class Run(NamedTuple):
 class Method:
     """One method. source: paper and section. refuses: why it is not for these statistics, or "".
 
-    draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws).
-    prior: the form in which it takes the prior of both.
+    draw: draws in scaled units: sites "theta" (chains, draws, q) and "variance" (chains, draws). prior: the
+    form in which it takes the prior of both.
     """
 
     name: str
@@ -92,7 +92,7 @@ def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
         state = jax.lax.fori_loop(made, made + steps, step, state)
         return (state, made + steps), kernel.sites(state)
 
-    # Warm-up is a longer way to the first draw: so a step is compiled once only.
+    # Warm-up extends the way to the first draw: so a step is compiled only once.
     steps = jnp.full(run.kept, run.thin).at[0].add(run.warmup)
     _, sites = jax.lax.scan(advance, (kernel.init(beginning, data), jnp.zeros((), int)), steps)
     return sites

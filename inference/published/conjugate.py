@@ -1,6 +1,6 @@
 """The priors of the published methods, and draws under them given sums over records.
 
-θ is normal and σ² inverse gamma, together normal-inverse-gamma where a method says so (DPBLR eq. 1); features
+θ is normal and σ² inverse gamma, jointly normal-inverse-gamma in methods that need it (DPBLR eq. 1); features
 are normal-inverse-Wishart. Wishart draws are by Bartlett's decomposition and never form an inverse.
 """
 
@@ -19,11 +19,11 @@ Values = NDArray[np.float64] | Array
 
 
 class ConjugatePrior(NamedTuple):
-    """In the statistics' scaled units; q columns with the constant first where there is one, d features.
+    """In the statistics' scaled units; q columns with the constant first if there is one, d features.
 
-    θ ~ N(theta_mean (q,), theta_covariance (q, q)); methods with a normal-inverse-gamma prior take σ² times
-    that covariance, and say so. σ² ~ inverse gamma(shape, rate). The features' covariance Σ ~ inverse
-    Wishart(scatter (d, d), freedom), and, where their mean is not zero by assumption, mean ~ N(feature_mean
+    θ ~ N(theta_mean (q,), theta_covariance (q, q)); methods with a normal-inverse-gamma prior multiply that
+    covariance by σ², and document it. σ² ~ inverse gamma(shape, rate). The features' covariance Σ ~ inverse
+    Wishart(scatter (d, d), freedom), and, if their mean is not zero by assumption, mean ~ N(feature_mean
     (d,), Σ / feature_mean_records).
     """
 
@@ -103,7 +103,8 @@ def draw_features(key: Array, gram: Array, count: Values, prior: ConjugatePrior)
     freedom = jnp.asarray(prior.freedom + count)
     if gram.shape[0] == features:
         return jnp.zeros(features), inverse_wishart(key, jnp.asarray(prior.scatter + gram), freedom)
-    # The gram's own constant entry, not the count: what is left of a semidefinite matrix stays semidefinite.
+    # The gram's own constant entry, not the count: the Schur complement of a semidefinite matrix is
+    # semidefinite.
     mean = gram[0, 1:] / gram[0, 0]
     centred = gram[1:, 1:] - jnp.outer(mean, mean) * gram[0, 0]
     records = prior.feature_mean_records + count

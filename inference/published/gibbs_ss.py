@@ -2,10 +2,10 @@
 
 The sums of records' uuᵀ, u = (w, y), y = θᵀw + N(0, σ²), are taken as normal, which needs their mean and
 covariance; Laplace noise is normal noise of random variance (after Park and Casella 2008). The forms differ
-in the moments of the features. Gibbs-SS-Noisy: the holders' own, released with noise. The authors'
-published code passes on the exact fourth moments, and their sums for means: neither private nor what the
-paper says. Here they are what was released. Gibbs-SS-Prior: those of a generic prior, which cost no
-privacy. Gibbs-SS-Update: the features' mean and covariance are drawn with the rest.
+in the moments of the features. Gibbs-SS-Noisy: the holders' own, released with noise. The authors' published
+code passes on the exact fourth moments, and their sums for means: neither private nor described in the paper.
+Here the moments are the released ones. Gibbs-SS-Prior: the moments of a generic prior, which cost no privacy.
+Gibbs-SS-Update: the features' mean and covariance are drawn with the other parameters.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from inference.sampling import Sampled
 
 
 def normal_moments(mean: Values, covariance: Values, columns: int) -> tuple[Array, Array]:
-    """E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q) of x ~ N(mean, covariance).
+    """Return E[wwᵀ] (q, q) and Cov(w_i w_j, w_k w_l) (q, q, q, q) of x ~ N(mean, covariance).
 
-    w = (1, x), or x where columns = d. Isserlis; METHODS 4.2.
+    w = (1, x), or x if columns = d. Isserlis; METHODS 4.2.
     """
     constants = columns - len(mean)
     middle = jnp.concatenate([jnp.ones(constants), mean])
@@ -40,7 +40,7 @@ def normal_moments(mean: Values, covariance: Values, columns: int) -> tuple[Arra
 
 
 def record_moments(second: Array, covariance: Array, theta: Array, variance: Array) -> tuple[Array, Array]:
-    """E[uuᵀ] (p, p) and Cov(u_i u_j, u_k u_l) (p, p, p, p) from those of w; only two moments of w matter."""
+    """Return E[uuᵀ] (p, p) and Cov(u_i u_j, u_k u_l) (p, p, p, p) from w's; only two moments of w matter."""
     q = len(theta)
     mean = jnp.zeros((q + 1, q + 1)).at[:q, :q].set(second).at[q, q].set(variance)
     # First (w, ε), ε ~ N(0, σ²), then y = θᵀw + ε.
@@ -75,15 +75,15 @@ def draw_variances(key: Array, noise: Array, scale: Array) -> Array:
     return inverse_gaussian + scale**2 * jax.random.normal(square, size.shape) ** 2
 
 
-# How often sums are drawn while one of squares is negative.
+# How often sums are redrawn while a sum of squares is negative.
 TRIES = 10
 
 
 class Observed(NamedTuple):
-    """k entries (rows, columns) of the sums, J holders; `known` (p, p): the sums of those that have no noise.
+    """k entries (rows, columns) of the sums, J holders; `known` (p, p): the sums that have no noise.
 
-    released: (J, k), 0 where not released. scale: (k,), b of Laplace noise, sd of Gaussian noise, inf where
-    not released. laplace: 1 or 0. counts: (J,). second, covariance: moments of w that do not change.
+    released: (J, k), 0 if not released. scale: (k,), b of Laplace noise, sd of Gaussian noise, inf if not
+    released. laplace: 1 or 0. counts: (J,). second, covariance: moments of w that do not change.
     """
 
     rows: Values
@@ -114,7 +114,7 @@ Moments = Callable[[Array, Array, Observed], tuple[Array, Array]]
 def observed(
     statistics: HolderStatistics, prior: ConjugatePrior, second: Values, covariance: Values
 ) -> Observed:
-    """What a holder's table of (public) known size leaves unknown: all entries but the constant's."""
+    """Return the unknown entries of a holder's table of (public) known size: all but the constant's."""
     rows, columns = np.triu_indices(statistics.sums.shape[-1])
     free = slice(int(statistics.intercept), None)
     rows, columns = rows[free], columns[free]
@@ -142,8 +142,8 @@ def kernel(moments: Moments) -> Kernel:
     """moments: (key, sums (p, p), observed) -> (second, covariance) of w, in each step."""
 
     def init(key: Array, data: Observed) -> State:
-        # From the noise-naive posterior: far from what was released, chains stay for long where the noise
-        # must have been large.
+        # Chains start from the noise-naive posterior: far from the released values they would stay for long,
+        # because the noise must have been large there.
         regression, features, noise = jax.random.split(key, 3)
         sums = nearest_semidefinite(_matrix(jnp.sum(data.released, axis=0), data))
         theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
@@ -156,7 +156,7 @@ def kernel(moments: Moments) -> Kernel:
         sums = nearest_semidefinite(_matrix(parts.sum(axis=0), data))
         theta, variance = draw_regression(regression, sums, data.counts.sum(), data.prior)
         second, covariance = moments(features, sums, data)
-        # What the repair changed is shared out by the holders' sizes.
+        # The change by the repair is divided among the holders by their sizes.
         rows, columns = data.rows.astype(int), data.columns.astype(int)
         change = sums[rows, columns] - parts.sum(axis=0)
         parts += jnp.outer(data.counts / data.counts.sum(), change)
@@ -166,7 +166,7 @@ def kernel(moments: Moments) -> Kernel:
 
 
 def given_moments(_key: Array, _sums: Array, data: Observed) -> tuple[Array, Array]:
-    """Moments that are given, and stay."""
+    """Return the given moments, which do not change."""
     return jnp.asarray(data.second), jnp.asarray(data.covariance)
 
 
@@ -177,7 +177,7 @@ def method(
     data_of: Callable[[HolderStatistics, ConjugatePrior], Observed],
     refuses: requirements.Check = REFUSES,
 ) -> Method:
-    """The method of one of these kernels."""
+    """Return the method of a kernel."""
 
     def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampled:
         return run_kernel(kernel, data_of(statistics, prior), run)
@@ -186,7 +186,7 @@ def method(
 
 
 def draw_sums(key: Array, state: State, data: Observed) -> Array:
-    """(J, k): each holder's exact entries given parameters, what was released, and the noise's variances.
+    """Draw each holder's exact entries (J, k) given parameters, the release, and the noise's variances.
 
     Drawn again, TRIES times at most, while a sum of squares is negative, as the authors' code does.
     """
@@ -195,7 +195,7 @@ def draw_sums(key: Array, state: State, data: Observed) -> Array:
     factor = root(covariance[rows, columns][:, rows, columns])
 
     def of_holder(key: Array, released: Values, noise: Array, count: Values) -> Array:
-        # A draw from the model, moved by what a noisy copy of it lacks: the factor may be singular.
+        # A draw from the model, shifted by its noisy copy's residual: the factor may be singular.
         before, beside = jax.random.split(key)
         standard = jax.random.normal(before, (*rows.shape, TRIES))
         sums = count * mean[rows, columns][:, None] + jnp.sqrt(count) * factor @ standard
@@ -238,7 +238,7 @@ def _sites(state: State) -> dict[str, Any]:
     return {"theta": state.theta, "variance": state.variance}
 
 
-# One for both methods that take moments as given: it is compiled once.
+# Shared by both methods that take moments as given: it is compiled once.
 GIVEN_MOMENTS = kernel(given_moments)
 
 

@@ -1,7 +1,7 @@
-"""What DDPLR's kernels read, and the part of its model that is left once every S_j = XᵀX is given.
+"""The input of DDPLR's kernels, and the part of its model that remains once every S_j = XᵀX is given.
 
 z_j | S_j, θ, σ² is normal with mean S_j θ and covariance σ² S_j (Proposition 3.1 and A.2, A.4); the released
-one has its noise on top.
+z_j has its noise on top.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inference.published.conjugate import ConjugatePrior, log_determinant
 
 
 class Released(NamedTuple):
-    """Of J holders, q columns, p = q + 1.
+    """Statistics of J holders, q columns, p = q + 1.
 
     sums: (J, p, p) noisy Σ uuᵀ. variance: (p, p) of their noise. counts, rows: (J,) records, and rows of the
     tables after averaging. warmup: for how many steps a chain adapts its proposals.

@@ -1,8 +1,9 @@
 """The holders' sums with everything but the regression integrated out: METHODS 4.1 summed over holders.
 
-No latent statistics: what a holder's noisy sums say of θ, σ² and the features' law is a normal density of
-known mean and covariance, O(d³) a gradient, drawn from with NUTS. `fit` uses the study's own priors on the
-same likelihood (inference.models.holder_regression); here are the conjugate priors of the published methods.
+There are no latent statistics: the likelihood of θ, σ² and the features' law is a normal density of a
+holder's noisy sums with known mean and covariance, O(d³) a gradient, drawn from with NUTS. `fit` uses the
+study's own priors on the same likelihood (inference.models.holder_regression); here are the conjugate priors
+of the published methods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MCMC-fixedS: S_j is taken to be the positive semidefinite matrix nearest to what was released."""
+"""MCMC-fixedS: S_j is taken to be the positive semidefinite matrix nearest to the released matrix."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def init(key: Array, data: Released) -> State:
 
 
 def step(key: Array, state: State, data: Released) -> State:
-    """One iteration of Algorithm 2."""
+    """Do one iteration of Algorithm 2."""
     first, second = jax.random.split(key)
     theta = draw_theta(first, state.gram, state.variance, data)
     variance, chance = walk_variance(second, state.gram, theta, state.variance, state.log_step, data)

@@ -1,10 +1,10 @@
 """MCMC-Ind: every record is a latent variable, with an explicit p(X) (DPBLR II-B3). Exact, and slow.
 
-The authors run NUTS on all records. Here a step proposes each record anew from the model, which a mechanism
-of privacy ε accepts with probability e^−ε at least (Ju et al. 2022); draws the parameters given the records;
-and moves the parameters with the records along: the second alone is slow under much noise, the third under
-little. To move them, parameters are independent standard numbers and records a linear map of standard normal
-ones: with the standard numbers e of all records held, a record u = A e follows when parameters move.
+The authors run NUTS on all records. Here a step proposes a fresh value of each record from the model, which a
+mechanism of privacy ε accepts with probability e^−ε at least (Ju et al. 2022); draws the parameters given the
+records; and moves the parameters with the records along: the second alone is slow under much noise, the third
+under little. To move them, parameters are independent standard numbers and records a linear map of standard
+normal ones: with the standard numbers e of all records held, a record u = A e follows when parameters move.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def record_map(standard: Standard, prior: ConjugatePrior, intercept: bool) -> Ar
 
 
 def log_prior(standard: Standard, prior: ConjugatePrior) -> Array:
-    """Of the numbers that are not normal, with the Jacobians of their logs."""
+    """Return the log prior of the numbers that are not normal, with the Jacobians of their logs."""
     freedom = prior.freedom - jnp.arange(len(standard.log_diagonal))
     chi_squares = freedom * standard.log_diagonal - jnp.exp(2 * standard.log_diagonal) / 2
     gamma = -prior.shape * standard.log_variance - prior.rate * jnp.exp(-standard.log_variance)
@@ -106,9 +106,9 @@ def log_prior(standard: Standard, prior: ConjugatePrior) -> Array:
 
 
 def nearby(key: Array, standard: Standard, prior: ConjugatePrior) -> Standard:
-    """A proposal, reversible under the prior of the normal numbers and symmetric in the others.
+    """Return a proposal, reversible under the prior of the normal numbers and symmetric in the others.
 
-    Its size is drawn from orders of magnitude, and so is which numbers move: nothing has to be tuned.
+    Its size is drawn from orders of magnitude, and so is which numbers move: there is nothing to tune.
     """
     sizes, which, *keys = jax.random.split(key, 7)
     size = 10.0 ** jax.random.uniform(sizes, minval=-2.0, maxval=0.0)
@@ -216,7 +216,7 @@ def _step(key: Array, state: State, data: Records) -> State:
 
 
 def _renewed(key: Array, state: State, data: Records) -> State:
-    """Each record in turn: a fresh one from the model, accepted by what it does to its holder's sums."""
+    """Propose for each record in turn a fresh one from the model; its holder's sums decide acceptance."""
     drawing, accepting = jax.random.split(key)
     fresh = _draw_records(drawing, state.parameters, data)
     chance = jnp.log(jax.random.uniform(accepting, data.holders.shape))
@@ -230,7 +230,7 @@ def _renewed(key: Array, state: State, data: Records) -> State:
         return sums.at[j].set(jnp.where(accepted, after, sums[j])), jnp.where(accepted, new, old)
 
     _, kept = jax.lax.scan(one, state.sums, (state.records, fresh, data.holders, chance))
-    # Summed anew: rounding errors of n updates do not add up over steps.
+    # Summed again: rounding errors of n updates do not accumulate over steps.
     return State(state.parameters, kept, _sums(kept, data))
 
 
@@ -243,7 +243,7 @@ def _parameters(key: Array, state: State, data: Records) -> State:
 
 
 def _moved(key: Array, state: State, data: Records) -> State:
-    """Metropolis moves of the parameters that take all records along; none of them looks at a record."""
+    """Make Metropolis moves of the parameters that take all records along, without a look at any record."""
     start = standard_of(state.parameters, data.prior)
     back = jnp.linalg.inv(record_map(start, data.prior, data.intercept))
     density = jax.vmap(log_noise, in_axes=(0, 0, None))

@@ -74,7 +74,7 @@ def log_released(gram: Array, theta: Array, variance: Array, data: Released) -> 
 
 
 def init(key: Array, data: Released) -> State:
-    """Scatters near what was released, σ² about its prior's, θ drawn given them; Σ is the first to move."""
+    """Start scatters near the released ones, σ² about its prior's, θ drawn given them; Σ moves first."""
     size, holders = data.prior.feature_mean.shape[-1], len(data.sums)
     first, second = jax.random.split(key)
     means, raw = jnp.zeros((holders, size)), data.gram
@@ -119,7 +119,7 @@ def draw_features(key: Array, scatters: Array, means: Array, data: Released) -> 
 
 
 def step(key: Array, state: State, data: Released) -> State:
-    """One iteration of Algorithm 1."""
+    """Do one iteration of Algorithm 1."""
     keys = jax.random.split(key, 5)
     mean, covariance = draw_features(keys[0], state.scatters, state.means, data)
     state = move_scatters(keys[1], state._replace(mean=mean, covariance=covariance), data)
@@ -179,7 +179,7 @@ def log_proposals(shapes: Array, freedom: Array) -> Array:
 
 
 def move_means(key: Array, state: State, data: Released) -> State:
-    """Each holder's feature means by a random walk, as wide as what is known of them alone."""
+    """Move each holder's feature means by a random walk, as wide as their own uncertainty."""
     holders, size = state.means.shape
     stepping, accepting = jax.random.split(key)
     inverse = cho_solve((jnp.linalg.cholesky(state.covariance), True), jnp.eye(size))

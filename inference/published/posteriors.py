@@ -23,15 +23,15 @@ Values = NDArray[np.float64]
 def draw_published(
     study: Study, question: Question, statistics: HolderStatistics, seed: int, name: str
 ) -> Posterior:
-    """Draws by the method of that name, under `default_prior`.
+    """Draw by the method of that name, under `default_prior`.
 
-    Raises InputError where the method is not for these statistics, or the study states a prior.
+    Raises InputError if the method is not for these statistics, or the study states a prior.
     """
     method = method_named(name)
     if question.model.prior:
         named = ", ".join(question.model.prior)
         raise InputError(
-            f"{question.id}: {name} has a prior of its own, the study states one of {named}: use marginal",
+            f"{question.id}: {name} has a fixed prior, but the study states one on {named}: use marginal",
             code="prior.not_of_method",
         )
     if statistics.holders == 0:
@@ -68,7 +68,7 @@ def _named(
 def _before(
     question: Question, statistics: HolderStatistics, method: Method, prior: ConjugatePrior, seed: int
 ) -> dict[str, Values]:
-    """The parameters' prior draws: of those that have a prior."""
+    """Return prior draws of the parameters that have a prior."""
     drawn = method.prior.draws(prior, seed)
     if drawn is None:
         return {}

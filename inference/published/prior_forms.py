@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 class PriorForm:
     """theta: whether θ has a prior. in_sds: its covariance is σ² times the prior's, else free of σ².
 
-    fixed_variance: what is taken for σ² and not inferred; None where its prior is the inverse gamma.
+    fixed_variance: what is taken for σ² and not inferred; None if its prior is the inverse gamma.
     """
 
     theta: bool = True

@@ -1,4 +1,4 @@
-"""What several methods ask of statistics: each check gives a reason not to, or ""."""
+"""Requirements that several methods share: each check gives a reason against the method, or ""."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Check = Callable[[HolderStatistics], str]
 
 
 def all_of(*checks: Check) -> Check:
-    """The first reason that a check gives, or ""."""
+    """Return a check that gives the first reason of these checks, or ""."""
     return lambda statistics: next(filter(None, (check(statistics) for check in checks)), "")
 
 
 def gaussian(statistics: HolderStatistics) -> str:
-    """Gaussian noise."""
+    """Require Gaussian noise."""
     return "" if statistics.law == "gaussian" else f"needs Gaussian noise, not {statistics.law} noise"
 
 
 def public_counts(statistics: HolderStatistics) -> str:
-    """Numbers of records without noise."""
+    """Require numbers of records without noise."""
     return "needs numbers of records without noise (no count_share)" if statistics.count_sd else ""
 
 
 def moments(statistics: HolderStatistics) -> str:
-    """All of XᵀX and Xᵀy."""
+    """Require all of XᵀX and Xᵀy."""
     return "" if np.all(np.isfinite(statistics.noise[:, :-1])) else "needs all of XᵀX and Xᵀy"
 
 
 def noisy_moments(statistics: HolderStatistics) -> str:
-    """All of XᵀX and Xᵀy, with noise; the number of records in XᵀX may have none."""
+    """Require all of XᵀX and Xᵀy, with noise; the number of records in XᵀX may have none."""
     noise = statistics.noise[:, :-1].copy()
     if statistics.intercept:
         noise[0, 0] = 1.0
@@ -42,15 +42,15 @@ def noisy_moments(statistics: HolderStatistics) -> str:
 
 
 def squares(statistics: HolderStatistics) -> str:
-    """yᵀy among what was released."""
+    """Require a released yᵀy."""
     return "" if statistics.has_squares else "needs yᵀy, which was not released"
 
 
 def unaveraged(statistics: HolderStatistics) -> str:
-    """Rows that are records."""
+    """Require rows that are records."""
     return "is for records, not for averages of records (average)" if statistics.average > 1 else ""
 
 
 def no_intercept(statistics: HolderStatistics) -> str:
-    """Centred tables: no column of ones."""
+    """Require centred tables: no column of ones."""
     return "is for centred tables without an intercept" if statistics.intercept else ""

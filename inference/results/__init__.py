@@ -1,1 +1,1 @@
-"""What a fit gives: posteriors, their diagnostics, plots, files and the report page."""
+"""Results of a fit: posteriors, their diagnostics, plots, files and the report page."""

@@ -1,4 +1,4 @@
-"""The distribution of the answers, where a model gives one: its density with a band."""
+"""The distribution of the answers under models that give one: its density with a band."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ LEVELS = (0.05, 0.5, 0.95)
 
 
 class Implied(NamedTuple):
-    """What draws of a law imply for answers between two bounds, in own units.
+    """Functions of a law's draws for answers between two bounds, in own units.
 
-    above: the share of answers above a value, low ≤ value < high, at each draw (chains, draws). mean: theirs.
+    above: returns the share of answers above a value, low ≤ value < high, at each draw (chains, draws).
+    mean: returns the answers' mean at each draw.
     """
 
     low: float
@@ -28,9 +29,9 @@ class Implied(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerLaw:
-    """edges (cells + 1,) in own units. density (3, cells): quantiles of LEVELS of the share for each unit.
+    """edges (cells + 1,) in own units. density (3, cells): quantiles at LEVELS of the share per unit.
 
-    at_bounds (3, 2): the same quantiles of the shares at the lower and at the upper bound themselves.
+    at_bounds (3, 2): the same quantiles of the shares exactly at the lower and at the upper bound.
     """
 
     edges: Values
@@ -39,12 +40,12 @@ class AnswerLaw:
 
     @classmethod
     def of(cls, edges: Values, shares: Values) -> AnswerLaw:
-        """From draws (…, cells + 2) of the shares of the lower bound, of each cell and of the upper bound."""
+        """Make the law from draws (…, cells + 2) of the shares of lower bound, cells and upper bound."""
         found = np.quantile(shares.reshape(-1, shares.shape[-1]), LEVELS, axis=0)
         return cls(edges, found[:, 1:-1] / np.diff(edges), found[:, [0, -1]])
 
     def to_document(self) -> dict[str, Any]:
-        """The member `law` of a question in posterior.json."""
+        """Return the member `law` of a question in posterior.json."""
         names = [f"q{100 * level:02.0f}" for level in LEVELS]
         return {
             "edges": self.edges.tolist(),
@@ -53,7 +54,7 @@ class AnswerLaw:
         }
 
     def in_words(self) -> str:
-        """How to read the picture, and what lies at the bounds."""
+        """Explain how to read the picture, and give the shares of answers at the bounds."""
         low, high = self.at_bounds.T
         return (
             "The line is the median of the density, the band holds it with 90 % probability at each place. "

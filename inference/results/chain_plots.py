@@ -1,4 +1,4 @@
-"""How chains mix, in traces and rank histograms (Vehtari et al. 2021, Bayesian Analysis 16(2))."""
+"""Traces and rank histograms, which show how chains mix (Vehtari et al. 2021, Bayesian Analysis 16(2))."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inference.results.shown import PRIOR, wrapped
 
 MOST_SHOWN = 6
 BINS = 20
-# Of the bins of independent draws, this share lies in the band.
+# The share of bins within the band for independent draws.
 INSIDE = 0.99
 COLOURS = ("#1b5e9e", "#d9822b", "#1f7a4d", "#8e4585")
 
@@ -28,8 +28,8 @@ Traces = NDArray[np.float64]
 class Ranks:
     """Ranks of one parameter's draws among all chains' draws, in equal bins.
 
-    counts (chains, bins): of each chain's ranks. expected: in each bin, where all chains draw from one law.
-    low, high: the band of a bin's count then.
+    counts (chains, bins): of each chain's ranks. expected: a bin's count if all chains draw from one law.
+    low, high: the band of a bin's count in that case.
     """
 
     counts: NDArray[np.int64]
@@ -39,10 +39,10 @@ class Ranks:
 
 
 def ranks(draws: Traces) -> Ranks:
-    """Rank histograms of draws (chains, draws) that vary.
+    """Return rank histograms of draws (chains, draws) that vary.
 
-    The band is that of independent draws; draws of one chain resemble each other, so that even chains that
-    agree leave it somewhat more often.
+    The band assumes independent draws. Draws of one chain are correlated, so even chains that agree leave the
+    band somewhat more often.
     """
     each = draws.shape[1]
     pooled = average_ranks(draws)
@@ -53,7 +53,7 @@ def ranks(draws: Traces) -> Ranks:
 
 
 def worst_first(posterior: Posterior) -> list[str]:
-    """Parameters that vary, the largest R-hat first and of equal ones the smallest bulk ESS; at most six."""
+    """Return at most six parameters that vary, by falling R-hat and, if equal, by rising bulk ESS."""
     found = posterior.diagnostics
     moving = [name for name, draws in posterior.draws.items() if np.ptp(draws) > 0]
     moving.sort(key=lambda name: (-found.r_hat[name], found.ess_bulk[name]))
@@ -61,7 +61,7 @@ def worst_first(posterior: Posterior) -> list[str]:
 
 
 def chains_in_words(posterior: Posterior) -> str:
-    """Which parameters the picture shows, and how to read it."""
+    """State which parameters the picture shows, and how to read it."""
     names, several = worst_first(posterior), len(posterior.draws)
     if not names:
         return "No parameter varies: there are no chains to show."
@@ -74,14 +74,14 @@ def chains_in_words(posterior: Posterior) -> str:
     )
 
 
-# In points: of the whole picture, of one row, and of a row's panels.
+# Sizes in points: the head of the picture, a row, and a row's panels.
 HEAD, ROW, PANEL = 6.0, 78.0, 46.0
 TRACE_LEFT, TRACE_WIDE, RANK_LEFT, RANK_WIDE = 34.0, 170.0, 222.0, 108.0
 
 
 @styled
 def chains_plot(posterior: Posterior) -> Figure:
-    """Draw traces and rank histograms of the parameters that mix worst; a colour a chain."""
+    """Draw traces and rank histograms of the parameters that mix worst, with one colour for each chain."""
     names = worst_first(posterior)
     if not names:
         figure = sized(ROW)
@@ -111,7 +111,7 @@ def _traces(axes: Axes, name: str, draws: Traces) -> None:
 
 
 def _rank_bars(axes: Axes, found: Ranks) -> None:
-    """A row of bars for each chain, the first on top; the band that bars should end in behind each row."""
+    """Draw a row of bars for each chain, the first on top, with the band behind in which bars should end."""
     chains = len(found.counts)
     scale = 0.9 / max(float(found.counts.max()), found.high, 1.5 * found.expected)
     edges = np.linspace(0, 1, BINS + 1)

@@ -1,8 +1,8 @@
-"""How well chains mix, and the narrowest interval of draws.
+"""Statistics of how well chains mix, and the narrowest interval of draws.
 
-Rank-normalised split R-hat and effective sample sizes of bulk and tails are those of Vehtari et al. 2021,
-Bayesian Analysis 16(2), with Geyer's initial monotone sequence; ArviZ gives the same numbers, and loads
-pandas, xarray and much of SciPy first.
+Rank-normalised split R-hat and effective sample sizes of bulk and tails follow Vehtari et al. 2021, Bayesian
+Analysis 16(2), with Geyer's initial monotone sequence. ArviZ gives the same numbers, but loads pandas, xarray
+and much of SciPy first.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scipy.special import ndtri
 from inference.chances import average_ranks
 
 Draws = NDArray[np.float64]
-# Of shorter chains nothing is said.
+# Shorter chains get NaN.
 FEWEST = 4
 # Draws as close as this do not vary.
 SAME = 1e-15
 
 
 def r_hat(draws: Draws) -> float:
-    """R-hat of draws (chains, draws), of ranks and of distances from the median; NaN where it is unknown."""
+    """Return R-hat of draws (chains, draws): the larger of ranks' and folded ranks'; NaN if unknown."""
     if not _known(draws) or len(draws) < 2:
         return float("nan")
     halves = _split(draws)
@@ -31,19 +31,19 @@ def r_hat(draws: Draws) -> float:
 
 
 def ess_bulk(draws: Draws) -> float:
-    """How many independent draws tell as much of the middle as draws (chains, draws); NaN where unknown."""
+    """Return the effective sample size of draws (chains, draws) in the bulk; NaN if unknown."""
     return _ess(_normal_scores(_split(draws))) if _known(draws) else float("nan")
 
 
 def ess_tail(draws: Draws, levels: Sequence[float]) -> float:
-    """The same of the quantiles `levels`, the smallest of theirs."""
+    """Return the smallest effective sample size of the quantiles `levels`; NaN if unknown."""
     if not _known(draws):
         return float("nan")
     return min(_ess(_split(draws <= np.quantile(draws, level)).astype(float)) for level in levels)
 
 
 def narrowest(draws: Draws, prob: float) -> tuple[float, float]:
-    """The ends of the narrowest interval between draws that holds `prob` of them: of highest density."""
+    """Return the ends of the narrowest interval that holds `prob` of the draws: highest density."""
     ordered = np.sort(draws, axis=None)
     inside = min(int(prob * len(ordered)), len(ordered) - 1)
     first = int(np.argmin(ordered[inside:] - ordered[: len(ordered) - inside]))
@@ -55,13 +55,13 @@ def _known(draws: Draws) -> bool:
 
 
 def _split(draws: NDArray[np.generic]) -> Draws:
-    """The first and the last half of each chain as chains of their own."""
+    """Split each chain into its first and last half, as separate chains."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 
 
 def _normal_scores(draws: Draws) -> Draws:
-    """Ranks among all draws as quantiles of the normal law (Blom 1958)."""
+    """Convert ranks among all draws to quantiles of the normal law (Blom 1958)."""
     return np.asarray(ndtri((average_ranks(draws) - 0.375) / (draws.size + 0.25)))
 
 
@@ -73,7 +73,7 @@ def _plain_r_hat(draws: Draws) -> float:
 
 
 def _ess(draws: Draws) -> float:
-    """Of draws (chains, draws) as they are, by Geyer's initial monotone sequence of autocorrelations."""
+    """Return the ESS of draws (chains, draws) as given, by Geyer's initial monotone sequence."""
     if np.ptp(draws) < SAME:
         return float(draws.size)
     count = draws.shape[1]
@@ -84,7 +84,7 @@ def _ess(draws: Draws) -> float:
     correlation[0] = 1.0
     even, odd = correlation[: count - 1 : 2], correlation[1::2]
     pairs = even[: len(odd)] + odd[: len(even)]
-    # The last pairs are of few draws.
+    # The last pairs are estimated from few draws.
     last = max(0, (count - 3) // 2)
     ended = np.flatnonzero(pairs[:last] <= 0)
     last = int(ended[0]) if len(ended) else last
@@ -94,9 +94,9 @@ def _ess(draws: Draws) -> float:
 
 
 def _autocovariance(draws: Draws) -> Draws:
-    """At each lag, (draws,), on average over chains (chains, draws)."""
+    """Return the autocovariance (draws,) at each lag, averaged over chains (chains, draws)."""
     count = draws.shape[1]
-    # Padded with as many zeros, the circular transform's correlations are the plain ones.
+    # Padding with as many zeros makes the circular transform's correlations the plain correlations.
     padded = np.fft.rfft(draws - draws.mean(axis=1, keepdims=True), 2 * count, axis=1)
     power = (padded.real**2 + padded.imag**2).mean(axis=0)
     return np.asarray(np.fft.irfft(power, 2 * count)[:count] / count)

@@ -1,4 +1,4 @@
-"""What a result is defended with: methods, papers, citation, and where it comes from."""
+"""The evidence behind a result: methods, papers, citation, and provenance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from schemas import Study
 REPEATED = (
     "“{call} --out again --check posterior.json” fits these files again and says whether it is the same."
 )
-NOT_REPEATED = "No call of “ldpkit fit” on files made this, so that none can repeat it."
+NOT_REPEATED = "This result does not come from a call of “ldpkit fit” on files, so no call can repeat it."
 
 
 def defence_of(
     study: Study, posteriors: Mapping[str, Posterior], made: Made | None = None, earlier: Earlier = NOTHING
 ) -> dict[str, Any]:
-    """What templates show of a study's fit."""
+    """Return the methods, papers, citation and provenance of a study's fit, for the templates."""
     made = made or made_now()
     about = {"Study": f"{study.id}, version {study.version}", "Digest of the study": study.digest}
     return _shown(
@@ -37,7 +37,7 @@ def defence_of(
 def defence_of_analysis(
     posterior: Posterior, formula: str, noise: tuple[str, ...], made: Made | None
 ) -> dict[str, Any]:
-    """The same of a formula. noise: what the study or the design says of it."""
+    """Return the same for a formula. noise: sentences on the noise, from the study or the design."""
     made = made or made_now()
     priors = "; ".join(prior_lines(dict(posterior.prior))).replace("flat()", "flat")
     fitted = (
@@ -45,7 +45,7 @@ def defence_of_analysis(
         f"likelihood that includes the noise{f', under the priors {priors}' if priors else ''}."
     )
     lines = [fitted, *noise, *drawing_of([posterior], made)]
-    about = {"Digest of what was read": posterior.study}
+    about = {"Digest of the input": posterior.study}
     return _shown(lines, cited(None, {posterior.question: posterior}), about, posterior.seed, made)
 
 
@@ -63,7 +63,7 @@ def _shown(
 
 
 def _provenance(about: Mapping[str, str], seed: int, made: Made) -> Iterator[tuple[str, str]]:
-    """Pairs of what and which; two files may have one name."""
+    """Yield (label, value) pairs; two files may have the same name."""
     known = {"ldpkit": "ldpkit", "numpyro": "NumPyro", "jax": "JAX", "numpy": "NumPy", "python": "Python"}
     versions = [f"{name} {made.versions[key]}" for key, name in known.items() if key in made.versions]
     if "platform" in made.versions:

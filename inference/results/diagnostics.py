@@ -1,4 +1,4 @@
-"""Whether a set of draws can be trusted: R-hat, effective sample sizes, divergences, with the verdict."""
+"""Checks whether draws can be trusted: R-hat, effective sample sizes, divergences, with the verdict."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from inference.samplers import KEEP_MORE
 MAX_R_HAT = 1.01
 MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
-# What so large a part of the draws agrees on is known.
+# A parameter is known if at least this part of its draws are equal.
 FIXED = 0.995
-# Of ten thousand choices a reader needs no list.
+# Longer lists of names, such as ten thousand choices, are cut.
 
 MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """verdict: chains (good: R-hat ≤ 1.01, bulk and tail ESS ≥ 400, no more
-    diverged than the model allows, which for nearly all is nothing), model, knowledge.
+    """verdict: chains, model, knowledge. Chains are good if R-hat ≤ 1.01, bulk and tail ESS ≥ 400, and
+    divergences do not exceed the model's allowance, which is zero for nearly all models.
 
-    notes: what a reader should know besides. r_hat, ess_bulk, ess_tail: by parameter.
+    notes: further notes for the reader. r_hat, ess_bulk, ess_tail: by parameter.
     """
 
     verdict: Verdict
@@ -39,21 +39,21 @@ class Diagnostics:
 
     @property
     def ok(self) -> bool:
-        """Whether all parts of the verdict are good."""
+        """Return True if all parts of the verdict are good."""
         return self.verdict.ok
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why not, the worst part's first."""
+        """Return the reasons of parts that are not good, the worst part's first."""
         return self.verdict.reasons
 
     def with_model(self, reasons: tuple[str, ...], notes: tuple[str, ...] = ()) -> Diagnostics:
-        """The same, and the model is bad for these reasons too, where there are any; and more notes."""
+        """Return a copy whose model is also bad for these reasons, if any, with more notes."""
         verdict = replace(self.verdict, model=self.verdict.model.with_reasons(reasons))
         return replace(self, verdict=verdict, notes=(*self.notes, *notes))
 
     def with_knowledge(self, reasons: tuple[str, ...]) -> Diagnostics:
-        """The same, and not all is known from the reports for these reasons too, where there are any."""
+        """Return a copy with further reasons, if any, why reports alone do not determine all parameters."""
         own = self.verdict.knowledge
         if not reasons:
             return self
@@ -61,7 +61,7 @@ class Diagnostics:
         return replace(self, verdict=replace(self.verdict, knowledge=part))
 
     def unchecked(self, why: str) -> Diagnostics:
-        """The same, and nothing was checked of the model, unless it is bad already."""
+        """Return a copy whose model counts as not checked, unless it is bad already."""
         own = self.verdict.model
         model = own if own.state == BAD else Part(NOT_CHECKED, (*own.reasons, why))
         return replace(self, verdict=replace(self.verdict, model=model))
@@ -69,14 +69,14 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Mixing:
-    """How well chains mix: R-hat (rank-normalised, split), bulk and tail ESS, each by parameter."""
+    """The mixing of chains: R-hat (rank-normalised, split), bulk and tail ESS, each by parameter."""
 
     r_hat: Mapping[str, float]
     ess_bulk: Mapping[str, float]
     ess_tail: Mapping[str, float]
 
     def reasons(self, remedy: str = KEEP_MORE) -> list[str]:
-        """One line for each of the three that is not good for all parameters; none when the chains mix."""
+        """Return a line for each of the three statistics that fails for any parameter; none if chains mix."""
         few = f"below {MIN_ESS:.0f}"
         found = [
             *_failing("R-hat", self.r_hat, lambda value: value <= MAX_R_HAT, f"above {MAX_R_HAT}"),
@@ -87,7 +87,7 @@ class Mixing:
 
 
 def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
-    """Measure draws of shape (chains, draws) for each parameter."""
+    """Measure the mixing of draws (chains, draws) for each parameter."""
     return Mixing(
         {name: _if_moving(r_hat, draws) for name, draws in parameters.items()},
         {name: _if_moving(ess_bulk, draws) for name, draws in parameters.items()},
@@ -110,13 +110,13 @@ def diagnose(
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
 
-    notes are what a reader should know besides; reasons those for which the method itself does not trust its
-    draws. found: how they mix, where that was measured already; remedy: what to try where they do not.
-    chained: whether draws follow on one another, so that mixing decides; else they need only be finite.
-    may_diverge: the share of transitions that may. model, knowledge: those parts of the verdict.
+    notes: further notes for the reader. reasons: the method's own reasons not to trust its draws. found: the
+    draws' mixing, if already measured. remedy: advice if they mix badly. chained: True if draws come from
+    Markov chains, so that mixing decides; otherwise they need only be finite. may_diverge: tolerated share of
+    divergent transitions. model, knowledge: these parts of the verdict.
     """
     found = found or mixing(parameters)
-    # What a method takes as known does not vary, and no longer run would change that.
+    # Parameters that a method takes as known do not vary; a longer run would not change that.
     moving = {name: draws for name, draws in parameters.items() if not is_fixed(draws)}
     if chained:
         measured = found if len(moving) == len(parameters) else mixing(moving)
@@ -137,7 +137,7 @@ def _if_moving(statistic: Callable[..., float], draws: NDArray[np.float64], *mor
 
 
 def _failing(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:
-    """One line for a diagnostic that fails; NaN fails."""
+    """Return one line if a diagnostic fails; NaN fails."""
     failing = [name for name, value in values.items() if not good(value)]
     if not failing:
         return []
@@ -150,12 +150,12 @@ def _not_finite(parameters: Mapping[str, NDArray[np.float64]]) -> list[str]:
 
 
 def is_fixed(draws: NDArray[np.float64]) -> bool:
-    """Whether all draws, or all but a few of very many, are one number: nothing is left to mix."""
+    """Return True if all draws, or all but a few of very many, are equal, so that mixing is meaningless."""
     return bool(np.mean(draws == np.median(draws)) >= FIXED)
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names, or of very many the first and how many more."""
+    """Join names with commas; from a long list, take the first names and count the rest."""
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1:,} more"

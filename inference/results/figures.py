@@ -19,7 +19,7 @@ from inference.results.shown import INCHES_WIDE, POINTS
 
 WIDE = POINTS * INCHES_WIDE
 FONT = "DejaVu Sans"
-# Names are people's words: a dollar sign in one begins no formula.
+# Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
     "font.family": FONT,
     "font.size": 7,
@@ -84,11 +84,11 @@ def stairs(axes: Axes, heights: ArrayLike, edges: Sequence[float], colour: str, 
 
 
 def to_svg(figure: Figure) -> str:
-    """Return SVG text that can stand inside a page, beside others."""
+    """Return SVG text for inclusion in a page with other figures."""
     buffer = io.StringIO()
     _save(figure, buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    # Ids such as axes_1 would come again in each figure of a page; those of clips and markers are hashes.
+    # Ids such as axes_1 would repeat in each figure of a page. Clips' and markers' ids are hashes.
     text = re.sub(r'(<\w+) id="[\w.]+_\d+"', r"\1", text[text.index("<svg") :])
     return text.replace(f"'{FONT}'", f"'{FONT}', Verdana, sans-serif")
 
@@ -103,6 +103,6 @@ def to_png(figure: Figure) -> bytes:
 @styled
 def _save(figure: Figure, buffer: io.StringIO | io.BytesIO, **options: object) -> None:
     with warnings.catch_warnings():
-        # The font lacks some scripts: browsers take another one, and a PNG shows boxes.
+        # The font lacks some scripts: browsers use another font, and a PNG shows boxes.
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(buffer, **options)  # type: ignore[arg-type]

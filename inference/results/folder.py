@@ -1,4 +1,4 @@
-"""The folder of a fit: posterior.json, draws, plots, the report; whole or not at all."""
+"""The folder of a fit: posterior.json, draws, plots and the report, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from schemas import Study
 
 
 class Digested(Protocol):
-    """What a result belongs to: a study, or a table with its design."""
+    """The source of a result: a study, or a table with its design."""
 
     @property
     def digest(self) -> str:
-        """By which it is told from others."""
+        """Return the digest that identifies it."""
 
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """The files of a command's folder, by which an older result of its own is told from other people's files.
+    """The files of a command's result folder, used to recognise an older result of the same command.
 
-    mark: the document {"study", "questions"} that is always there. each: of every question in it, {} standing
-    for its id. others: besides.
+    mark: the document {"study", "questions"} that is always present. each: patterns of every question's
+    files, with {} for its id. others: further files.
     """
 
     mark: str
@@ -47,7 +47,7 @@ class OwnFiles:
     others: tuple[str, ...] = ()
 
     def listed_in(self, folder: Path) -> set[str]:
-        """The names that the mark in a folder speaks for; none where it is missing, or is something else."""
+        """Return the names of a result's files by its mark; none if the mark is missing or invalid."""
         try:
             document = json.loads((folder / self.mark).read_bytes())
             if not isinstance(document["study"], str) or not isinstance(document["questions"], dict):
@@ -70,16 +70,16 @@ def save_report(
     made: Made | None = None,
     earlier: Earlier = NOTHING,
 ) -> None:
-    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and of each question draws and pictures.
+    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and each question's draws and pictures.
 
     QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """
-    # There the fit's own verdict stands apart from what was done before it: only the fit is ever repeated.
+    # posterior.json keeps the fit's own verdict separate from earlier results: only the fit is ever repeated.
     save_posteriors(posteriors, folder, made, earlier)
     posteriors = earlier.on(posteriors)
     known = raw or {}
     pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
-    # First, so that a question named like another one's chains still has its own picture.
+    # Written first: a question named "x-chains" then overwrites the chains of x with its own picture.
     for name, drawn in pictures.items():
         (folder / f"{name}-chains.png").write_bytes(drawn.chains_png)
     for name, drawn in pictures.items():
@@ -90,11 +90,11 @@ def save_report(
 
 @contextmanager
 def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None = None) -> Iterator[Path]:
-    """A temporary folder that becomes `target` only when all was written.
+    """Yield a temporary folder that becomes `target` only after everything was written.
 
-    An older result of the same command is replaced, an empty folder too, and their mode is kept. Any other
-    is refused, when it begins and again before it is replaced; so is, where the study is given, a result of
-    another one. Raises InputError, also when the disk is full.
+    Replaces an older result of the same command, or an empty folder, and keeps its mode. Raises InputError if
+    the folder holds other files, both at the start and again before replacing it; if it holds a result of
+    another study (with `study`); and if writing fails, for example on a full disk.
     """
     if str(target) == STREAM:
         raise UsageError(
@@ -108,7 +108,7 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
             _refuse_other_study(target / own.mark, study)
         target.parent.mkdir(parents=True, exist_ok=True)
         made = target.parent / f".ldpkit-{os.urandom(8).hex()}"
-        # The umask decides who may read a new one.
+        # The umask decides who may read a new folder.
         made.mkdir()
         temporary = made
         if target.exists():
@@ -125,7 +125,7 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
 
 
 def _files_of(target: Path, own: OwnFiles) -> list[str]:
-    """The files of the older result there. Raises InputError where anything is not one of them."""
+    """Return the files of an older result in a folder. Raises InputError if it holds anything else."""
     if not target.exists():
         return []
     if not target.is_dir():
@@ -154,7 +154,7 @@ def _refuse_other_study(result: Path, study: Digested) -> None:
 
 
 def _swap(temporary: Path, target: Path, own: OwnFiles) -> None:
-    """Put the new result in the older one's place, of which only its own files are deleted."""
+    """Replace the older result by the new result, deleting only the older result's own files."""
     names = _files_of(target, own)
     if not target.exists():
         os.replace(temporary, target)

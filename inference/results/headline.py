@@ -1,7 +1,7 @@
-"""What a report says first: of each question one sentence, and what may be believed of it.
+"""The headline of a report: one sentence for each question, and how far to trust it.
 
-A number stands in it only where the draws are good, the reports do not speak against the model, and the
-reports taught it.
+It gives a number only if the draws are good, the reports do not contradict the model, and the number was
+learnt from the reports.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from inference.results.verdict import BAD
 from ldp_client.documents.rational import Rational
 from schemas import Question, Study
 
-# Of many choices or coefficients a headline has the first; the question's own table has all.
+# A headline gives at most this many choices or coefficients; the question's table has all.
 MOST_SAID = 4
 NO_NUMBER = {
     "chains": "No number: the draws do not represent the posterior.",
     "model": "No number: the reports do not fit the model.",
     "knowledge": "Nothing was learnt: the reports do not say more than the prior.",
 }
-# How a verdict is shown: only what is good in every part as good.
+# Styles of a verdict: "ok" only if every part is good.
 OK, NOTE, WRONG = "ok", "note", "bad"
 
 
 class Headline(NamedTuple):
-    """One question's line. text: as people were asked. says: a sentence. verdict: in words; shown: how."""
+    """One question's line. text: the question. says: a sentence. verdict: in words; shown: its style."""
 
     id: str
     text: str
@@ -42,20 +42,20 @@ class Headline(NamedTuple):
 def headlines(
     study: Study, posteriors: Mapping[str, Posterior], interval: Interval = USUAL
 ) -> list[Headline]:
-    """A line for each question that was fitted, in the study's order."""
+    """Return a line for each fitted question, in the study's order."""
     asked = [question for question in study.questions if question.id in posteriors]
     return [headline(question, posteriors[question.id], interval) for question in asked]
 
 
 def lists_in_words(study: Study, fitted: Collection[str]) -> list[str]:
-    """A sentence for each list of boxes of which some were fitted."""
+    """Return a sentence for each list of boxes with at least one fitted box."""
     found = []
     for section in study.sections:
         if not section.any_of or not any(name in fitted for name in section.questions):
             continue
         boxes = [study.question(name).mechanism.epsilon for name in section.questions]
         found.append(
-            f"“{section.title}” is a list, of which people tick any: each box has a share of its own, and "
+            f"“{section.title}” is a list of boxes; people tick any number: each box has its own share, and "
             f"the shares need not add up to 100 %. One person's {len(boxes)} boxes cost epsilon "
             f"{float(sum(boxes, Rational(0))):g} together."
         )
@@ -63,7 +63,7 @@ def lists_in_words(study: Study, fitted: Collection[str]) -> list[str]:
 
 
 def headline(question: Question, posterior: Posterior, interval: Interval = USUAL) -> Headline:
-    """What one question's posterior says."""
+    """Return the line of one question's posterior."""
     said = _numbers(question, posterior, interval)
     # A label or a feature's name stays as it is.
     says = f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
@@ -71,7 +71,7 @@ def headline(question: Question, posterior: Posterior, interval: Interval = USUA
 
 
 def judged_line(text: str, says: str, posterior: Posterior) -> Headline:
-    """A line with its verdict. says: its numbers, in whose place stands why there are none, where it must."""
+    """Return a line with its verdict. says: the numbers; a reason replaces them if the verdict is bad."""
     verdict = posterior.verdict
     shown = OK if verdict.ok else WRONG if verdict.bad else NOTE
     words = verdict.headline()
@@ -101,7 +101,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
-    """{parameter: what it is called}: shares, the largest first; slopes; a number's mean; else all."""
+    """Return {parameter: its name in words}: shares, the largest first; slopes; a number's mean; else all."""
     draws = posterior.draws
     refused = {REFUSED: "the share who prefer not to say"} if REFUSED in draws else {}
     among = " among those who say" if refused else ""
@@ -124,14 +124,14 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
 
 
 def _of_scale(question: Question, among: str, refused: dict[str, str]) -> dict[str, str]:
-    """Refusals, the mean place, and the share of each level in the scale's order."""
+    """Return names in words of refusals, the mean place, and the share of each level in the scale's order."""
     ends = f"from 1, “{question.choices[0]}”, to {len(question.choices)}, “{question.choices[-1]}”"
     levels = {f"p[{label}]": f"“{label}”{among}" for label in question.choices}
     return {**refused, PLACE: f"the mean place{among}, {ends},", **levels}
 
 
 def _middle(question: Question, posterior: Posterior) -> str:
-    """Which level the median answer is at, and how sure that is."""
+    """State the most probable level of the median answer, and its probability."""
     shares = np.stack([posterior.draws[f"p[{label}]"].ravel() for label in question.choices])
     places = (np.cumsum(shares, axis=0) < 0.5).sum(axis=0)
     counts = np.bincount(np.minimum(places, len(shares) - 1), minlength=len(shares))
@@ -141,7 +141,7 @@ def _middle(question: Question, posterior: Posterior) -> str:
 
 
 def _learnt(posterior: Posterior, name: str) -> bool:
-    """Whether the reports made it narrower than its prior."""
+    """Return True if the reports made a parameter sufficiently narrower than its prior."""
     return posterior.narrowing(name) <= DROWNED
 
 

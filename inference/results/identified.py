@@ -1,4 +1,4 @@
-"""What a quantity may be if some reports were false: its identified set, around its interval."""
+"""The possible values of a quantity if some reports were false: its identified set, around its interval."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from inference.results.intervals import USUAL, Interval
 from ldp_client.documents.errors import UsageError
 from summaries.influence import FALSE_SHARE
 
-# From here on false reports could say anything: no set is narrower than what is possible at all.
+# From this share on, false reports could produce any result: every set would cover all possible values.
 MOST_FALSE = 0.5
 TOO_MANY_HERE = "false reports could be half of those on this question, and say anything"
 
 
 class Bounds(tuple[float, float]):
-    """The least and the largest value that are consistent with the reports, at 90 %."""
+    """The least and the largest value consistent with the reports, at 90 %."""
 
     @classmethod
     def of(cls, low: float, high: float) -> Bounds:
-        """From the two ends."""
+        """Make bounds from the two ends."""
         return cls((float(low), float(high)))
 
 
 @dataclass(frozen=True)
 class IdentifiedSets:
-    """What follows where at most this share of the reports came from anything at all.
+    """Identified sets if at most a share of the reports is false, with any content.
 
-    share: of false reports. sets: {quantity: its bounds}; what: {quantity: what it is, in words}. open: why
-    some quantities have none, in words; nothing where all have one. here: where each device answers one
-    question of several, and so may choose it, the share that all of them are of this one's reports.
+    share: of false reports. sets: {quantity: its bounds}; what: {quantity: its description}. open: why some
+    quantities have no set, in words, or "". here: set if each device answers one question of several and may
+    therefore choose it: the false reports' share of this question's reports, if all answer it.
     """
 
     share: float
@@ -41,12 +41,12 @@ class IdentifiedSets:
 
     @property
     def label(self) -> str:
-        """What stands over its column and beside its lines."""
+        """Return the label of its column and lines."""
         return f"if {100 * self.share:g} % were false"
 
     @property
     def condition(self) -> str:
-        """The assumption, in words."""
+        """Return the assumption in words."""
         said = f"if at most {100 * self.share:g} % of the reports"
         if self.here is None:
             return f"{said} were false"
@@ -55,13 +55,13 @@ class IdentifiedSets:
         return f"{said} were false, all of them on this question ({100 * self.here:.3g} % of its reports)"
 
     def in_words(self, name: str) -> str:
-        """A quantity's set, in words that can be quoted."""
+        """Return a quantity's set in words that can be quoted."""
         low, high = self.sets[name]
         between = f"{low:.3g} and {high:.3g}".replace("-", "−")
         return f"{self.condition}, {self.what.get(name, name)} lies between {between}"
 
     def on_page(self) -> str:
-        """The first quantity's set, where the others stand, and what has none."""
+        """Return the first quantity's set, a pointer to the others, and why some have none."""
         found = (
             [f"{self.in_words(next(iter(self.sets)))} (thin lines; the column “{self.label}” has all)"]
             if self.sets
@@ -72,7 +72,7 @@ class IdentifiedSets:
         return "; ".join(found)
 
     def to_document(self) -> dict[str, Any]:
-        """The member `contamination` of a question in posterior.json."""
+        """Return the member `contamination` of a question in posterior.json."""
         sets = {
             name: {"low": low, "high": high, "words": self.in_words(name)}
             for name, (low, high) in self.sets.items()
@@ -84,9 +84,10 @@ class IdentifiedSets:
 def all_on_one(
     share: float, part: float | None, sets: Callable[[float], IdentifiedSets | None]
 ) -> IdentifiedSets | None:
-    """The sets where all false reports may answer one question.
+    """Return the sets if all false reports may answer one question.
 
-    share: of all reports; part: how many of all answer it, None where all do. sets: of a share of these.
+    share: of all reports. part: the share of all devices that answer the question, or None for all. sets:
+    returns the sets for a share of this question's reports.
     """
     if part is None or not share:
         return sets(share)
@@ -98,17 +99,17 @@ def all_on_one(
 
 
 def level_of_sets(interval: Interval) -> str:
-    """What stands behind a set, which is of 90 %, beside an interval that is not."""
+    """Return the level to append to a set's label if the interval's level is not also 90 %."""
     return " (90 %)" if interval.prob != USUAL.prob else ""
 
 
 def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:
-    """A quantity's set, or None where there is none or it was not asked."""
+    """Return a quantity's set, or None if it has none or no sets were requested."""
     return None if found is None else found.sets.get(name)
 
 
 def check_share(share: float) -> float:
-    """The share of false reports. Raises InputError unless it is a number from 0 and below one half."""
+    """Return the share of false reports. Raises UsageError unless it is a number from 0 to below one half."""
     known = isinstance(share, int | float) and not isinstance(share, bool)
     if not known or not 0 <= share < MOST_FALSE:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Credible intervals of draws, by quantiles or of highest density, and how their numbers are written."""
+"""Credible intervals of draws, by quantiles or of highest density, and the formatting of their numbers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from inference.results.convergence import narrowest
 from ldp_client.documents.errors import UsageError
 
 ETI, HDI = "eti", "hdi"
-# More than there are people: a number that nothing bounds.
+# More than there are people: such a number is effectively unbounded.
 MANY = 1e11
-# Decimals that a float may have, and no number for people has more.
+# The most decimals of a formatted number.
 FINEST = 12
 
 
 class Interval(NamedTuple):
-    """Which interval is shown.
+    """The kind of interval to show.
 
     Attributes:
         prob: the probability that it holds.
-        kind: "eti", equal tails: from quantile to quantile; or "hdi", the narrowest: of highest density.
+        kind: "eti", equal tails, from quantile to quantile; or "hdi", the narrowest, of highest density.
     """
 
     prob: float = 0.9
@@ -31,17 +31,17 @@ class Interval(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called: "90 % interval", "95 % HDI"."""
+        """Return its name, such as "90 % interval" or "95 % HDI"."""
         return f"{self.percent} % {'HDI' if self.kind == HDI else 'interval'}"
 
     @property
     def percent(self) -> str:
-        """Its probability in per cent."""
+        """Return its probability in per cent."""
         return f"{100 * self.prob:g}"
 
     @property
     def columns(self) -> tuple[str, str]:
-        """What a table calls its ends: quantiles as posterior.json names them."""
+        """Return the column names of its ends: quantiles are named as in posterior.json."""
         if self.kind == HDI:
             return f"hdi{self.percent}_low", f"hdi{self.percent}_high"
         low, high = (f"q{100 * level:04.1f}".replace(".0", "") for level in self.levels)
@@ -49,12 +49,12 @@ class Interval(NamedTuple):
 
     @property
     def levels(self) -> tuple[float, float]:
-        """The quantiles between which equal tails lie."""
+        """Return the quantiles of the ends of an equal-tailed interval."""
         tail = round((1 - self.prob) / 2, 12)
         return tail, 1 - tail
 
     def of(self, draws: NDArray[np.float64]) -> tuple[float, float]:
-        """Its ends, from draws of any shape."""
+        """Return its ends, from draws of any shape."""
         if self.kind == HDI and np.isfinite(draws).all():
             return narrowest(draws, self.prob)
         low, high = np.quantile(draws, self.levels)
@@ -65,7 +65,7 @@ USUAL = Interval()
 
 
 def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interval:
-    """Check what was asked for. Raises InputError, which knows the slips that are made most."""
+    """Check the arguments and return the interval. Raises UsageError, with advice for common mistakes."""
     if isinstance(prob, bool) or not isinstance(prob, int | float):
         raise UsageError(
             f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}",
@@ -87,25 +87,25 @@ def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interva
     return Interval(float(prob), str(kind))
 
 
-# The share of all people who prefer not to say, under any model of a question that offers it.
+# The share of all people who prefer not to say, under any model of a question that offers refusal.
 REFUSED = "refused"
-# Of a scale: the share of people at a level or below it, and the mean of their places, which count from 1.
+# Statistics of a scale: the share of people at or below a level, and the mean of their places, from 1.
 AT_MOST, PLACE = "at_most", "mean_place"
 
 
 def named_share(name: str) -> bool:
-    """Tell whether a quantity's name says that it is a share of people, which is read in per cent."""
+    """Return True if a quantity's name marks it as a share of people, which is shown in per cent."""
     return name.startswith("share")
 
 
 def written(value: float, share: bool = False, width: float = inf) -> str:
-    """A number for people: three digits, or of a share per cent with one decimal.
+    """Format a number for people: three digits, or per cent with one decimal for a share.
 
-    width: of an interval beside it; where that shows at more digits only, they are written.
+    width: of the accompanying interval; adds digits if the interval needs them.
     """
     if share:
         value, width = 100 * value, 100 * width
-    # At which two digits of the width show.
+    # The decimals that show two digits of the width.
     finer = min(1 - floor(log10(width)), FINEST) if 0 < width < inf else -FINEST
     if share:
         text = f"{value:.{max(finer, 1)}f}"
@@ -119,12 +119,12 @@ def written(value: float, share: bool = False, width: float = inf) -> str:
 
 
 def between(low: float, high: float, share: bool = False) -> str:
-    """An interval for people."""
+    """Format an interval for people."""
     return f"{written(low, share, high - low)} to {written(high, share, high - low)}{' %' * share}"
 
 
 def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval = USUAL) -> dict[str, Any]:
-    """Median and interval of draws, as a table shows them: {"median": …, "interval": …}."""
+    """Format median and interval of draws for a table: {"median": …, "interval": …}."""
     low, high = interval.of(draws)
     median = written(float(np.median(draws)), share, high - low)
     return {"median": f"{median}{' %' * share}", "interval": between(low, high, share)}

@@ -1,4 +1,4 @@
-"""What was done before a fit, beside its result: plan, calibration and audit of the same study."""
+"""Earlier steps of the same study, joined to a fit's result: plan, calibration and audit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAN, CALIBRATION = "plan.json", "calibration.json"
 
 
 class Joined(NamedTuple):
-    """What one of the three says of one question. state: "good", "bad", or "" where it is no verdict."""
+    """A line on a question from plan, calibration or audit. state: "good", "bad", or "" for no verdict."""
 
     question: str
     what: str
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True)
 class Earlier:
-    """lines: of all that was given. calibrated: whether a calibration was. files: what was read."""
+    """Earlier steps. lines: from all steps. calibrated: whether calibration was read. files: inputs read."""
 
     lines: tuple[Joined, ...] = ()
     calibrated: bool = False
@@ -40,11 +40,11 @@ class Earlier:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing of it speaks against the result."""
+        """Return True if no earlier step contradicts the result."""
         return all(line.state != "bad" for line in self.lines)
 
     def on(self, posteriors: Mapping[str, Posterior]) -> dict[str, Posterior]:
-        """The posteriors, whose verdicts know what of it speaks against them."""
+        """Return the posteriors with the contradicting lines added to their verdicts."""
         return {name: self._on(name, posterior) for name, posterior in posteriors.items()}
 
     def _on(self, question: str, posterior: Posterior) -> Posterior:
@@ -54,7 +54,7 @@ class Earlier:
         return replace(posterior, diagnostics=replace(found, verdict=replace(found.verdict, before=before)))
 
     def to_document(self) -> dict[str, Any]:
-        """JSON of what it says."""
+        """Return its entry in posterior.json."""
         return {"ok": self.ok, "says": [line._asdict() for line in self.lines]}
 
 
@@ -64,10 +64,10 @@ NOTHING = Earlier()
 def read_earlier(
     study: Study, plan: str | None = None, calibration: str | None = None, audit: str | None = None
 ) -> Callable[[Mapping[str, Posterior]], Earlier]:
-    """Read what was done before a fit; the result takes the posteriors, whose widths a plan expected.
+    """Read the earlier steps of a fit; return a function that compares them with the posteriors.
 
-    plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: what `ldpkit audit --out` wrote.
-    Raises InputError where one cannot be read, or is of another study.
+    plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: the file of `ldpkit audit --out`.
+    Raises InputError if a file cannot be read, or belongs to another study.
     """
     files: list[Input] = []
 
@@ -100,7 +100,7 @@ def read_earlier(
 
 
 def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, Any]:
-    """The questions of a folder's document. Raises InputError."""
+    """Return the questions of a folder's document. Raises InputError."""
     document = _read(path)
     try:
         digest, questions = document["study"], document["questions"]
@@ -115,7 +115,7 @@ def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, A
 
 
 def _audits(study: Study, path: str) -> list[Any]:
-    """The entries of an audit. Raises InputError."""
+    """Return the entries of an audit. Raises InputError."""
     found = _read(Path(path))
     if not isinstance(found, list) or not all(isinstance(one, dict) and "checks" in one for one in found):
         raise InputError(
@@ -125,7 +125,7 @@ def _audits(study: Study, path: str) -> list[Any]:
     for one in found:
         if not isinstance(one.get("study"), str):
             raise InputError(
-                f"{path} does not say of which study it is: run `ldpkit audit` again",
+                f"{path} does not name its study: run `ldpkit audit` again",
                 code="result.audit_without_study",
             )
         _refuse_other(study, Path(path), one["study"], "an audit", "ldpkit audit")
@@ -168,7 +168,7 @@ def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
             for n, width in zip(devices, own[0][parameter], strict=True)
         ]
     except (KeyError, TypeError, ValueError, ArithmeticError, StopIteration):
-        return Joined(name, "plan", "", "planned for other parameters than those that were fitted")
+        return Joined(name, "plan", "", "planned for other parameters than this fit has")
     low, high = np.quantile(posterior.draws[parameter], [0.05, 0.95])
     reached = _width(posterior, parameter, float(high - low) / 2)
     return Joined(
@@ -186,7 +186,7 @@ def _width(posterior: Posterior, name: str, width: float) -> str:
 
 
 def _size(posterior: Posterior) -> str:
-    """What a result is from, and of how many devices, where each answers one question of several."""
+    """State a result's size, with the number of devices if each answers one question of several."""
     said = posterior.size_in_words()
     if posterior.questions == 1:
         return said
@@ -209,7 +209,7 @@ def _calibrated(study: Study, name: str, entry: Any) -> Joined:
         ok, reasons = entry["ok"] is True, [str(one) for one in entry["reasons"]]
     except (KeyError, TypeError, ValueError):
         raise InputError(
-            f"the calibration says nothing of {name} that can be read: calibrate it again",
+            f"the calibration's entry for {name} is unreadable: calibrate it again",
             code="result.calibration_unreadable",
         ) from None
     said = f"in {studies} 90 % intervals contained the truth in {held.replace('%', ' %')} of them"
@@ -236,7 +236,7 @@ def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Poste
 
 
 def _digits(value: object) -> str:
-    """A decimal of an audit with four digits; what is none as it stands."""
+    """Format a decimal of an audit with four digits, and other values unchanged."""
     try:
         return f"{float(str(value)):.4g}"
     except ValueError:

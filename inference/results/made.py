@@ -1,6 +1,6 @@
-"""How a result was made: versions, day, and the call of `ldpkit fit` with its input files by digest.
+"""The provenance of a result: versions, day, and the call of `ldpkit fit` with its input files by digest.
 
-It stands in posterior.json as `made`, so that the fit can be repeated with `--check`.
+posterior.json stores it as `made`, so that `--check` can repeat the fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import STREAM
 
 PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
-# What decides the numbers: files, values, and what may be repeated.
+# The options that determine the numbers: files, values, and options that may be repeated.
 POSITIONAL = ("study", "reports")
 FILES = ("table", "design", "poststratify")
 VALUES = (
@@ -31,7 +31,7 @@ REPEATED = ("question", "prior", "wave")
 
 
 class Input(NamedTuple):
-    """One file that was read. name: without its folder. sha256: of its bytes; None of a stream."""
+    """An input file. name: without its folder. sha256: of its bytes; None for a stream."""
 
     name: str
     sha256: str | None
@@ -39,10 +39,10 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True)
 class Made:
-    """day: of the fit, in UTC. versions: {package: version}, of Python and the platform too.
+    """day: of the fit, in UTC. versions: {package: version}, with Python and the platform.
 
-    inputs: files that were read. call: of `ldpkit fit`, with these files' names; "" where the fit was no
-    command. beside: files of what was done before, which decide no number.
+    inputs: files that were read. call: of `ldpkit fit`, with these files' names; "" if the fit did not run as
+    a command. beside: files of earlier steps, which do not affect the numbers.
     """
 
     day: str
@@ -52,7 +52,7 @@ class Made:
     beside: tuple[Input, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
-        """The member `made` of posterior.json."""
+        """Return the member `made` of posterior.json."""
         return {
             "day": self.day,
             "versions": dict(self.versions),
@@ -63,7 +63,7 @@ class Made:
 
 
 def made_now() -> Made:
-    """What is known of any fit: the day and the versions."""
+    """Return the provenance known for any fit: the day and the versions."""
     versions = {name: version(name) for name in PACKAGES}
     versions["python"] = platform.python_version()
     versions["platform"] = f"{platform.system()} {platform.machine()}"
@@ -71,9 +71,9 @@ def made_now() -> Made:
 
 
 def made_by(arguments: argparse.Namespace, **used: object) -> Made:
-    """How the command `ldpkit fit` makes a result. used: options that it chose itself.
+    """Return the provenance of a result of the command `ldpkit fit`. used: options that it chose itself.
 
-    Reads the input files, for their digests. Raises InputError where one cannot be read.
+    Reads the input files for their digests. Raises InputError if a file cannot be read.
     """
     paths: list[str] = []
     files = [_named(paths, given) for name in POSITIONAL if (given := getattr(arguments, name)) is not None]
@@ -84,12 +84,12 @@ def made_by(arguments: argparse.Namespace, **used: object) -> Made:
 
 
 def input_of(path: str) -> Input:
-    """A file as it was read. Raises InputError."""
+    """Return a file's name and digest. Raises InputError."""
     return Input(os.path.basename(path), digest_of_file(path))
 
 
 def _named(paths: list[str], path: str) -> str:
-    """A file's name in the call; its path is read for its digest."""
+    """Return a file's name in the call, and record its path for the digest."""
     paths.append(path)
     return os.path.basename(path)
 
@@ -117,7 +117,7 @@ def _value(name: str, value: Any, paths: list[str]) -> str:
 
 
 def digest_of_file(path: str) -> str | None:
-    """The SHA-256 of a file; None of a pipe, which can be read only once. Raises InputError."""
+    """Return the SHA-256 of a file; None for a pipe, which can be read only once. Raises InputError."""
     if path == STREAM or (os.path.exists(path) and not os.path.isfile(path)):
         return None
     try:

@@ -1,6 +1,6 @@
-"""The methods paragraphs of a paper, from the study and the posteriors, and what to cite.
+"""The methods paragraphs and citations for a paper, from the study and the posteriors.
 
-All of it is read off: what the study states, what the fit did, what its checks found.
+They report only the study's statements, the fit's steps and the checks' findings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = {
 
 
 def citation() -> str:
-    """How to cite the software."""
+    """Return the citation of the software."""
     about = metadata("ldpkit")
     return (
         f"{AUTHORS}. {TITLE} (version {about['Version']}, {about['License-Expression']} licence) [software]."
@@ -42,7 +42,7 @@ def citation() -> str:
 
 
 def bibtex() -> str:
-    """The same as an entry of BibTeX."""
+    """Return the citation as a BibTeX entry."""
     return (
         f"@software{{ldpkit,\n  author = {{{{{AUTHORS}}}}},\n  title = {{{{{TITLE}}}}},\n"
         f"  version = {{{metadata('ldpkit')['Version']}}}\n}}"
@@ -50,7 +50,7 @@ def bibtex() -> str:
 
 
 def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Made) -> list[str]:
-    """Paragraphs: the privacy of the whole, each question, how posteriors were drawn and checked."""
+    """Return paragraphs on the study's privacy, each question, and the sampling and checks of posteriors."""
     asked = [question for question in study.questions if question.id in posteriors]
     return [
         _privacy(study),
@@ -61,7 +61,7 @@ def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Made) ->
 
 
 def cited(study: Study | None, posteriors: Mapping[str, Posterior], calibrated: bool = False) -> list[str]:
-    """The papers behind what was done, in the order of authors."""
+    """Return the papers behind the methods used, ordered by author."""
     found: set[str] = set()
     for question in study.questions if study is not None else ():
         if question.id in posteriors:
@@ -75,7 +75,7 @@ def cited(study: Study | None, posteriors: Mapping[str, Posterior], calibrated: 
 
 
 def _privacy(study: Study) -> str:
-    """What the study as a whole states: the reports do not prove it."""
+    """Return the study's privacy statement, which the reports do not prove."""
     which = f"The study “{visible(study.title)}” ({study.id}, version {study.version}) states that"
     epsilon = f"ε = {rounded_up(float(study.epsilon), 6)}"
     delta = f", {_delta(study.delta)}" if float(study.delta) else ""
@@ -83,7 +83,7 @@ def _privacy(study: Study) -> str:
         return (
             f"{which} each device adds noise and sends secret shares to {len(study.route.nodes)} nodes, "
             f"whose sum alone is opened: it is differentially private for each person with {epsilon}{delta}, "
-            f"where the nodes do not work together and of at least {study.route.fewest} devices at most "
+            f"if the nodes do not collude and, of at least {study.route.fewest} devices, at most "
             f"{study.route.tolerate} cheat or drop out."
         )
     holders = study.unit == "holder"
@@ -100,10 +100,11 @@ def _privacy(study: Study) -> str:
 
 
 def _towards_set(study: Study, counts: Sequence[int]) -> list[str]:
-    """What the set of the reports tells by itself, of a study that wants them to be nobody's.
+    """Return the privacy of the shuffled set of reports, for a study with a channel.
 
-    counts: reports that answer each question. Fewer than there are only make the bound larger. Nothing where
-    reports hide among those of equal public values, of which the fewest are not known here.
+    counts: reports that answer each question; too low a count only makes the bound larger. Returns nothing if
+    the study has public values: reports then hide only among reports of equal values, whose smallest number
+    is unknown here.
     """
     people = sum(counts) if study.ask_one else min(counts, default=0)
     if study.channel is None or study.public or not people:
@@ -111,7 +112,7 @@ def _towards_set(study: Study, counts: Sequence[int]) -> list[str]:
     try:
         found = towards_set(study, people, false_reports=str(FALSE_SHARE))
     except InputError:
-        # Of noise with a δ no bound is certified.
+        # No bound is certified for noise with a δ.
         return []
     return [" ".join(lines_of(study, found))]
 
@@ -138,16 +139,16 @@ def _question(study: Study, question: Question, posterior: Posterior) -> str:
 
 
 def _found(posterior: Posterior) -> str:
-    """What the checks found: of draws, of the model, of what was learnt."""
+    """Return the checks' findings on draws, model and knowledge."""
     said = [f"{meaning}" for _, _, meaning in posterior.verdict.lines()]
     found = f"Checks: {'; '.join(said)}."
     if posterior.identified is not None and posterior.identified.sets:
-        found += f" What quantities may be {posterior.identified.condition} is given beside their intervals."
+        found += f" Possible values {posterior.identified.condition} are given next to the intervals."
     return found
 
 
 def drawing_of(posteriors: Sequence[Posterior], made: Made) -> list[str]:
-    """How draws were made, a paragraph for each method; then how they were checked."""
+    """Return a paragraph on the draws of each method, then a paragraph on the checks."""
     lines = []
     for method in dict.fromkeys(posterior.method for posterior in posteriors):
         own = [posterior for posterior in posteriors if posterior.method == method]

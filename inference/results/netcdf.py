@@ -1,4 +1,4 @@
-"""Draws as a NetCDF file in ArviZ's layout; xarray would write the same, and takes a second to load."""
+"""Draws as a NetCDF file in ArviZ's layout. xarray would write the same file, but takes a second to load."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CHAINED = ("chain", "draw")
 
 
 def netcdf_of(attributes: Mapping[str, Any], layout: Layout) -> bytes:
-    """The file's bytes: a group for each of the layout's, which opens as ArviZ's tree."""
+    """Return the file's bytes, with the layout's groups; it opens as ArviZ's tree."""
     import h5netcdf
 
-    # In memory: HDF5 does not survive a disk that fills while it writes.
+    # Write in memory: HDF5 does not recover if the disk fills while it writes.
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
         file.attrs.update(attributes)
@@ -41,7 +41,7 @@ def netcdf_of(attributes: Mapping[str, Any], layout: Layout) -> bytes:
 def _dimensions(
     group: str, name: str, values: NDArray[Any], dims: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """Of data no chains; what has no dimensions of its own gets them by number."""
+    """Return a variable's dimensions: without chains for data, and numbered if it has no named dimensions."""
     first = () if "data" in group else CHAINED
     own = dims.get(name, [f"{name}_dim_{place}" for place in range(values.ndim - len(first))])
     return (*first, *own)

@@ -1,4 +1,4 @@
-"""The report of a fit, for people: the page, one file without network, and its tables as texts."""
+"""The report of a fit for people: a self-contained page that needs no network, and its tables as text."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def render_page(
     made: Made | None = None,
     earlier: Earlier = NOTHING,
 ) -> str:
-    """The page's HTML. raw: {question id: draws from the raw answers}, where they are known.
+    """Return the page's HTML. raw: {question id: draws from the raw answers}, if known.
 
-    pictures: {question id: Pictures} where they are drawn already. made: how; None for what is known of any
-    fit. earlier: what was done before it.
+    pictures: {question id: Pictures}, if already drawn. made: the fit's provenance; None for day and versions
+    only. earlier: the steps before the fit.
     """
     shown = _shown(study, earlier.on(posteriors), raw, pictures, interval, made, earlier)
     return PAGES.get_template("report.html.j2").render(shown)
@@ -58,7 +58,7 @@ def report_files(
     made: Made | None,
     earlier: Earlier,
 ) -> dict[str, str]:
-    """{file name: text}: the page, and its tables in Markdown, CSV and LaTeX."""
+    """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX."""
     shown = _shown(study, posteriors, raw, pictures, interval, made, earlier)
     page = PAGES.get_template("report.html.j2").render(shown)
     return {PAGE: page, **tables_of(posteriors, shown, interval)}
@@ -73,7 +73,7 @@ def _shown(
     made: Made | None,
     earlier: Earlier,
 ) -> dict[str, Any]:
-    """What the templates read."""
+    """Return the variables of the templates."""
     known = raw or {}
     drawn = pictures or {
         name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()
@@ -140,7 +140,7 @@ def _item(
 
 
 def verdict_in_words(posterior: Posterior) -> str:
-    """The verdict as it leads: a sentence."""
+    """Return the verdict as a sentence."""
     words = posterior.verdict.headline()
     if posterior.verdict.ok:
         return f"{words[0].upper()}{words[1:]}."
@@ -152,7 +152,7 @@ def _method(posterior: Posterior) -> str:
 
 
 def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL) -> list[dict[str, str]]:
-    """Of each parameter what a page's tables say: of shares in per cent."""
+    """Return a row of the page's tables for each parameter, with shares in per cent."""
     devices = posterior.devices_to_halve()
     rows = []
     for name, found in posterior.rows().items():
@@ -177,7 +177,7 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
 
 
 def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
-    """Over the sets where some reports may be false: those of 90 %, whatever interval stands beside them."""
+    """Return the heading of the false-report sets, with their level of 90 % if intervals have another."""
     found = posterior.identified
     if found is None or not found.sets:
         return ""
@@ -190,6 +190,6 @@ def _set(posterior: Posterior, name: str) -> str:
 
 
 def _round_up(devices: float) -> int:
-    """Two significant digits: more would promise too much."""
+    """Round up to two significant digits; more would suggest too much precision."""
     step = 10 ** max(0, len(str(int(devices))) - 2)
     return int(-(-devices // step) * step)

@@ -37,7 +37,7 @@ from inference.results.shown import LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, sh
 from ldp_client.words.text import visible
 
 INTERVAL = (0.05, 0.95)
-# In points: a legend's height; a row of intervals, its part above the axis; a row without ticks.
+# Heights in points: a legend; a row of intervals, its part above the axis; a row without ticks.
 LEGEND, ROW, DRAWN, PACKED = 20.0, 31.0, 17.0, 19.0
 LINE, EDGE = 8.4, 12.0
 BAR, THIN, DOT = 3.0, 1.0, 5.2
@@ -49,9 +49,9 @@ Draws = Mapping[str, NDArray[np.float64]]
 def interval_plot(
     posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL, figure: Figure | None = None
 ) -> Figure:
-    """Draw medians and intervals of the shown parameters, and those of the raw answers where known.
+    """Draw medians and intervals of the shown parameters, also from the raw answers if known.
 
-    Shares of one whole have one scale, in per cent; other parameters have a scale each.
+    Shares of one whole have a common scale, in per cent; other parameters have a scale each.
     """
     names = shown(posterior)
     shares = [name for name in names if posterior.model == "multinomial" and name.startswith("p[")]
@@ -90,19 +90,19 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
 
 
 def _high(name: str) -> float:
-    """The height of a label in points."""
+    """Return the height of a label in points."""
     return (wrapped(name).count("\n") + 1) * LINE
 
 
 def _label_width(names: Sequence[str]) -> float:
-    """The room in points that names and the gap beside them take."""
+    """Return the width in points of names and the gap next to them."""
     return 10 + max(width_of(line, 7) for name in names for line in wrapped(name).split("\n"))
 
 
 def _row_limits(
     posterior: Posterior, raw: Draws | None, names: Sequence[str], interval: Interval
 ) -> tuple[float, float]:
-    """From end to end of all that is drawn for these parameters."""
+    """Return the limits of everything drawn for these parameters."""
     known = [source[name] for source in (posterior.draws, raw or {}) for name in names if name in source]
     sets = posterior.identified.sets if posterior.identified is not None else {}
     ends = [sets[name] for name in names if name in sets]
@@ -143,7 +143,7 @@ class Row(NamedTuple):
 
 @styled
 def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Figure:
-    """Draw medians and intervals on one scale, one below the other; zero: with a line there."""
+    """Draw medians and intervals on one scale, one below the other; zero: with a line at zero."""
     heights = np.asarray([max(20.0, _high(row.name) + 6) for row in rows])
     high = float(heights.sum())
     figure = sized(high + 26)
@@ -187,13 +187,13 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
 
 
 def _ends(draws: NDArray[np.float64]) -> tuple[float, float]:
-    """The range of draws, or a little more where they are one number."""
+    """Return the range of draws, slightly widened if they are all equal."""
     low, high = float(draws.min()), float(draws.max())
     return (low, high) if high - low > ROUNDING * abs(low) else limits([low, high])
 
 
 def _prior_density(axes: Axes, draws: NDArray[np.float64] | None) -> None:
-    """The prior's density where the posterior is, no higher than the axes."""
+    """Draw the prior's density in the posterior's range, no higher than the axes."""
     if draws is None:
         return
     heights, edges = np.histogram(draws, bins=12, range=axes.get_xlim())
@@ -242,7 +242,7 @@ def predictive_plot(found: Predictive) -> Figure:
 def _predicted(
     axes: Axes, simulated: NDArray[np.float64], observed: NDArray[np.float64], colour: str
 ) -> None:
-    """Bars for what is expected, dots for what came; on a log scale where these are far apart."""
+    """Draw bars for expected and dots for observed entries, on a log scale if the values are far apart."""
     low, high = np.quantile(simulated, INTERVAL, axis=0)
     least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
     if 0 < 10 * least < most:
@@ -262,7 +262,7 @@ def _predicted(
 
 @dataclass(frozen=True)
 class Pictures:
-    """SVG text to stand inside a page, and PNG files' bytes.
+    """SVG text for inclusion in a page, and PNG files' bytes.
 
     expected: empty without a predictive check; law: empty without a distribution of the answers.
     """
@@ -276,7 +276,7 @@ class Pictures:
 
 
 def pictures_of(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Pictures:
-    """The pictures of a posterior, with the raw answers' draws where they are known."""
+    """Draw the pictures of a posterior, with the raw answers' draws if known."""
     intervals, found = interval_plot(posterior, raw, interval), posterior.predictive
     return Pictures(
         intervals=to_svg(intervals),

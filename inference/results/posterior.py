@@ -1,4 +1,4 @@
-"""A posterior: draws, their diagnostics, and where they came from."""
+"""A posterior: draws, their diagnostics, and their provenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 
-# What each model calls shares of people.
+# Each model's parameter names for shares of people.
 SHARES = {"bernoulli": "p", "multinomial": "p", "joint table": "p", "free": "above"}
 
 
@@ -38,24 +38,24 @@ class Posterior:
     """The posterior of one question.
 
     Attributes:
-        question: its id.
-        model: its model's name.
-        n: reports used, or records of tables' holders.
+        question: the question's id.
+        model: the model's name.
+        n: number of reports used, or of the holders' records.
         draws: {parameter: array of shape (chains, draws)}, in the question's own units.
         prior_sd: {parameter: sd before the data, inf without a prior}.
-        diagnostics: what the chains, the model check and the data say; `verdict` sums it up.
+        diagnostics: results of the checks of chains, model and data; `verdict` summarises them.
         study: digest of the study document.
         seed: of the sampler.
         method: "nuts", "laplace" or a name of inference.published.
-        prior: as a study states it, with numbers for decimals.
-        prior_draws: {parameter: array of shape (draws,)}, of those with a prior.
-        predictive: simulated reports beside the observed ones; None where none were simulated.
-        holders: how many, None where people answered.
-        law: the distribution of the answers, where the model is no law.
-        identified: what false reports leave possible; None where that was not asked.
-        implied: of a number's law what follows from it; None where it has none.
-        diverging: of shape (chains, draws), which transitions did; None of other methods than NUTS.
-        questions: of how many a device answers this one, where it draws one by chance; else 1.
+        prior: the prior as a study states it, with numbers for decimals.
+        prior_draws: {parameter: array of shape (draws,)}, for parameters with a prior.
+        predictive: simulated and observed reports; None if no reports were simulated.
+        holders: the number of data holders; None if people answered.
+        law: the distribution of the answers, for a model without a law.
+        identified: possible values under false reports; None if not requested.
+        implied: the consequences of a number's law; None if the model has no such law.
+        diverging: of shape (chains, draws), which transitions diverged; None for methods other than NUTS.
+        questions: the number of questions from which each device draws one; 1 if it answers all.
     """
 
     question: str
@@ -79,14 +79,14 @@ class Posterior:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether chains, model and knowledge are good; read it before the numbers."""
+        """Return the verdict on chains, model and knowledge; read it before the numbers."""
         return self.diagnostics.verdict
 
     def __getitem__(self, name: str) -> Quantity:
-        """Give a parameter, or what follows from parameters, as a quantity to calculate with.
+        """Return a parameter, or a number derived from parameters, as a quantity to calculate with.
 
         Raises:
-            InputError: it has none of this name; the error names one that is near.
+            InputError: the posterior has no parameter of this name; the error suggests a similar name.
         """
         if name not in self.draws:
             near = nearest(str(name), self.draws)
@@ -98,13 +98,13 @@ class Posterior:
         return replace(found, share=self.is_share(name))
 
     def is_share(self, name: str) -> bool:
-        """Tell whether a parameter is a share of people, which is read in per cent.
+        """Return True if a parameter is a share of people, which is shown in per cent.
 
         Args:
-            name: the parameter's.
+            name: the parameter's name.
 
         Returns:
-            Whether it is one under this model: other models, and columns, may have the same names.
+            Whether it is a share under this model. Other models, and columns, may use the same names.
         """
         kind = name.partition("[")[0]
         return (
@@ -117,25 +117,25 @@ class Posterior:
         """Make a quantity of numbers calculated from the draws.
 
         Args:
-            name: what to call it; one that begins with "share" is read in per cent.
-            words: what it is, in words.
+            name: its name. A quantity whose name begins with "share" is shown in per cent.
+            words: its description.
             draws: of shape (chains, draws), one for each draw of the parameters.
 
         Returns:
-            The quantity, with what this posterior's verdict says against it.
+            The quantity, with the doubts of this posterior's verdict.
         """
         doubts = () if self.verdict.ok else (f"{self.question}: {self.verdict.headline()}",)
         people = frozenset({(self.study, self.question if self.questions > 1 else "")})
         return Quantity(name, words, draws, origin=self.draws, study=self.study, people=people, doubts=doubts)
 
     def share_above(self, value: float) -> Quantity:
-        """Say how many people's answers lie above a value.
+        """Return the share of people whose answers are above a value.
 
         Args:
-            value: in the question's units, from the lower bound to below the upper one.
+            value: in the question's units, from the lower bound to below the upper bound.
 
         Returns:
-            Their share, given by the model's law at each draw.
+            The share by the model's law at each draw.
 
         Raises:
             InputError: the question asks for no number, or the value is not between its bounds.
@@ -143,18 +143,18 @@ class Posterior:
         law = self._implied("share_above")
         if not isinstance(value, int | float) or not law.low <= value < law.high:
             raise InputError(
-                f"{self.question}: answers lie between {law.low:g} and {law.high:g}, and {value!r} does not: "
-                "shares above a value need one from there",
+                f"{self.question}: answers lie between {law.low:g} and {law.high:g}, and {value!r} does not. "
+                "Give a value in that range",
                 code="result.value_beyond_bounds",
             )
         draws = law.above(float(value))
         return self.quantity(f"share above {value:g}", f"the share of {self.question} above {value:g}", draws)
 
     def mean(self) -> Quantity:
-        """Give the mean of what people would answer without bounds, by the model's law.
+        """Return the mean of answers without bounds, by the model's law.
 
         Returns:
-            It, in the question's units; under `free` the mean of answers as clipped.
+            The mean, in the question's units; under `free`, the mean of answers as clipped.
 
         Raises:
             InputError: the question asks for no number.
@@ -166,8 +166,8 @@ class Posterior:
         if self.implied is None:
             known = ", ".join(list(self.draws)[:4])
             raise InputError(
-                f"{self.question} asks for no number whose law the model {self.model} has, so that it has no "
-                f"{asked}: take what it has by name, such as posterior[{known.split(', ')[0]!r}] of {known}",
+                f"{self.question} has no {asked}: the model {self.model} has no law of a number. Take a "
+                f"parameter by name, such as posterior[{known.split(', ')[0]!r}] of {known}",
                 code="result.no_law_of_answers",
             )
         return self.implied
@@ -177,15 +177,15 @@ class Posterior:
 
         Args:
             prob: the probability that intervals hold.
-            kind: "eti", equal tails, whose ends are called as quantiles (q05, q95); or "hdi", highest
-                density (hdi90_low, hdi90_high).
+            kind: "eti", equal tails, with ends named as quantiles (q05, q95); or "hdi", highest density
+                (hdi90_low, hdi90_high).
 
         Returns:
-            A row a parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both ESS, and
-            the verdict on the whole; the frame's attrs have the verdict's parts.
+            A row for each parameter: mean, sd, median (q50), the interval, sd over the prior's, R-hat, both
+            ESS, and the overall verdict; the frame's attrs have the verdict's parts.
 
         Raises:
-            InputError: prob is no probability, or the kind is another.
+            InputError: prob is no probability, or the kind is unknown.
         """
         return frame_of(self, interval_of(prob, kind))
 
@@ -194,13 +194,13 @@ class Posterior:
 
         Args:
             prob: the probability that intervals hold.
-            kind: "eti" or "hdi", as of `summary`.
+            kind: "eti" or "hdi", as for `summary`.
 
         Returns:
             Matplotlib's axes of the first parameter; the others are in its figure's `axes`.
 
         Raises:
-            InputError: prob is no probability, or the kind is another.
+            InputError: prob is no probability, or the kind is unknown.
         """
         from inference.results.plots import interval_axes
 
@@ -221,10 +221,10 @@ class Posterior:
         return {name: self._row(name, draws) for name, draws in self.draws.items()}
 
     def narrowing(self, name: str) -> float:
-        """Compare the sd of a parameter with its prior's, of logs where that is log-normal.
+        """Compare the sd of a parameter with its prior's; for a log-normal prior, the sds of logarithms.
 
         Args:
-            name: of the parameter.
+            name: the parameter's name.
 
         Returns:
             The ratio; 0 without a prior.
@@ -251,11 +251,11 @@ class Posterior:
         """Estimate how many devices, or holders like these, would halve each parameter's interval.
 
         Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
-        where share is the part of 1/sd² that came from the reports; m times as many where each device answers
-        one of m questions.
+        where share is the part of 1/sd² that came from the reports. The number is m times as large if each
+        device answers one question out of m.
 
         Returns:
-            {parameter: about how many}; inf where reports taught nothing, or where nothing is left to narrow.
+            {parameter: approximate number}; inf if the reports were uninformative, or the draws do not vary.
         """
         needed = {}
         for name, draws in self.draws.items():
@@ -268,13 +268,13 @@ class Posterior:
         return needed
 
     def doubted(self, reasons: tuple[str, ...]) -> Self:
-        """Call the model bad for reasons.
+        """Mark the model as bad for reasons.
 
         Args:
             reasons: why the reports do not fit it.
 
         Returns:
-            The same posterior; unchanged where there are no reasons.
+            A copy of the posterior; unchanged if there are no reasons.
         """
         return replace(self, diagnostics=self.diagnostics.with_model(reasons))
 
@@ -282,16 +282,16 @@ class Posterior:
         """Add notes to the diagnostics.
 
         Args:
-            notes: sentences for who reads the result.
+            notes: sentences for the reader of the result.
 
         Returns:
-            The same posterior with these notes behind its own.
+            A copy of the posterior with these notes after its own.
         """
         diagnostics = replace(self.diagnostics, notes=(*self.diagnostics.notes, *notes))
         return replace(self, diagnostics=diagnostics)
 
     def size_in_words(self) -> str:
-        """Say how much was used: reports, or records of holders."""
+        """Return the number of reports used, or of records and holders, in words."""
         if self.holders is None:
             return counted(self.n, "report")
         return f"{counted(self.n, 'record')} of {counted(self.holders, 'holder')}"
@@ -300,15 +300,15 @@ class Posterior:
         """Return the draws as ArviZ reads them.
 
         Returns:
-            A tree with the groups posterior, prior, sample_stats and, where reports were simulated,
-            prior_predictive, posterior_predictive and observed_data (a summary's groups, for each report).
-            Choices lie along `choice`, features along `feature`, what else has brackets along `name_of`. The
-            attributes are study digest, question, model and seed.
+            A tree with the groups posterior, prior, sample_stats and, if reports were simulated,
+            prior_predictive, posterior_predictive and observed_data (a summary's groups, per report). The
+            dimensions are `choice` for choices, `feature` for features, and `name_of` for other names with
+            brackets. The attributes include study digest, question, model and seed.
         """
         return tree_of(self._attributes(), self._layout())
 
     def to_netcdf(self) -> bytes:
-        """Return the same as the bytes of a NetCDF file, which xarray and ArviZ open."""
+        """Return the same tree as the bytes of a NetCDF file, which xarray and ArviZ open."""
         from inference.results.netcdf import netcdf_of
 
         return netcdf_of(self._attributes(), self._layout())
@@ -330,13 +330,13 @@ class Posterior:
         return axes_of(self.draws)
 
     def _checks(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """The groups beside the parameters'."""
+        """Return the groups other than the parameters'."""
         found: dict[str, dict[str, NDArray[Any]]] = {}
         if self.diverging is not None:
             found["sample_stats"] = {"diverging": self.diverging}
         if self.predictive is not None:
             other = self.predictive.before
-            # Where the prior is held against another summary, that has a name of its own.
+            # If the prior is compared with another summary, that summary needs a separate name.
             name = "reports" if other is None else "reports_before"
             found["prior_predictive"] = {name: self.predictive.prior[None]}
             found["posterior_predictive"] = {"reports": self.predictive.posterior[None]}
@@ -347,7 +347,7 @@ class Posterior:
         return found
 
     def to_document(self) -> dict[str, Any]:
-        """Return this question's entry in posterior.json, where `draws` counts those of each chain."""
+        """Return this question's entry in posterior.json; `draws` is the number of draws per chain."""
         found = self.diagnostics
         return {
             "model": self.model,
@@ -368,15 +368,15 @@ class Posterior:
     def save(self, folder: str | Path) -> None:
         """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder.
 
-        Other questions of the same study and seed that posterior.json holds already are kept.
+        Keeps other questions of the same study and seed that are already in posterior.json.
 
         Args:
-            folder: a path; made when missing.
+            folder: a path; created if missing.
 
         Raises:
-            InputError: the folder is no path or no folder, posterior.json there holds another study's result
-                or others under another seed, or a file of draws is no result of a fit: nothing is written
-                then.
+            InputError: the folder is no path or no folder; its posterior.json holds another study's result or
+                other questions under another seed; or a file of draws is not a result of a fit. Nothing is
+                written in these cases.
         """
         if not isinstance(folder, str | Path):
             raise InputError(

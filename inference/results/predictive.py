@@ -1,10 +1,10 @@
-"""What prior and posterior expect of a summary, beside the one that came, and what to say of it.
+"""Predictive checks: compare the observed summary with prior and posterior predictions.
 
-Whether a histogram of reports can be that of the fitted law behind its noise: what the parameters can
-explain is projected out of the residuals (Neyman's C(α); Rao & Robson 1974), so that any estimate near the
-truth gives the same statistic, and what the posterior leaves open beyond that widens their covariance. Two
-sets of directions are looked at: those that another law of the answers would move through the channel, the
-clearest first, and groups of cells, in which impossible reports show under any law.
+One test checks whether a histogram of reports fits the fitted law under its noise. It projects the directions
+that the parameters explain out of the residuals (Neyman's C(α); Rao & Robson 1974), so that any estimate near
+the truth gives the same statistic. The remaining posterior uncertainty widens the residuals' covariance. The
+test uses two sets of directions: directions in which another law of the answers would move the reports, the
+clearest first; and groups of cells, which reveal impossible reports under any law.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from inference.chances import squares_beyond
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-# Under the right model so often at most a fit is called wrong, for each question.
+# Largest probability of a false alarm under the right model, for each question.
 FALSE_ALARM = 1e-3
-# The sums of squares over so many of the clearest directions are looked at.
+# Numbers of the clearest directions over which squares are summed and tested.
 DEPTHS = (1, 2, 4, 8)
 # Directions that move reports by less than this part of the clearest are noise alone.
 FAINT = 1e-4
 MOST_GROUPS, FEWEST_EXPECTED = 64, 10.0
 # With fewer reports, sums are not near enough to normal for such small probabilities.
 FEWEST_REPORTS = 200
-# So much larger than its posterior spread may be what curvature does to the residuals.
+# Factor on the posterior covariance, to allow for the effect of curvature on the residuals.
 CURVATURE = 2.0
-# Groups of people so much of the bounds apart the reports must be able to tell: with this noncentrality of χ²
-# they do in most cases.
+# The reports must be able to reveal two groups of people this part of the bounds apart. With this
+# noncentrality of χ² they do in most cases.
 APART, CLEAR = 0.2, 30.0
 
 
 def p_value(observed: Vector, cells: Matrix, channel: Matrix, parameters: int) -> float:
-    """The probability, under the fitted law, of residuals as large as these: small where it does not fit.
+    """Return the probability of residuals this large under the fitted law; it is small for a misfit.
 
     observed (cells,): counts. cells (draws, cells): probabilities at draws of the posterior. channel
     (answers, cells): probabilities of a report given each of some answers. parameters: how many the law has.
@@ -57,10 +57,10 @@ def p_value(observed: Vector, cells: Matrix, channel: Matrix, parameters: int) -
 
 
 def tells_two_groups(n: float, cells: Matrix, channel: Matrix, parameters: int) -> bool:
-    """Whether n reports tell the fitted law from two groups, half of all people at each of two answers.
+    """Return True if n reports distinguish the fitted law from two groups, half of all people at each answer.
 
-    Of such laws the likest is taken; one whose groups are near each other does no harm. channel (answers,
-    cells): of answers evenly spaced from bound to bound; the rest as for `p_value`.
+    The test takes the most similar two-group law; groups near each other are harmless and also give True.
+    channel (answers, cells): for answers evenly spaced from bound to bound. Other arguments as for `p_value`.
     """
     expected, root, explained, _ = _prepared(cells, parameters)
     moves = (channel - expected) / root
@@ -73,7 +73,7 @@ def tells_two_groups(n: float, cells: Matrix, channel: Matrix, parameters: int) 
 
 
 class Moment(NamedTuple):
-    """The answers' mean, bounds at 0 and 1: what reports say, with its standard error, and what the law."""
+    """The answers' mean, bounds at 0 and 1: from the reports alone (with its error), and by the law."""
 
     free: float
     error: float
@@ -82,10 +82,11 @@ class Moment(NamedTuple):
 
 
 def mean_without_law(observed: Vector, cells: Matrix, channel: Matrix, parameters: int) -> Moment:
-    """Hold the fitted law's mean against the one that the reports tell without any law.
+    """Compare the fitted law's mean with an estimate from the reports without a law.
 
-    Of all numbers for each cell whose mean, given any answer, is that answer, the least varying are added up.
-    p: the probability, under the fitted law, of a difference as large. Arguments as of `p_value`.
+    The estimate adds up a number for each report's cell. The numbers are unbiased, that is, their mean given
+    any answer is that answer, and have the least variance. p: the probability of a difference as large under
+    the fitted law. Arguments as for `p_value`.
     """
     n = observed.sum()
     expected, root, explained, unexplained = _prepared(cells, parameters)
@@ -104,22 +105,22 @@ def mean_without_law(observed: Vector, cells: Matrix, channel: Matrix, parameter
 
 
 def _half_distances(moves: Matrix) -> Matrix:
-    """Squared lengths (answers, answers) of the mean of each two moves."""
+    """Return squared lengths (answers, answers) of the mean of each two moves."""
     gram = moves @ moves.T
     squares = np.diag(gram)
     return np.asarray((squares[:, None] + squares + 2 * gram) / 4)
 
 
 def _prepared(cells: Matrix, parameters: int) -> tuple[Vector, Vector, Matrix, Matrix]:
-    """Expected probabilities, their roots, and in units of those what parameters explain and what not."""
+    """Return expected probabilities, their roots, and in units of the roots the results of `_split`."""
     expected = cells.mean(axis=0)
     root = np.sqrt(np.maximum(expected, 1e-300))
     return expected, root, *_split((cells - expected) / root, parameters, root)
 
 
 def _split(moves: Matrix, parameters: int, root: Vector) -> tuple[Matrix, Matrix]:
-    """An orthonormal basis (rank, cells) of what parameters explain, and what draws move beyond it."""
-    # Of the Gram matrix: a tenth of the time of the draws' own decomposition, which are thousands.
+    """Return an orthonormal basis (rank, cells) of explained directions, and the draws' moves beyond it."""
+    # Decompose the Gram matrix: a tenth of the time of decomposing thousands of draws.
     squares, vectors = np.linalg.eigh(moves.T @ moves)
     clear = squares > 1e-13 * max(squares[-1], 1e-300)
     kept = vectors.T[clear][::-1][:parameters]
@@ -128,14 +129,14 @@ def _split(moves: Matrix, parameters: int, root: Vector) -> tuple[Matrix, Matrix
 
 
 def _directions(moves: Matrix, explained: Matrix) -> Matrix:
-    """Orthonormal directions (rank, cells), the clearest first, without what parameters explain."""
+    """Return orthonormal directions (rank, cells), the clearest first, without the explained directions."""
     left = moves - (moves @ explained.T) @ explained
     _, sizes, right = np.linalg.svd(left, full_matrices=False)
     return np.asarray(right[sizes > FAINT * sizes[0]])
 
 
 def _indicators(expected: Vector, n: float) -> Matrix:
-    """Groups (groups, cells) of neighbouring cells with about equal expected counts."""
+    """Return groups (groups, cells) of neighbouring cells with about equal expected counts."""
     count = int(np.clip(n / FEWEST_EXPECTED / 2, 4, MOST_GROUPS))
     middle = np.cumsum(expected) - expected / 2
     place = np.minimum((middle * count).astype(int), count - 1)
@@ -152,26 +153,25 @@ def _sum_p(directions: Matrix, residual: Vector, moves: Matrix, n: float, depth:
 
 Shares = NDArray[np.float64]
 
-# Beyond the simulated range by more than this part of it counts as outside.
+# An entry is outside if it exceeds the simulated range by more than this part of the range.
 SLACK = 0.1
-# With fewer groups inside, the prior is surprised, or the model does not fit.
+# With a smaller share of groups inside, the observed summary surprises the prior.
 FEW_INSIDE = 0.6
-# Nor does it where all groups together are so much farther out than any simulated summary is, and are so
-# improbable by the gamma law with the simulated ones' mean and variance: of sound models at most one in a
-# thousand is there, as 60 simulated summaries tell that law no better.
+# The model does not fit if all groups together are this much farther out than any simulated summary, and this
+# improbable by the gamma law with the simulated distances' mean and variance. At most one sound model in a
+# thousand exceeds both limits: 60 simulated summaries determine the gamma law no better.
 MOST_STRAIN, LEAST_CHANCE = 1.3, 1e-4
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """prior, posterior: (simulated, groups); observed: (groups,). Entries of a summary for each report.
+    """Entries of a summary, per report. prior, posterior: (simulated, groups). observed: (groups,).
 
-    fit_p: the p-value of a test of the whole histogram, where there is one; it decides then. tells_laws:
-    whether these reports would show a law of another shape. mean: of the answers, by the law and without one.
-    people: {the first entry of some people: who they are}, of entries by groups of people.
-    before: what is observed of what the prior expects, where that is another summary: its groups are then
-    (simulated, groups) of this.
-    against: why the model does not fit by checks of other summaries.
+    fit_p: the p-value of a test of the whole histogram, if there is one; it then decides on misfit.
+    tells_laws: whether these reports would reveal a law of another shape. mean: of the answers, by the law
+    and without a law. people: {index of a group of people's first entry: the group's name}, for entries by
+    groups of people. before: the observed groups of the summary that `prior` simulates, if it differs from
+    `posterior`'s. against: reasons why the model does not fit, from checks of other summaries.
     """
 
     prior: Shares
@@ -186,13 +186,13 @@ class Predictive:
 
     @property
     def observed_before(self) -> Shares:
-        """What is held against the prior: (groups,)."""
+        """Return the observed entries (groups,) to compare with the prior."""
         return self.observed if self.before is None else self.before
 
     def inside(self, simulated: Shares, observed: Shares | None = None) -> float:
-        """The share of groups whose observed entry lies in the range of the simulated ones, or near it."""
+        """Return the share of groups whose observed entry is in or near the range of simulated entries."""
         observed = self.observed if observed is None else observed
-        # A very wide prior has draws that are beyond floating point.
+        # A very wide prior has draws that overflow.
         simulated = simulated[np.isfinite(simulated).all(axis=1)]
         if not len(simulated):
             return 0.0
@@ -201,20 +201,21 @@ class Predictive:
         return float(np.mean((observed >= low - slack) & (observed <= high + slack)))
 
     def strain(self, simulated: Shares) -> float:
-        """How far out the observed entries are together, in the distance of the farthest simulated ones."""
+        """Return the observed entries' joint distance, in units of the farthest simulated summary's."""
         own, seen = self._distances(simulated)
         return float(seen / max(own.max(), 1e-9))
 
     def chance(self, simulated: Shares) -> float:
-        """The probability of entries as far out together, by the gamma law that fits simulated distances."""
+        """Return the probability of a joint distance as large, by a gamma law of the simulated distances."""
         own, seen = self._distances(simulated)
         mean, variance = float(own.mean()), max(float(own.var(ddof=1)), 1e-18)
         return float(gammaincc(max(mean**2, 1e-18) / variance, seen * max(mean, 1e-9) / variance))
 
     def _distances(self, simulated: Shares) -> tuple[Shares, float]:
-        """Of every simulated summary, and of the observed one.
+        """Return the squared distances of every simulated summary, and of the observed summary.
 
-        Sums of squares over the groups and their total, in the spread of the (other) simulated summaries.
+        They sum squares over the groups and their total, scaled by the spread of the (other) simulated
+        summaries.
         """
         simulated, observed = _with_total(simulated), _with_total(self.observed)
         count, middle = len(simulated), simulated.mean(axis=0)
@@ -228,14 +229,14 @@ class Predictive:
 
     @property
     def surprised(self) -> bool:
-        """Whether what came lies outside what the prior expects."""
+        """Return True if the observed summary is outside the prior's predictive range."""
         return self.inside(self.prior, self.observed_before) < FEW_INSIDE
 
     @property
     def misfit(self) -> bool:
-        """Whether what came lies outside what the posterior expects, here or by another check.
+        """Return True if the observed summary is outside the posterior predictions, here or by another check.
 
-        Of sound models, by each of the two once in a thousand.
+        Under a sound model, each of the two has a false-alarm rate of one in a thousand.
         """
         return bool(self.against) or self._outside
 
@@ -246,48 +247,48 @@ class Predictive:
         return self.strain(self.posterior) > MOST_STRAIN and self.chance(self.posterior) < LEAST_CHANCE
 
     def in_words(self) -> str:
-        """One sentence on each of the two checks."""
+        """Return one sentence on each of the two checks."""
         prior = 100 * self.inside(self.prior, self.observed_before)
         after = 100 * self.inside(self.posterior)
-        first = f"The range of what the prior expects holds {prior:.0f} % of what was observed"
-        first += ": what came surprises the prior." if self.surprised else ": it allows what came."
-        second = f" After the fit, what the posterior expects holds {after:.0f} %"
+        first = f"The prior's predictive range contains {prior:.0f} % of the observed entries"
+        first += ": the reports surprise the prior." if self.surprised else ": the prior allows the reports."
+        second = f" After the fit, the posterior's predictive range contains {after:.0f} %"
         return first + second + (": the model does not fit." if self.misfit else ": no misfit shows.")
 
     def notes(self) -> tuple[str, ...]:
-        """What must be said wherever the numbers stand, of the prior; nothing where it allows what came."""
+        """Return the notes that must accompany the numbers; empty if there is nothing to warn about."""
         found = []
         if self.surprised:
             found.append(
-                "what came lies outside what the prior expects: look at the prior, and at the bounds"
+                "the reports are outside the prior's predictive range: check the prior and the bounds"
             )
         if not (self.tells_laws or self.misfit):
             found.append(
-                "these reports are too few, under so much noise, to tell the law from one of two groups "
-                "of people: intervals hold if the answers follow it, and nothing here could show "
-                "that they do not"
+                "these reports are too few, under this much noise, to distinguish the law from two separate "
+                "groups of people: intervals hold if the answers follow the law, but no check here could "
+                "show that they do not"
             )
         return tuple(found)
 
     def against_free(self, low: float, width: float) -> tuple[str, ...]:
-        """Why the law is not to be believed where its mean is not that of the reports; in own units."""
+        """Return a reason against the law if its mean differs from the reports' mean; in own units."""
         found = self.mean
         if found is None or found.p >= FALSE_ALARM:
             return ()
         first, last = (low + width * (found.free + sign * 1.645 * found.error) for sign in (-1, 1))
         return (
             f"without a law the mean of the answers is {low + width * found.free:.4g} ({first:.4g} to "
-            f"{last:.4g}), by this one {low + width * found.of_law:.4g}: fit the model 'free' instead",
+            f"{last:.4g}), by this law {low + width * found.of_law:.4g}: fit the model 'free' instead",
         )
 
     def reasons(self) -> tuple[str, ...]:
-        """Why the model is not to be believed; nothing where it expects what came."""
+        """Return reasons against the model; empty if it predicts the observed summary."""
         if not self._outside:
             return self.against
-        return ("the model does not fit these reports: its intervals are those of another law", *self.against)
+        return ("the model does not fit these reports: its intervals describe another law", *self.against)
 
 
 def _with_total(entries: Shares) -> Shares:
-    """Entries (…, groups) and their total: how many bits a report has in all each of many groups hides."""
+    """Append the total to entries (…, groups): many single groups hide how many bits a report has in all."""
     total = entries.sum(axis=-1, keepdims=True)
     return np.concatenate([entries, total], axis=-1) if entries.shape[-1] > 1 else entries

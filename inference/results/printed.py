@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from inference.results.posterior import Posterior
 
-# More rows nobody reads in a terminal; `summary` has all.
+# The most rows in a terminal; `summary` has all.
 MOST_ROWS = 20
 
 
 def text_of(posterior: Posterior, interval: Interval) -> str:
-    """The verdict, then a line a parameter, with its median and interval."""
+    """Return the verdict, then a line for each parameter with its median and interval."""
     head, *rows = _table(posterior, interval)
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [
@@ -33,7 +33,7 @@ def text_of(posterior: Posterior, interval: Interval) -> str:
 
 
 def html_of(posterior: Posterior, interval: Interval) -> str:
-    """The same for a notebook, escaped."""
+    """Return the same for a notebook, as escaped HTML."""
     head, *rows = _table(posterior, interval)
     cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -55,7 +55,7 @@ def _verdict(posterior: Posterior) -> str:
 
 
 def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]]:
-    """The head, then a row a parameter."""
+    """Yield the head, then a row for each parameter."""
     found = posterior.identified
     false = found.label if found is not None and found.sets else ""
     yield ("parameter", "median", interval.name, *([false] if false else []))
@@ -68,7 +68,7 @@ def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]
 
 
 def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:
-    """A row for each parameter. See `Posterior.summary`."""
+    """Return a row for each parameter. See `Posterior.summary`."""
     import pandas as pd
 
     low, high = interval.columns
@@ -83,7 +83,7 @@ def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:
             "verdict": posterior.verdict.headline(),
         }
     frame = pd.DataFrame.from_dict(rows, orient="index")
-    # Plain values, so that the frame can be written to a file with them.
+    # Plain values, so that the frame can be written to a file together with its attrs.
     frame.attrs = {
         "question": posterior.question,
         "study": posterior.study,

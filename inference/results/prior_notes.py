@@ -1,4 +1,4 @@
-"""What a posterior says of its prior: whether the reports taught anything, and whether the two disagree."""
+"""Compare a posterior with its prior: whether the reports were informative, and whether the two disagree."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from inference.results.verdict import BAD, PARTIAL, Part
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
-# A posterior sd above this share of the prior's: about where the prior is the reports taught almost nothing.
+# If the posterior sd exceeds this share of the prior's, the reports were hardly informative, provided that
+# the posterior is near the prior.
 DROWNED = 0.8
-# In the prior's sds: farther off, the reports have moved the posterior, and the prior holds it back.
+# Nearness in the prior's sds. Farther off, the reports have moved the posterior, and the prior holds it back.
 NEAR = 1.0
-# A posterior median with less of the prior than this beyond it, on its side, is far out. Of many parameters
-# one is there by chance, so all share it.
+# A posterior median is far out if less of the prior than this is beyond it, on its side. All parameters share
+# this probability: among many parameters, some would be far out by chance.
 FAR = 0.01
-# And one that is so many times as far from the prior's middle as its farthest draw is beyond the prior.
+# A posterior median contradicts the prior at this multiple of the farthest prior draw's distance from the
+# prior's middle.
 CONTRADICTED = 1.5
-# A posterior's median is so much nearer to an end of its uniform prior than to the 5 % quantile on the other
-# side where the reports' own estimate lies two standard errors beyond the end: on it, it is 0.52. Of truths
-# from the prior two in a hundred at most are there, times the standard error in widths of the prior.
+# Largest ratio of a posterior median's distances from an end of its uniform prior and from the 5 % quantile
+# on the other side. It corresponds to a reports' estimate two standard errors beyond the end; an estimate at
+# the end has a ratio of 0.52. If truths come from the prior, at most 2 % times the standard error in widths
+# of the prior are flagged.
 LEANING = 0.36
 WIDER = "state a wider prior"
 
 
 def is_log_normal(stated: Any) -> bool:
-    """Whether a prior, as stated, is log-normal: there logs are compared, as a few draws make up its sd."""
+    """Return True if a stated prior is log-normal; its sd rests on few draws, so logs are compared."""
     return isinstance(stated, Mapping) and stated.get("distribution") == "log_normal"
 
 
 def knowledge(parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None) -> Part:
-    """What was learnt, from draws (chains, draws) of each parameter beside draws (draws,) of its prior.
+    """Judge what was learnt, comparing draws (chains, draws) of each parameter with prior draws (draws,).
 
-    A method without a prior has learnt all that it says. stated: {parameter: its prior, as stated}.
+    A parameter without a prior counts as learnt. stated: {parameter: its prior, as stated}.
     """
     logs = {name for name, one in (stated or {}).items() if is_log_normal(one)}
     prior = {name: np.log(draws) if name in logs else draws for name, draws in prior.items()}
@@ -53,9 +56,9 @@ def knowledge(parameters: Parameters, prior: Parameters, stated: Mapping[str, An
         )
     if held:
         reasons.append(
-            f"the prior holds {listed(held)} back: the reports move the posterior away from it, and make it "
-            f"hardly narrower, so that the prior says as much as they do; {WIDER} if that one is wrong, or "
-            "have more devices or a larger epsilon"
+            f"the prior holds {listed(held)} back: the reports move the posterior away from it, but hardly "
+            f"narrow it, so that the prior counts as much as they do; {WIDER} if the prior is wrong, or use "
+            "more devices or a larger epsilon"
         )
     if not reasons:
         return Part()
@@ -63,24 +66,24 @@ def knowledge(parameters: Parameters, prior: Parameters, stated: Mapping[str, An
 
 
 def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
-    """Reasons against the model where the posterior lies beyond all that the prior expects.
+    """Return reasons against the model if the posterior is far beyond all prior draws.
 
-    remedy: what to do where the prior is the one that is wrong. Of truths from a normal prior one in 10⁵
-    does, from an exponential one one in 10⁴.
+    remedy: advice if the prior is wrong. Of truths from a normal prior, one in 10⁵ gives a false alarm; from
+    an exponential prior, one in 10⁴.
     """
     beyond = [name for name, draws in _moving(parameters).items() if _contradicts(draws, prior.get(name))]
     if not beyond:
         return ()
     return (
-        f"the prior contradicts the reports: of {listed(beyond)} it expects nothing near what they say, so "
-        f"that the numbers are a compromise of the two; {remedy}, or look for what the model leaves out",
+        f"the prior contradicts the reports: for {listed(beyond)} it has no mass near the reports' values, "
+        f"and the numbers are a compromise of the two; {remedy}, or look for effects that the model ignores",
     )
 
 
 def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
-    """A note where the posterior lies far out in its prior, but not beyond it.
+    """Return a note if the posterior is far out in its prior, but not beyond it.
 
-    remedy: what to do where the prior is the one that is wrong.
+    remedy: advice if the prior is wrong.
     """
     moving = _moving(parameters)
     level = FAR / max(len(moving), 1)
@@ -93,12 +96,12 @@ def prior_notes(parameters: Parameters, prior: Parameters, remedy: str = WIDER) 
         return ()
     return (
         f"prior and reports disagree about {listed(far)}: the posterior lies far out in the prior, as a "
-        f"compromise; {remedy} if that one is wrong, or look for what the model leaves out",
+        f"compromise; {remedy} if the prior is wrong, or look for effects that the model ignores",
     )
 
 
 def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[str, ...]:
-    """A note where a posterior is pressed against an end of its uniform prior, from the priors as stated."""
+    """Return a note if a posterior is pressed against an end of its uniform prior, as stated."""
     ends = _uniform_ends(stated)
     leaning = [
         name for name, draws in _moving(parameters).items() if name in ends and _leans(draws, *ends[name])
@@ -112,7 +115,7 @@ def leaning_notes(parameters: Parameters, stated: Mapping[str, Any]) -> tuple[st
 
 
 def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """{parameter: the ends of its uniform prior}, of vectors' entries too."""
+    """Return {parameter: the ends of its uniform prior}, also for vectors' entries."""
     laws = {}
     for key, law in stated.items():
         if not isinstance(law, Mapping):
@@ -132,7 +135,7 @@ def _uniform_ends(stated: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 
 def _leans(draws: NDArray[np.float64], low: float, high: float) -> bool:
-    """Whether an end is much nearer to the median than the posterior reaches on the other side."""
+    """Return True if an end is much nearer to the median than the posterior extends on the other side."""
     below, middle, above = np.quantile(draws, [0.05, 0.5, 0.95])
     return bool(
         min(high - middle - LEANING * (middle - below), middle - low - LEANING * (above - middle)) < 0
@@ -144,7 +147,7 @@ def _moving(parameters: Parameters) -> dict[str, NDArray[np.float64]]:
 
 
 def _contradicts(draws: NDArray[np.float64], prior: NDArray[np.float64] | None) -> bool:
-    """Whether the posterior's median lies far beyond the farthest of the prior's draws on its side."""
+    """Return True if the posterior's median is far beyond the farthest prior draw on its side."""
     if prior is None:
         return False
     centre, middle = np.median(prior), np.median(draws)
@@ -161,7 +164,7 @@ def _is_near(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
 
 
 def _beyond(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
-    """How much of the prior lies beyond the posterior's median, and no less than its draws can tell."""
+    """Return the prior's mass beyond the posterior's median, at least 1/draws."""
     middle = np.median(draws)
     below, above = float(np.mean(prior <= middle)), float(np.mean(prior >= middle))
     return max(min(below, above), 1 / len(prior))

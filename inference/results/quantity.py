@@ -1,4 +1,4 @@
-"""What follows from a posterior's draws: a quantity with its interval, and differences and ratios of two."""
+"""Quantities from a posterior's draws, with intervals, and differences and ratios of two quantities."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from ldp_client.documents.errors import InputError
 Draws = NDArray[np.float64]
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 SAME_PEOPLE = (
-    "taken as independent: where the same people answered both, and their answers go together, the "
-    "interval is wrong (ask a formula of both, with analyse)"
+    "taken as independent: if the same people answered both, and their answers are correlated, the "
+    "interval is wrong (fit a formula of both, with analyse)"
 )
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number that a posterior knows, as draws.
+    """A number with a posterior, as draws.
 
     Attributes:
-        name: a parameter's, or what it is.
-        words: what it is, in words.
+        name: the parameter's name, or another short name.
+        words: its description.
         draws: of shape (chains, draws).
         contrast: whether it is a difference between two groups, which may be on either side of zero.
-        share: whether it is a share of people; None where its name says so.
-        origin: the draws that it comes from: quantities of one fit are taken together, draw by draw.
-        sources: of a quantity of several fits, all of theirs.
+        share: whether it is a share of people; None to decide by its name.
+        origin: the draws from which it was calculated. Quantities of one fit are combined draw by draw.
+        sources: the origins of a quantity calculated from several fits.
         study: digest of the study.
-        people: who answered, as (digest, question), the question "" where a device answers all; empty: the
-            study's.
-        doubts: why the posteriors that it comes from are not to be trusted as they stand.
-        notes: what a reader must know besides.
+        people: the participants, as (digest, question); the question is "" if a device answers all. Empty
+            means all participants of the study.
+        doubts: reasons not to trust the posteriors from which it was calculated.
+        notes: further notes for the reader.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Quantity:
 
     @property
     def mean(self) -> float:
-        """The mean of its draws."""
+        """Return the mean of its draws."""
         return float(self.draws.mean())
 
     @property
     def median(self) -> float:
-        """The median of its draws."""
+        """Return the median of its draws."""
         return float(np.median(self.draws))
 
     @property
     def sd(self) -> float:
-        """The standard deviation of its draws."""
+        """Return the standard deviation of its draws."""
         return float(self.draws.std())
 
     def interval(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> tuple[float, float]:
-        """Give its credible interval.
+        """Return its credible interval.
 
         Args:
             prob: the probability that it holds.
@@ -76,12 +76,12 @@ class Quantity:
             The lower and the upper end.
 
         Raises:
-            InputError: prob is no probability, or the kind is another.
+            InputError: prob is no probability, or the kind is unknown.
         """
         return interval_of(prob, kind).of(self.draws)
 
     def above(self, value: float = 0.0) -> float:
-        """Give the probability that it is above a value.
+        """Return the probability that it is above a value.
 
         Args:
             value: in its own units.
@@ -95,13 +95,13 @@ class Quantity:
         """Subtract another quantity; `a - b` does the same.
 
         Args:
-            other: of the same fit, or of another one, whose draws are then independent of these.
+            other: a quantity of the same fit, or of another fit, whose draws are then treated as independent.
 
         Returns:
-            This one minus the other.
+            This quantity minus the other.
 
         Raises:
-            TypeError: the other one is no quantity.
+            TypeError: the other is no quantity.
         """
         return self._with(other, "−", "minus", np.subtract, contrast=True)
 
@@ -112,10 +112,10 @@ class Quantity:
             other: as for `difference`.
 
         Returns:
-            This one over the other.
+            This quantity over the other.
 
         Raises:
-            TypeError: the other one is no quantity.
+            TypeError: the other is no quantity.
         """
         return self._with(other, "/", "over", np.divide, contrast=False)
 
@@ -123,7 +123,7 @@ class Quantity:
     __truediv__ = ratio
 
     def __rsub__(self, other: object) -> Quantity:
-        """Say what can be done instead, as of any number."""
+        """Raise TypeError for a number on the left, with advice."""
         return self._with(other, "−", "minus", np.subtract, contrast=True)
 
     __rtruediv__ = __rsub__
@@ -131,8 +131,8 @@ class Quantity:
     def _with(self, other: object, sign: str, word: str, calculate: Any, *, contrast: bool) -> Quantity:
         if not isinstance(other, Quantity):
             raise TypeError(
-                f"a quantity is wanted, not a {type(other).__name__}: take one of a posterior by its name, "
-                'such as posterior["p"]; with numbers calculate by its draws, as 1 - posterior["p"].draws'
+                f"expected a quantity, not a {type(other).__name__}: take one from a posterior by name, such "
+                'as posterior["p"]. To calculate with numbers, use its draws, as in 1 - posterior["p"].draws'
             )
         together = self.origin is not None and self.origin is other.origin
         ours, theirs = (self.draws, other.draws) if together else self._beside(other)
@@ -154,23 +154,25 @@ class Quantity:
         )
 
     def _inner(self, words: str) -> str:
-        """Its name or words within those of what is calculated from it."""
+        """Return its name or words, in brackets if calculated, for use in another quantity's."""
         return f"({words})" if self.sources else words
 
     def _beside(self, other: Quantity) -> tuple[Draws, Draws]:
-        """Draws of both, which are of different fits. Raises InputError where a part of both is of one."""
+        """Return independent draws of both. Raises InputError if both partly come from the same fit."""
         ours, theirs = ({id(one) for one in each._sources} for each in (self, other))
         if ours & theirs:
             raise InputError(
-                f"{self.name} and {other.name} come partly from one fit, in orders that no longer agree: "
-                "calculate with the draws of its quantities first",
+                f"{self.name} and {other.name} come partly from one fit, but their draws no longer pair up: "
+                "calculate with the draws of that fit's quantities first",
                 code="result.draws_do_not_pair",
             )
         return _independent(self.draws, other.draws)
 
     def _shares_people(self, other: Quantity) -> bool:
-        """Whether somebody may have answered for both: of a study that asks each device one question only
-        those of one question."""
+        """Return True if the same participants may have answered for both quantities.
+
+        If a study asks each device only one question, this needs the same question.
+        """
         return any(
             study == of and (question == asked or "" in (question, asked))
             for study, question in self._people
@@ -187,7 +189,7 @@ class Quantity:
 
     @property
     def is_share(self) -> bool:
-        """Whether it is read in per cent: a share of people, or a difference of two."""
+        """Return True if it is shown in per cent: a share of people, or a difference of two shares."""
         return named_share(self.name) if self.share is None else self.share
 
     def to_document(self) -> dict[str, Any]:
@@ -210,9 +212,9 @@ class Quantity:
 
 
 def _independent(ours: Draws, theirs: Draws) -> tuple[Draws, Draws]:
-    """As many draws of each, in orders that have nothing to do with each other.
+    """Return equally many draws of each, in independent random orders.
 
-    A fit of the same data under the same seed repeats its draws: in their own order the two go together.
+    A fit of the same data under the same seed repeats its draws, which would be dependent in their own order.
     """
     random = np.random.default_rng(0)
     count = min(ours.size, theirs.size)

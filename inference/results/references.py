@@ -1,4 +1,4 @@
-"""The papers that mechanisms, samplers and checks come from, as a report cites them."""
+"""The source papers of mechanisms, samplers and checks, as a report cites them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SAILYNOJA = (
     "32, 32."
 )
 
-# {mechanism: (what it is called, the papers that it comes from)}.
+# {mechanism: (its name in a paper, its source papers)}.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "laplace": ("Laplace noise", (DWORK,)),
     "gaussian": ("normal noise, calibrated analytically", (BALLE,)),
@@ -99,12 +99,12 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def called(mechanism: str) -> str:
-    """What a paper calls a mechanism; of one that was added, its name."""
+    """Return a mechanism's name for a paper; for an added mechanism, its own name."""
     return MECHANISMS[mechanism][0] if mechanism in MECHANISMS else f"the mechanism {mechanism}"
 
 
 def short(reference: str) -> str:
-    """As a text cites it: authors and year."""
+    """Return the citation in running text: authors and year."""
     authors, _, rest = reference.partition(" (")
     names = [part.strip() for part in authors.split(",")][::2]
     year = rest[:4]
@@ -113,5 +113,5 @@ def short(reference: str) -> str:
 
 
 def papers(mechanism: str) -> tuple[str, ...]:
-    """Those that a mechanism comes from."""
+    """Return a mechanism's source papers."""
     return MECHANISMS[mechanism][1] if mechanism in MECHANISMS else ()

@@ -1,4 +1,4 @@
-"""Templates: of pages, and of texts in Markdown and LaTeX, in which what others wrote is no markup."""
+"""Templates of pages, and of texts in Markdown and LaTeX. They escape markup in inserted text."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]|~$]|^[#+=-])|^(\d+)([.)])(?=\s|$)")
 
 
 def latex(text: object) -> str:
-    """Text for LaTeX that prints as it stands, in a cell of a table too."""
+    """Escape text for LaTeX, so that it prints literally, also in a table cell."""
     return "".join(_LATEX.get(character, character) for character in " ".join(visible(str(text)).split()))
 
 
 def markdown(text: object) -> str:
-    """Text for a line or a cell of Markdown that shows as it stands, of HTML nothing."""
+    """Escape text for a line or a cell of Markdown, so that it shows literally and contains no HTML."""
     line = " ".join(visible(str(text)).split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", line)
 
 
 def _environment(finalize: Callable[[object], object] | None = None) -> Environment:
-    """Pages escape by themselves; of texts each value passes through `finalize`: none is forgotten."""
+    """Return an environment: pages autoescape; in texts, every value passes through `finalize`."""
     return Environment(
         loader=PackageLoader("inference.results"),
         autoescape=select_autoescape(default=True, default_for_string=True) if finalize is None else False,

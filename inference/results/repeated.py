@@ -1,4 +1,4 @@
-"""`ldpkit fit --check`: whether a fit gives an earlier result again."""
+"""`ldpkit fit --check`: compare a fit with an earlier result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 
 Document = Mapping[str, Any]
-# What is no part of a fit's result: the day, versions, and checks that were made before it.
+# Members that are no part of a fit's result: day and versions, and earlier steps.
 BESIDE = ("made", EARLIER)
-# Means and sds of two fits are further apart once in two million times.
+# Means and sds of two fits differ by more standard errors once in two million times.
 MOST_ERRORS = 5.0
-# A file may state any effective size: less would let any mean pass.
+# Lower limit of the effective sample size that a file states: a tiny size would let any mean pass.
 LEAST_EFFECTIVE = 100.0
 BITWISE = "the same as {path}, to the last bit"
 WITHIN = "the same as {path} within Monte Carlo error; platform and versions decide on the last bits"
@@ -40,20 +40,20 @@ class Comparison:
 
 
 def compared_with(path: str | None, made: Made) -> Callable[[Path], Comparison]:
-    """Return what compares a new result's folder with an earlier posterior.json; nothing differs without one.
+    """Return a function that compares a new result's folder with an earlier posterior.json.
 
     Args:
-        path: the earlier posterior.json; its draws lie beside it.
-        made: how the new result is made.
+        path: the earlier posterior.json, in the same folder as its draws. With None, nothing differs.
+        made: the provenance of the new result.
 
     Raises:
-        InputError: it is no posterior.json, or was made from other files.
+        InputError: the file is no posterior.json, or was made from other files.
     """
     return (lambda _folder: Comparison(True, ())) if path is None else _Earlier(path, made).compared
 
 
 class _Earlier:
-    """The result that a fit is compared with."""
+    """The earlier result with which a fit is compared."""
 
     def __init__(self, path: str, made: Made) -> None:
         self._path = Path(path)
@@ -104,7 +104,7 @@ def _of_fit(document: Document) -> dict[str, Any]:
 
 
 def _differences(question: str, before: Any, now: Document) -> Iterator[str]:
-    """What chance does not explain, of one question's entry."""
+    """Yield the differences in one question's entry that Monte Carlo error does not explain."""
     was, found = _states(before), _states(now)
     if was != found:
         yield f"{question}: the verdict was {was}, and is {found}"
@@ -124,19 +124,19 @@ def _states(entry: Any) -> str:
 
 
 def _far(before: Any, now: Document) -> Iterator[tuple[str, str]]:
-    """Mean and sd where they are too far apart for two fits of one posterior."""
+    """Yield mean and sd if they are too far apart for two fits of one posterior."""
     numbers = [before.get(key) if isinstance(before, dict) else None for key in ("mean", "sd", "ess_bulk")]
     mean, sd, effective = (float(one) if isinstance(one, (int, float)) else np.nan for one in numbers)
     size = max(min(effective, float(now["ess_bulk"] or 0)), LEAST_EFFECTIVE)
     error = float(now["sd"]) * np.sqrt(2 / size)
     for key, was, allowed in (("mean", mean, error), ("sd", sd, error / np.sqrt(2))):
-        # A number that is none is never near.
+        # `not <=` also catches NaN.
         if not abs(was - float(now[key])) <= MOST_ERRORS * allowed:
             yield key, f"was {was:.6g}, and is {float(now[key]):.6g}"
 
 
 def _equal(one: Path, other: Path) -> bool:
-    """Whether two files hold the same draws to the last bit."""
+    """Return True if two files hold the same draws to the last bit."""
     ours, theirs = _draws(one), _draws(other)
     return (
         ours is not None

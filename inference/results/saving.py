@@ -1,4 +1,4 @@
-"""posterior.json and the draws of each question, in a folder."""
+"""Save posterior.json and the draws of each question in a folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def save_posteriors(
 ) -> None:
     """Write posterior.json for all questions of one study, and each question's draws.
 
-    made: how. earlier: what was done before.
+    made: the fit's provenance. earlier: the steps before the fit.
     """
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
@@ -37,7 +37,7 @@ def save_posteriors(
         document[EARLIER] = earlier.to_document()
     document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
     folder.mkdir(parents=True, exist_ok=True)
-    # Not a number has no place in JSON: a parameter without spread has no R-hat.
+    # JSON has no NaN; R-hat is NaN for a parameter without spread.
     text = json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False)
     with replacing(str(folder / RESULT)) as file:
         file.write(text + "\n")
@@ -46,7 +46,7 @@ def save_posteriors(
 
 
 def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:
-    """The questions of an earlier posterior.json. Raises InputError where they would not belong together."""
+    """Return the questions to keep from an earlier posterior.json. Raises InputError if they do not match."""
     if path.parent.exists() and not path.parent.is_dir():
         raise InputError(f"{path.parent} is not a folder", code="result.not_a_folder")
     if not path.exists():
@@ -76,7 +76,7 @@ def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[
 
 
 def _refuse_other_draws(folder: Path, names: set[str]) -> None:
-    """Raises InputError where draws would be written over a file that posterior.json does not speak of."""
+    """Raise InputError if draws would overwrite a file that posterior.json does not list."""
     for name in sorted(names):
         if (folder / f"{name}.nc").exists():
             raise InputError(

@@ -1,4 +1,4 @@
-"""What pictures of posteriors have in common: which parameters, under which names, in which colours."""
+"""Common settings of posteriors' pictures: the parameters shown, their labels and the colours."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ldp_client.words.text import visible
 PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
 POINTS, INCHES_WIDE = 72, 4.8
 LABEL_WIDTH = 26
-# More rows than these would make the page slow, and nobody would read them.
+# More rows would make the page slow and unreadable.
 MOST_ROWS = 30
 
 
 def shown(posterior: Posterior) -> list[str]:
-    """All parameters, or of very many the ones with the largest means, in their own order."""
+    """Return all parameters, or the MOST_ROWS with the largest means, in their original order."""
     means = {name: float(draws.mean()) for name, draws in posterior.draws.items()}
     kept = set(sorted(means, key=lambda name: -means[name])[:MOST_ROWS])
     return [name for name in posterior.draws if name in kept]
 
 
 def wrapped(name: str) -> str:
-    """A parameter's name on several short lines, without invisible characters."""
+    """Wrap a parameter's name into short lines, without invisible characters."""
     return "\n".join(textwrap.wrap(visible(name), LABEL_WIDTH))

@@ -1,4 +1,4 @@
-"""A report's tables beside its page: Markdown (report.md), CSV (tables.csv) and LaTeX (tables.tex)."""
+"""A report's tables in separate files: Markdown (report.md), CSV (tables.csv) and LaTeX (tables.tex)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = (MARKDOWN, CSV, LATEX)
 def tables_of(
     posteriors: Mapping[str, Posterior], shown: Mapping[str, Any], interval: Interval = USUAL
 ) -> dict[str, str]:
-    """{file name: its text}. shown: what the templates of Markdown and LaTeX read."""
+    """Return {file name: its text}. shown: variables of the Markdown and LaTeX templates."""
     return {
         MARKDOWN: rendering.MARKDOWN.get_template("report.md.j2").render(shown),
         CSV: csv_of(posteriors, interval),
@@ -30,7 +30,7 @@ def tables_of(
 
 
 def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> str:
-    """A row for each parameter of each question, numbers in full: shares as shares, not in per cent."""
+    """Return CSV with a row for each question's parameters, at full precision; shares not in per cent."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     low, high = interval.columns
@@ -52,5 +52,5 @@ def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> s
 
 
 def _cell(text: str) -> str:
-    """A name as no spreadsheet computes it."""
+    """Return a name that spreadsheets do not evaluate as a formula."""
     return no_formula(visible(text))

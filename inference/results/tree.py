@@ -1,4 +1,4 @@
-"""Draws as ArviZ reads them: groups of variables, with coordinates in place of brackets."""
+"""Draws in ArviZ's form: groups of variables, with coordinates instead of brackets."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 Draws = NDArray[np.float64]
-# Along which dimension the labels in brackets lie, where it has a name of its own.
+# Dimensions of the labels in brackets, for variables whose dimension has a special name.
 DIMENSIONS = {"p": "choice", "coefficient": "feature"}
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Of a name with brackets: the variable that it is a part of, and its label along each dimension."""
+    """A parsed name with brackets: its variable, and its label along each dimension."""
 
     variable: str
     coordinates: Mapping[str, str]
 
 
 def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
-    """Where parameters called name[x], name[y] … stand: along `choice`, `feature` or `name_of`."""
+    """Return the axes of parameters called name[x], name[y] …: `choice`, `feature` or `name_of`."""
     found = {}
     for whole in names:
         name, bracket, rest = whole.partition("[")
@@ -40,10 +40,10 @@ def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
 
 @dataclass(frozen=True)
 class Layout:
-    """What ArviZ's tree holds.
+    """The contents of ArviZ's tree.
 
-    groups: {group: {variable: array}}. dims: of each variable, beside chain and draw. coordinates: the labels
-    along each dimension that has some.
+    groups: {group: {variable: array}}. dims: of each variable, besides chain and draw. coordinates: the
+    labels along each dimension that has labels.
     """
 
     groups: Mapping[str, Mapping[str, NDArray[Any]]]
@@ -56,9 +56,9 @@ def layout_of(
     axes: Mapping[str, Axis],
     checks: Mapping[str, Mapping[str, NDArray[Any]]],
 ) -> Layout:
-    """Lay out {"posterior": {parameter: (chains, draws)}, …}, whose parameters stand where `axes` say.
+    """Lay out {"posterior": {parameter: (chains, draws)}, …}, with parameters placed by `axes`.
 
-    checks: other groups, as they are.
+    checks: other groups, used unchanged.
     """
     found = {name: stacked(draws, axes) for name, draws in groups.items() if draws}
     dims, coordinates = _layout(groups["posterior"], axes)
@@ -78,7 +78,7 @@ def tree_of(attributes: Mapping[str, Any], layout: Layout) -> DataTree:
 def _layout(
     draws: Mapping[str, Draws], axes: Mapping[str, Axis]
 ) -> tuple[dict[str, list[str]], dict[str, tuple[list[str], dict[str, int]]]]:
-    """The dimensions of each variable; the labels along each dimension, and the place of each."""
+    """Return each variable's dimensions, and each dimension's labels with their places."""
     dims: dict[str, list[str]] = {}
     coordinates: dict[str, tuple[list[str], dict[str, int]]] = {}
     for name in draws:
@@ -95,7 +95,7 @@ def _layout(
 
 
 def stacked(draws: Mapping[str, Draws], axes: Mapping[str, Axis]) -> dict[str, Draws]:
-    """Variables with their coordinates as axes; what has no draws is not a number."""
+    """Stack draws into variables with their coordinates as axes; entries without draws are NaN."""
     dims, coordinates = _layout(draws, axes)
     found: dict[str, Draws] = {}
     for name, values in draws.items():
@@ -114,5 +114,5 @@ def stacked(draws: Mapping[str, Draws], axes: Mapping[str, Axis]) -> dict[str, D
 
 
 def netcdf(name: str) -> str:
-    """NetCDF keeps "/" for groups; a division slash looks the same."""
+    """Replace "/", which NetCDF reserves for groups, by a division slash, which looks the same."""
     return name.replace("/", "∕")

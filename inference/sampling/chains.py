@@ -25,10 +25,10 @@ from inference.models.base import TARGET_ACCEPTANCE
 from inference.sampling.space import Arrays, Space
 from inference.sampling.whitening import Shape, Slope, finite
 
-# Of chains whose first steps were too long for a part of their posterior.
+# The target for chains whose first steps were too long for a part of their posterior.
 CAREFUL_ACCEPTANCE = 0.99
 TREE_DEPTH = 10
-# In white coordinates, how far from the centre chains start in each.
+# How far from the centre chains start, in each white coordinate.
 SPREAD = 2.0
 FIRST_STEP = 0.5
 
@@ -37,15 +37,15 @@ _start_step, _next_step = dual_averaging()
 
 
 def has_processors() -> bool:
-    """Whether each chain can have a processor: side by side, all wait for the longest trajectory.
+    """Return True if each chain can have a processor: side by side, all wait for the longest trajectory.
 
-    An accelerator has one queue of programs, and its chains go side by side.
+    An accelerator has one queue of programs, and its chains run side by side.
     """
     return jax.default_backend() == "cpu"
 
 
 class State(NamedTuple):
-    """Of one chain: where it is, its potential and whitened gradient there, and how its steps adapt."""
+    """One chain: its position, its potential and whitened gradient there, and how its steps adapt."""
 
     vector: Any
     potential: Any
@@ -56,7 +56,7 @@ class State(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What one chain did: vectors (length, d), diverging (length,), gradients (length,)."""
+    """The transitions of one chain: vectors (length, d), diverging (length,), gradients (length,)."""
 
     vectors: Any
     diverging: Any
@@ -66,8 +66,8 @@ class Moved(NamedTuple):
 class Chains:
     """The chains of one model's data, or with `separate` one chain for each of many data sets.
 
-    length: transitions of one call of the program; told: hears after each how many. slope: compiled (vector,
-    data) -> (potential, gradient).
+    length: transitions of one call of the program; told: is called after each call with their number. slope:
+    compiled (vector, data) -> (potential, gradient).
     """
 
     def __init__(
@@ -194,7 +194,7 @@ def _first_state(vectors: Values, potentials: Values, gradients: Values, keys: A
 
 
 def frozen(state: State) -> State:
-    """The same chains with the step sizes that adaptation averaged."""
+    """Return the same chains with the step sizes that adaptation averaged."""
     return state._replace(log_step=state.averaging[1])
 
 
@@ -225,9 +225,9 @@ def stacked(parts: Any) -> Any:
 
 
 def in_threads(one: Program) -> Callable[..., Any]:
-    """`one` for each part along its first argument's first axis, on all processors.
+    """Run `one` for each part along its first argument's first axis, on all processors.
 
-    One after the other where a part takes these by itself.
+    Parts run one after the other if the program must run alone.
     """
 
     def call(part: Any, *shared: Any) -> Any:

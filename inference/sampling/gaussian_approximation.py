@@ -1,12 +1,12 @@
-"""The Laplace approximation: a Gaussian at the posterior's mode, in unbounded space, and how far off it is.
+"""The Laplace approximation: a Gaussian at the posterior's mode, in unbounded space, and its accuracy.
 
-The mode is found from the moment estimate by L-BFGS and Newton's method; draws are transformed back to
-the parameters. A third of them are of a Student t there, which goes where the Gaussian does not: a tail that
-no draw reaches has no weight to be seen by, and as the draws are of the mixture, no weight is above 1.5 times
-that of the Gaussian alone (Hesterberg 1995). Importance weights of the draws against the true posterior tell
-whether it can be trusted: not where their Pareto shape k̂ (Vehtari, Simpson, Gelman, Yao, Gabry 2024) is above
-0.7, or where they leave fewer than 400 effective draws. Where it can, the draws are resampled by them, which
-mends what is left.
+The mode is found from the moment estimate by L-BFGS and Newton's method; draws are transformed back to the
+parameters. A third of them are from a Student t there, which reaches regions that the Gaussian misses: a tail
+without draws cannot show in the weights. As the draws are from the mixture, no weight is above 1.5 times the
+weight under the Gaussian alone (Hesterberg 1995). Importance weights of the draws against the true posterior
+tell whether the approximation can be trusted: not if their Pareto shape k̂ (Vehtari, Simpson, Gelman, Yao,
+Gabry 2024) is above 0.7, or if they leave fewer than 400 effective draws. If it can be trusted, the draws are
+resampled by the weights, which corrects the remaining error.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NEWTON_STEPS = 20
 # Half the squared distance to the mode in posterior sds: this is 0.001 sd.
 CLOSE_ENOUGH = 5e-7
 COLUMNS_AT_ONCE = 64
-# Stands for what is not finite.
+# Replaces values that are not finite.
 LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Mode:
-    """at (d,): the mode. factor (d, d): lower Cholesky factor of the Hessian. reasons: what went wrong."""
+    """at (d,): the mode. factor (d, d): lower Cholesky factor of the Hessian. reasons: problems found."""
 
     at: Vector
     factor: Vector
@@ -80,9 +80,9 @@ _FLAT = "the posterior has no peak that a Gaussian could follow: use --method nu
 
 
 def _factor(hessian: Vector) -> tuple[Vector, bool]:
-    """Lower Cholesky factor, and whether the Hessian is none of a peak: then its diagonal was lifted."""
+    """Return the lower Cholesky factor, and whether the Hessian is no peak's: then its diagonal is lifted."""
     peak = bool(np.isfinite(hessian).all())
-    # So large and no larger: a lift must be able to exceed it.
+    # No larger: a lift must be able to exceed it.
     hessian = np.nan_to_num(hessian, posinf=LARGEST, neginf=-LARGEST)
     diagonal = np.abs(np.diag(hessian))
     lift = 0.0
@@ -104,7 +104,7 @@ def _hessian(space: Space, vector: Array, data: Arrays) -> Array:
     return jax.lax.map(column, unit, batch_size=min(COLUMNS_AT_ONCE, len(vector)))
 
 
-# Of the Student t: so few that of 2,000 draws in a plane 10 are further than 20 sds.
+# For the Student t: so few that in a plane 10 of 2,000 draws are further out than 20 sds.
 DEGREES_OF_FREEDOM = 2
 
 
@@ -133,7 +133,7 @@ def propose(draws: int, dimension: int, seed: int) -> Proposals:
 
 
 MAX_PARETO_K = 0.7
-# Log ratios this near to one another are those of the posterior itself.
+# Log ratios this close to one another mean that the draws are from the posterior itself.
 SAME_RATIO = 1e-9
 
 
@@ -162,9 +162,9 @@ class ImportanceWeights:
         )
 
 
-# So many may lie where sums overflow, far out.
+# At most this share may be far out, where sums overflow.
 MAX_NOT_FINITE = 0.01
-# Weighs nothing beside another, in logs.
+# A difference of logs that gives a weight of zero.
 NOTHING = 1e4
 
 
@@ -177,10 +177,10 @@ def weigh(log_ratios: Vector) -> ImportanceWeights:
     log_ratios = np.where(finite_ones, log_ratios, log_ratios[finite_ones].min() - NOTHING)
     if np.ptp(log_ratios) < SAME_RATIO:
         return ImportanceWeights(equal, 0.0)
-    # Much comes with it, which chains do without.
+    # This import loads much that chains do not need.
     from arviz_stats.base.array import array_stats
 
-    # ArviZ takes the ratios as it has them in leave-one-out: with the other sign.
+    # ArviZ expects the ratios as in leave-one-out: with the other sign.
     smoothed, k = array_stats.psislw(-log_ratios)
     weights = np.exp(smoothed - np.max(smoothed))
     return ImportanceWeights(weights / weights.sum(), float(k))
@@ -204,11 +204,11 @@ DRAWS_AT_ONCE = 250
 
 
 def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int = CHAINS) -> Sampled:
-    """Draws from the Gaussian at the mode, resampled, as chains; reasons say when it is poor.
+    """Draw from the Gaussian at the mode, resampled, as chains; reasons say when it is poor.
 
-    Then they are those of the Gaussian as they are. draws: a multiple of CHAINS.
+    Then the draws are the Gaussian's, without resampling. draws: a multiple of CHAINS.
 
-    Raises InputError beyond 12,000 parameters, where the Hessian would not fit into memory.
+    Raises InputError beyond 12,000 parameters, because the Hessian would not fit into memory.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)

@@ -19,13 +19,13 @@ from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_o
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
 from ldp_client.commands.output import Step
 
-# Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.
+# Draws of each warm-up phase: after each but the last, the chains' own draws determine the shape to move in.
 WARMUP = (100, 100, 200)
 KEPT = 1000
 # Draws of one call of the compiled program: it divides every phase.
 LENGTH = 100
 MOST_ROUNDS = 4
-AGAIN = "drawing anew with shorter steps, as chains diverged"
+AGAIN = "drawing again with shorter steps, as chains diverged"
 ON = "drawing on, as the chains do not mix yet"
 
 Progress = Callable[[str], None]
@@ -35,8 +35,8 @@ Progress = Callable[[str], None]
 class Sampled:
     """sites: {site: draws (chains, draws, …)}; diverging: (chains, draws); reasons not to trust them.
 
-    mixing: of the parameters, where it was measured already. chained: whether each draw follows from the one
-    before; independent ones do not mix, and their method judges them. may_diverge: as of the model.
+    mixing: of the parameters, if it was measured already. chained: whether each draw follows from the
+    previous draw; independent draws do not mix, and their method judges them. may_diverge: as of the model.
     """
 
     sites: Draws
@@ -56,11 +56,11 @@ def sample(
     count: int = CHAINS,
     progress: Progress = lambda _line: None,
 ) -> Sampled:
-    """NUTS chains in float64, `count` of them; the same seed on the same machine gives the same draws.
+    """Draw NUTS chains in float64, `count` of them; the same seed on the same machine gives the same draws.
 
-    warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
-    chains go on for `kept` draws more, three times at most. Chains that diverge more often than the model may
-    begin once more, with shorter steps. progress: hears how far they are.
+    warmup: draws of each phase, multiples of 100 as `kept` is. While the draws are not `enough`, the chains
+    continue for `kept` more, three times at most. Chains that diverge more often than the model may start
+    again, with shorter steps. progress: is called with their progress.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)

@@ -39,7 +39,7 @@ def sample_prior(model: Model, seed: int, draws: int = PRIOR_DRAWS) -> Draws:
 
 
 def prior_sites(model: Model, key: Array, data: Arrays) -> dict[str, Array]:
-    """One draw of every site from the prior, and what follows from them."""
+    """Draw every site once from the prior, with all values that follow from them."""
     trace: dict[str, Any] = handlers.trace(handlers.seed(model.program, key)).get_trace(**data)
     return {
         name: site["value"]

@@ -1,9 +1,9 @@
-"""A model's parameters as one vector of unbounded numbers, where samplers and optimisers work.
+"""A model's parameters as one vector of unbounded numbers, in which samplers and optimisers work.
 
-Single coordinates can be redrawn from their prior, for posteriors that gradients cross badly: where a share
-may be nothing or something, its posterior is a narrow place beside a very wide one. Paths that follow
-gradients seldom find the way between them; a jump from the prior, kept by Metropolis's rule, does. The
-posterior stays what it is.
+Single coordinates can be redrawn from their prior, for posteriors that gradients cross badly: if a share may
+be zero or positive, its posterior has a narrow region next to a very wide one. Paths that follow gradients
+seldom find the way between them; a jump from the prior, accepted by Metropolis's rule, does. The posterior
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def redrawing(
             place, value, level = proposal
             there = at.at[place].set(value)
             new = misfit(there)
-            # What is not a number is never better.
+            # Not-a-number is never better.
             better = level < old - new
             return (jnp.where(better, there, at), jnp.where(better, new, old)), None
 
@@ -78,9 +78,9 @@ def redrawing(
 class Space:
     """Pure functions of a model that JAX can transform; the data are arguments, not part of the program.
 
-    potential: (vector, data) -> −log joint density. sites: (vector, data) -> {site: value}.
-    start: (initial values, data) -> vector, at the moment estimate. dimension: length of a vector.
-    redraw: (vector, key, data) -> vector, a jump that leaves the posterior what it is, where one is needed.
+    potential: (vector, data) -> −log joint density. sites: (vector, data) -> {site: value}. start: (initial
+    values, data) -> vector, at the moment estimate. dimension: length of a vector. redraw: (vector, key,
+    data) -> vector, a jump that keeps the posterior, for models that need one.
     """
 
     potential: Callable[[Array, Arrays], Array]
@@ -91,11 +91,11 @@ class Space:
 
 
 def space_of(model: Model) -> Space:
-    """The unbounded space of a model. Call it, and what it gives, in one setting of JAX's precision."""
+    """Return the unbounded space of a model. Call it, and its results, in one setting of JAX's precision."""
     program, coordinates = model.program, model.coordinates
 
     def unbounded(initial: Arrays, data: Arrays) -> dict[str, Array]:
-        # A prior may leave out what the moments say.
+        # A prior may omit sites that the moments give.
         values = unconstrain_fn(program, (), dict(data), dict(initial))
         return coordinates.inverse(
             jax.tree.map(lambda value: jnp.where(jnp.isfinite(value), value, 0.0), values)
@@ -143,5 +143,5 @@ def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[s
 
 
 def as_draws(values: Mapping[str, Array]) -> Draws:
-    """What compiled programs gave, as a model's draws."""
+    """Convert the output of compiled programs to a model's draws."""
     return {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Where a posterior lies and how wide it is in each direction, found before any draw.
+"""Finds a posterior's centre and its width in each direction, before any draw.
 
 A sampler that steps in the units of this shape needs few steps for a draw, and hardly any warm-up.
 """
@@ -18,16 +18,16 @@ Slope = Callable[[Vector], tuple[float, Vector]]
 
 # Up to so many dimensions a shape has correlations, beyond them a width for each coordinate.
 MOST_DENSE = 256
-# Of the unbounded coordinates: no direction is taken as wider than this before draws have shown it.
+# In unbounded coordinates: no direction is taken as wider than this before draws have shown it.
 WIDEST = 10.0
 # The step of difference quotients, in unbounded coordinates.
 NUDGE = 1e-4
 PROBES = 32
-# Of the largest variance: what is smaller is rounding.
+# As a share of the largest variance: smaller variances are rounding.
 ROUNDING = 1e-15
 # L-BFGS ends here; a whitened sampler needs no better centre.
 MOST_STEPS = 300
-# So often it may begin again.
+# The most restarts of the search.
 SEARCHES = 5
 
 
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def finite(slope: Callable[[Vector], tuple[object, object]]) -> Slope:
-    """The same slope, but where it is not finite a wall without direction, which searches step back from."""
+    """Return the slope with a wall without direction where it is not finite; searches step back from it."""
 
     def walled(vector: Vector) -> tuple[float, Vector]:
         value, gradient = (np.asarray(part, np.float64) for part in slope(vector))
@@ -65,7 +65,7 @@ def descend(slope: Slope, start: Vector, most_steps: int = MOST_STEPS) -> Vector
             lowest, at = value, vector.copy()
         return value, gradient
 
-    # Close to the wall of `finite` a search can end in no number: it begins again where it came lowest.
+    # Close to the wall of `finite` a search can end at not-a-number: it restarts from its lowest point.
     for _ in range(SEARCHES):
         found = minimize(watched, at, jac=True, method="L-BFGS-B", options={"maxiter": most_steps})
         if np.isfinite(found.x).all():
@@ -74,7 +74,7 @@ def descend(slope: Slope, start: Vector, most_steps: int = MOST_STEPS) -> Vector
 
 
 def shape_of(slope: Slope, start: Vector) -> Shape:
-    """The mode near `start`, and the widths that the curvature there says."""
+    """Return the mode near `start`, and the widths from the curvature there."""
     centre = descend(slope, start)
     if len(centre) > MOST_DENSE:
         return Shape(centre, _widths(_curvatures(slope, centre)))
@@ -104,9 +104,10 @@ def _curvatures(slope: Slope, at: Vector) -> Vector:
 
 
 def reshaped(shape: Shape, vectors: Vector) -> Shape:
-    """The shape as draws (…, d) show it, drawn towards what was known: the more, the fewer they are.
+    """Return the shape from draws (…, d), shrunk towards the older shape: the more, the fewer they are.
 
-    Each draw counts as one observation and the older shape as 5 d, or 10 for a width of its own.
+    Each draw counts as one observation and the older shape as 5 d, or as 10 if each coordinate has its own
+    width.
     """
     flat = vectors.reshape(-1, vectors.shape[-1])
     count, dimension = flat.shape

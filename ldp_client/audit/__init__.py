@@ -1,6 +1,6 @@
-"""An audit of a study's privacy: exact laws, and lower bounds on ε from events among real reports.
+"""Audit a study's privacy by exact laws, and by lower bounds on ε from events among real reports.
 
-Loaded by `ldpkit audit` and the tests only; standard library only.
+Only `ldpkit audit` and the tests load this package. It needs the standard library only.
 """
 
 from ldp_client.audit.auditing import FALSE_ALARM, audit_mechanism

@@ -1,4 +1,4 @@
-"""The answers that an audit compares, those hardest to hide from each other; and repeatable random bytes."""
+"""Answers that an audit compares, chosen as the hardest to tell apart, and repeatable random bytes."""
 
 import hashlib
 from random import Random
@@ -28,12 +28,12 @@ REFUSAL = "no answer"
 SOME = 30
 
 
-# Of records whose law is looked at between their bounds too.
+# How many records to try between the bounds, and at corners.
 INSIDE, CORNERS = 4, 2
 
 
 def answers_for(question: "Question") -> "Answers":
-    """Named answers: extremes, values beyond them, and some between."""
+    """Return named answers: extremes, values beyond them, and some between."""
     makers = {
         "number": _numbers,
         "choice": _choices,
@@ -46,9 +46,9 @@ def answers_for(question: "Question") -> "Answers":
 
 
 def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
-    """The pairs of names to compare; of records (and tables) in numbers those that lie furthest apart.
+    """Return the pairs of names to compare. Numeric records and tables: only the pairs furthest apart.
 
-    A refusal is compared with every answer: one that looks like the first answer differs from the others.
+    A refusal is compared with every answer: if it looks like the first answer, it differs from the others.
     """
     first, *others = answers
     if not isinstance(answers[first], dict) or not mechanism.words(bytes(mechanism.payload_size)):
@@ -72,7 +72,7 @@ def _numbers(question: "Question") -> "Answers":
         "far below": low - FAR * (high - low),
         "high": high,
         "far above": high + FAR * (high - low),
-        # An odd place on most grids, where noise on a coarser grid than the answers' would show.
+        # Off the grid points on most grids, so noise on a coarser grid than the answers' would show.
         "a third": low + (high - low) / 3,
         "middle": (low + high) / 2,
     }
@@ -83,14 +83,14 @@ def _yes_no(question: "Question") -> "Answers":  # noqa: ARG001
 
 
 def _choices(question: "Question") -> "Answers":
-    """The first choice against the second, one of another byte, one in the middle and the last."""
+    """Return the first two choices, a choice whose bit is in another byte, the middle choice and the last."""
     count = len(question.choices)
     places = sorted({0, 1, min(8, count - 1), count // 2, count - 1})
     return {f"choice {place}": question.choices[place] for place in places}
 
 
 def _records(question: "Question") -> "Answers":
-    """Features in opposite and orthogonal directions, at and far beyond their bounds; both responses."""
+    """Return records in opposite and orthogonal directions, at and far beyond bounds, with both responses."""
     count = len(question.features)
     shapes = {
         "all high": [1.0] * count,
@@ -112,7 +112,7 @@ def _records(question: "Question") -> "Answers":
 
 
 def inside_answers(question: "Question") -> "Answers":
-    """Records between their bounds, and at corners where entries differ; always the same."""
+    """Return records between their bounds, and at corners where entries differ: the same on every call."""
     random = Random(question.id)
     fields = question.fields
     shapes = {"middle": [0.0] * len(fields)}
@@ -127,22 +127,22 @@ def inside_answers(question: "Question") -> "Answers":
 
 
 def _tables(question: "Question") -> "Answers":
-    """Neighbours: each of the records above in a table whose others are all high."""
+    """Return neighbouring tables: each record of `_records` in a table whose other records are all high."""
     records = _records(question)
     others = records["all high, high"]
     return {name: _with_others(question, record, others) for name, record in records.items()}
 
 
 def _with_others(question: "Question", record: "Answers", others: "Answers") -> "Answers":
-    """A table of one group: a record and, where averages are taken, others that do not change."""
+    """Return a table of one group: a record and, if the mechanism averages, others that do not change."""
     more = question.mechanism.average - 1
     return {field: [value, *[others[field]] * more] for field, value in record.items()}
 
 
 def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
-    """Answers to a number, record or table question, inside its bounds and beyond; always the same.
+    """Return answers to a number, record or table question, inside its bounds and beyond.
 
-    Of a record's fields with levels all levels come equally often, or once more than others.
+    Every call returns the same. In a field with levels, the counts of any two levels differ by at most one.
     """
     random = Random(question.id)
     if question.bounds is not None:
@@ -164,7 +164,7 @@ def _any_values(field: "Field", some: int, random: Random) -> "list[float | bool
 
 
 def levels_of(field: "Field") -> int:
-    """How many choices or bins a field has, or no and yes; 1 for a number that is taken as it is."""
+    """Return how many choices or bins a field has: 2 for a yes/no, 1 for a number without bins."""
     if field.choices or field.cuts:
         return len(field.choices) or len(field.cuts) + 1
     return 2 if field.bounds is None else 1
@@ -181,7 +181,7 @@ def _at_level(field: "Field", level: int, random: Random) -> "float | bool | str
 
 
 def _placed(field: "Field", place: float) -> "float | bool | str":
-    """The same of a yes/no, which has no bounds: yes above the middle; of a choice from first to last."""
+    """Return a field's value at a place in [−1, 1]: a choice from first to last, or yes above the middle."""
     if field.choices:
         last = len(field.choices) - 1
         return field.choices[min(max(round((place + 1) / 2 * last), 0), last)]
@@ -189,13 +189,13 @@ def _placed(field: "Field", place: float) -> "float | bool | str":
 
 
 def _place(bounds: "Any", place: float) -> float:
-    """The number at −1 (low bound) … 1 (high bound), or beyond."""
+    """Return the number at −1 (low bound) … 1 (high bound), or beyond."""
     low, high = float(bounds[0]), float(bounds[1])
     return low + (place + 1) / 2 * (high - low)
 
 
 class Stream(NotForRealAnswers):
-    """A source of bytes: `head`, then those of a seed (SHAKE-256 in blocks); `taken` counts them."""
+    """A source of bytes: `head`, then bytes from a seed (SHAKE-256 in blocks). `taken` counts them."""
 
     BLOCK = 512
 
@@ -221,5 +221,5 @@ SILENT = NotForRealAnswers(bytes)
 
 
 def words_of(mechanism: "Mechanism", answer: "Any", source: "Source") -> "list[int]":
-    """The integers of one payload."""
+    """Return the integers of one payload."""
     return mechanism.words(mechanism.perturb(answer, source))

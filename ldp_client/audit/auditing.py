@@ -27,7 +27,7 @@ MOST_FAMILIES = 8
 
 
 def audit_mechanism(mechanism: "Mechanism", question: "Question", samples: int = SAMPLES) -> Audit:
-    """All checks of one mechanism that answers this question."""
+    """Run all checks of one mechanism that answers this question."""
     privacy = mechanism.privacy
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
     stages = stages_of(mechanism, question)
@@ -45,11 +45,11 @@ def audit_study(study: "Study", questions: "Sequence[Question]", samples: int = 
 
     Args:
         study: the study.
-        questions: those of its questions to audit.
-        samples: noisy reports drawn of each answer that is tried; more find smaller faults.
+        questions: the study's questions to audit.
+        samples: noisy reports to draw for each answer that is tried; more find smaller faults.
 
     Returns:
-        An iterator over what was found of each question, in this order, each audited when its turn comes.
+        An iterator over the findings for each question, in this order. Each question is audited lazily.
     """
     mechanisms = mechanisms_of(study)
     for question in questions:
@@ -59,7 +59,7 @@ def audit_study(study: "Study", questions: "Sequence[Question]", samples: int = 
 def _audit_stage(
     stage: "Stage", question: "Question", samples: int, false_alarm: float
 ) -> "tuple[list[Check], float]":
-    """All checks of one stage, and its lower bound on ε."""
+    """Return all checks of one stage, and its lower bound on ε."""
     mechanism = stage.mechanism
     answers = answers_of(stage, question)
     names = pairs_of(mechanism, answers)
@@ -78,7 +78,7 @@ def _audit_stage(
 
 
 def answers_of(stage: "Stage", question: "Question") -> "dict[str, Any]":
-    """The answers that a stage is asked, by name: those that its mechanism takes at all."""
+    """Return the answers to try on a stage, by name, without answers that its mechanism rejects."""
     answers = stage.answers or answers_for(question)
     taken = {}
     for name in answers:
@@ -91,7 +91,7 @@ def answers_of(stage: "Stage", question: "Question") -> "dict[str, Any]":
 
 
 def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
-    """`samples` independent reports of one answer, by its mechanism's own `perturb` if it has one."""
+    """Draw `samples` independent reports of one answer, by its mechanism's own `perturb` if it has one."""
     if type(mechanism).perturb is not Mechanism.perturb:
         return Batch([mechanism.perturb(answer) for _ in range(samples)], mechanism.words)
     quantised = mechanism.quantise(answer)
@@ -101,7 +101,7 @@ def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
 def _exact_checks(
     stage: "Stage", pairs: "list[Pair]", answers: "dict[str, Any]", question: "Question"
 ) -> "list[Check]":
-    """What needs no samples: of numbers the largest distance, of choices the law and the coin."""
+    """Return the checks that need no samples: the largest distance of numbers, or a choice's law and coin."""
     if pairs[0].numeric:
         return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
     if not pairs[0].lawful:
@@ -110,7 +110,7 @@ def _exact_checks(
 
 
 def worst(runs: "Iterable[Iterable[Check]]") -> "list[Check]":
-    """Of each check that was made for several pairs, the first that failed, or else the last."""
+    """Return one result for each check that several pairs share: the first failure, or else the last."""
     kept: "dict[str, Check]" = {}
     for run in runs:
         for check in run:

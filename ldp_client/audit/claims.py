@@ -1,4 +1,4 @@
-"""What a mechanism claims, as a curve that no event's two probabilities may cross; and bounds for these.
+"""A mechanism's claim, as a curve that no event's two probabilities may cross, and bounds for them.
 
 Shares are bounded by Clopper & Pearson (1934). Tails are accurate to about 1e-12; bounds are moved outwards
 by 1e-9 of themselves to cover it. Gaussian noise claims a whole trade-off curve (METHODS 1.5).
@@ -21,7 +21,7 @@ SMALLEST = 1e-300
 
 
 def lower_share(successes: int, trials: int, false_alarm: float) -> float:
-    """The largest probability that `successes` or more would refute at this rate: a bound from below."""
+    """Return a lower bound: the largest probability that `successes` or more would refute at this rate."""
     if successes == 0:
         return 0.0
     share = _root(lambda p: beta_tail(p, successes, trials - successes + 1), false_alarm)
@@ -29,12 +29,12 @@ def lower_share(successes: int, trials: int, false_alarm: float) -> float:
 
 
 def upper_share(successes: int, trials: int, false_alarm: float) -> float:
-    """The same from above, for `successes` or fewer."""
+    """Return an upper bound: the least probability that `successes` or fewer would refute at this rate."""
     return 1 - lower_share(trials - successes, trials, false_alarm) if successes < trials else 1.0
 
 
 def _root(rising: "Callable[[float], float]", target: float) -> float:
-    """Where a function that rises on [0, 1] reaches the target, from below."""
+    """Return, rounded down, where a function that rises on [0, 1] reaches the target."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -46,7 +46,7 @@ def _root(rising: "Callable[[float], float]", target: float) -> float:
 
 
 def beta_tail(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b) = P(Binomial(a + b − 1, x) ≥ a)."""
+    """Return the regularised incomplete beta function I_x(a, b) = P(Binomial(a + b − 1, x) ≥ a)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
@@ -56,7 +56,7 @@ def beta_tail(x: float, a: float, b: float) -> float:
 
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
-    """The continued fraction of I_x(a, b) by Lentz's method (DLMF 8.17.22)."""
+    """Return the continued fraction of I_x(a, b) by Lentz's method (DLMF 8.17.22)."""
     c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
     value = d
     for step in range(1, 100_000):
@@ -78,7 +78,7 @@ def _nonzero(value: float) -> float:
 
 
 def normal_cdf(x: float) -> float:
-    """Φ(x), accurate in both tails."""
+    """Return Φ(x), accurate in both tails."""
     return erfc(-x / sqrt(2)) / 2
 
 
@@ -86,24 +86,24 @@ STEPS = 200
 
 
 def delta_of(mu: float, epsilon: float) -> float:
-    """δ of Gaussian noise at distance mu: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle & Wang 2018)."""
+    """Return δ of Gaussian noise at distance mu: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle & Wang 2018)."""
     if mu <= 0:
         return 0.0
     return normal_cdf(mu / 2 - epsilon / mu) - exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu)
 
 
 def largest_distance(epsilon: float, delta: float) -> float:
-    """The largest μ whose δ at ε is at most delta."""
+    """Return the largest μ whose δ at ε is at most delta."""
     return _last(lambda mu: delta_of(mu, epsilon) <= delta, 0.0, 64.0)
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The ε that noise at distance mu gives with that delta."""
+    """Return the ε that noise at distance mu gives with that delta."""
     return _last(lambda epsilon: delta_of(mu, epsilon) > delta, 0.0, 600.0)
 
 
 def _last(holds: "Callable[[float], bool]", low: float, high: float) -> float:
-    """The end of the part of [low, high] on which it holds."""
+    """Return the end of the part of [low, high] on which `holds` is true."""
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -116,7 +116,7 @@ _NORMAL = NormalDist()
 class Claim:
     """P(event | x) ≤ e^ε P(event | x′) + δ.
 
-    limit: the largest `evidence` that is in order.
+    limit: the largest `evidence` that does not break the claim.
     """
 
     def __init__(self, privacy: "Privacy") -> None:
@@ -124,21 +124,21 @@ class Claim:
         self.limit = self.epsilon
 
     def evidence(self, low: float, high: float) -> float:
-        """ε is at least this, for an event with probability ≥ low under x and ≤ high under x′."""
+        """Return a lower bound on ε, for an event with probability ≥ low under x and ≤ high under x′."""
         if low - self.delta <= high:
             return 0.0
         return log((low - self.delta) / high) if high > 0 else inf
 
     def as_epsilon(self, evidence: float) -> float:
-        """Evidence in nats of ε."""
+        """Convert evidence to nats of ε."""
         return evidence
 
 
 class GaussianClaim(Claim):
     """Gaussian noise that meets (ε, δ): Φ⁻¹(P(event | x)) − Φ⁻¹(P(event | x′)) ≤ μ.
 
-    The whole trade-off curve of the Gaussian mechanism (Dong, Roth & Su 2022) through (ε, δ): far more
-    telling than the one inequality at δ, which no feasible number of samples could refute.
+    This is the whole trade-off curve of the Gaussian mechanism (Dong, Roth & Su 2022) through (ε, δ). It has
+    far more power than the one inequality at δ, which no feasible number of samples could refute.
     """
 
     def __init__(self, privacy: "Privacy") -> None:
@@ -146,7 +146,7 @@ class GaussianClaim(Claim):
         self.limit = largest_distance(self.epsilon, self.delta)
 
     def evidence(self, low: float, high: float) -> float:
-        """μ is at least this."""
+        """Return a lower bound on μ."""
         if low <= 0 or high >= 1:
             return 0.0
         if high <= 0 or low >= 1:
@@ -154,5 +154,5 @@ class GaussianClaim(Claim):
         return max(_NORMAL.inv_cdf(low) - _NORMAL.inv_cdf(high), 0.0)
 
     def as_epsilon(self, evidence: float) -> float:
-        """The ε that this μ means at the claim's δ."""
+        """Return the ε that this μ means at the claim's δ."""
         return epsilon_of(evidence, self.delta)

@@ -21,24 +21,24 @@ TIE_BREAK = exp(-20)
 
 
 class Event:
-    """A set of labels of one view: all payloads that it labels so."""
+    """A set of labels of one view. It contains every payload that has such a label."""
 
     def __init__(self, view: "AnyView", labels: "frozenset[int]") -> None:
         self.view = view
         self.labels = labels
 
     def count(self, batch: Batch) -> int:
-        """How many payloads of the batch belong to it."""
+        """Return how many payloads of the batch belong to the event."""
         counts = self.view.counts(batch)
         return sum([counts.get(label, 0) for label in self.labels])
 
 
 class Evidence:
-    """What one event, on samples that did not choose it, says about a claim.
+    """The evidence of one event about a claim, on samples that did not choose the event.
 
-    seen: its counts under the two answers, of `samples` each. refutes: whether Clopper–Pearson bounds
-    of both shares, together wrong with at most the given probability, break the claim. epsilon: the
-    evidence in nats.
+    seen: its counts under the two answers, out of `samples` each. refutes: whether Clopper–Pearson bounds
+    of both shares break the claim. Both bounds hold except with the given probability. epsilon: the evidence
+    in nats.
     """
 
     def __init__(self, event: Event, claim: "Claim", one: Batch, other: Batch, false_alarm: float) -> None:
@@ -53,13 +53,13 @@ class Evidence:
 
 
 def best_event(family: "Family", one: Batch, other: Batch) -> Event:
-    """The event of a family that promises most, judged on these samples alone."""
+    """Return the most promising event of a family, judged on these samples alone."""
     found = [_best_of(view, family.claim, one, other) for view in family.views]
     return max(found, key=lambda scored: scored[0])[1]
 
 
 def _best_of(view: "AnyView", claim: "Claim", one: Batch, other: Batch) -> "tuple[float, Event]":
-    """The labels that speak most for the first answer, as many as serve the claim's evidence best."""
+    """Return the labels most likely under the first answer, as many as give the strongest evidence."""
     here, there = view.counts(one), view.counts(other)
     ratios = {label: (here[label] + 0.5) / (there.get(label, 0) + 0.5) for label in here}
     labels = sorted(here, key=None if view.ordered else lambda label: ratios[label], reverse=True)
@@ -73,20 +73,20 @@ def _best_of(view: "AnyView", claim: "Claim", one: Batch, other: Batch) -> "tupl
 
 
 def _promise(p: float, q: float, n: int, claim: "Claim") -> float:
-    """Evidence from cautious shares; the plain distance breaks ties."""
+    """Return the evidence from cautious bounds of the shares. Their plain difference breaks ties."""
     low, high = _wilson(p, n, -CAUTION), _wilson(q, n, CAUTION)
     return claim.evidence(low, high) + TIE_BREAK * (p - q)
 
 
 def _wilson(share: float, n: int, z: float) -> float:
-    """Wilson's score bound, above for z > 0, below for z < 0."""
+    """Return Wilson's score bound: from above for z > 0, from below for z < 0."""
     middle = share + z * z / (2 * n)
     spread = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return min(max((middle + spread) / (1 + z * z / n), 0.0), 1.0)
 
 
 class Found(Evidence):
-    """Evidence with the family and the answers that it is about."""
+    """Evidence, with its family of events and the answers that it compares."""
 
     family: str
     answers: str
@@ -101,7 +101,7 @@ class Found(Evidence):
 def evidence_of(
     pair: "Pair", answers: str, one: "Batch", other: "Batch", false_alarm: float
 ) -> "list[Found]":
-    """One piece of evidence for each family of events; each is wrong with at most that probability."""
+    """Return evidence from each family of events; each is wrong with at most that probability."""
     (learn, test), (learn_other, test_other) = one.halves(), other.halves()
     found = []
     for family in families(pair, learn, learn_other):
@@ -113,7 +113,7 @@ def evidence_of(
 
 
 def bound_checks(found: "list[Found]") -> "list[Check]":
-    """Of each family the strongest evidence; and all events that came under one answer only."""
+    """Check each family's strongest evidence, and that no event is possible under one answer only."""
     strongest: "dict[str, Found]" = {}
     for evidence in found:
         known = strongest.get(evidence.family)
@@ -126,7 +126,7 @@ def bound_checks(found: "list[Found]") -> "list[Check]":
 
 
 def support_check(pair: "Pair", batch: "Batch", false_alarm: float) -> Check:
-    """How often a report supports the true choice, the other, both or neither, against the exact law."""
+    """Check how often reports support the true choice, the other, both or neither, against the exact law."""
     p, q, both = support_law(pair)
     law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}
     counts = support_view(pair).counts(batch)

@@ -1,7 +1,7 @@
-"""What needs no samples: the stated privacy against the mechanism's exact law, and the sampler's coin.
+"""Checks without samples: the stated privacy against the mechanism's exact law, and the sampler's coin.
 
-The coin is found by bisection over the random bytes it is given: a threshold that is off by one changes a
-probability by 2**-32, which no number of samples shows.
+Bisection over the random bytes finds the coin's threshold. A threshold that is off by one changes a
+probability by 2**-32, which no number of samples would show.
 """
 
 from decimal import Context, Decimal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ldp_client.mechanisms import Mechanism
 
 
-# Decimal's exp and ln are correctly rounded: an arithmetic of its own, beside core/integers.py.
+# Decimal's exp and ln are correctly rounded, and independent of core/integers.py.
 PRECISE = Context(prec=60)
 
 
@@ -41,12 +41,12 @@ NEGLIGIBLE = Fraction(1, 1 << 24)
 
 
 def exact(value: "Rational") -> Fraction:
-    """As a standard fraction."""
+    """Return the number as a standard fraction."""
     return Fraction(value.numerator, value.denominator)
 
 
 def stated_check(stage: "Stage", question: "Question") -> Check:
-    """The mechanism's ε and δ are within what the study states."""
+    """Check that the mechanism's ε and δ are within the study's."""
     given = stage.mechanism.privacy
     good = exact(given.epsilon) <= exact(stage.epsilon)
     good = good and exact(given.delta) <= exact(question.mechanism.delta)
@@ -58,7 +58,7 @@ def stated_check(stage: "Stage", question: "Question") -> Check:
 
 
 def law_checks(pair: "Pair") -> "Iterator[Check]":
-    """Choices: ε is the logarithm of the odds, and the odds are those of p and q, all in exact numbers."""
+    """Check for choices that ε is the log of the odds and that the odds match p and q, in exact numbers."""
     mechanism: "Any" = pair.mechanism
     often, seldom = mechanism.odds
     ratio = PRECISE.divide(Decimal(often), Decimal(seldom))
@@ -74,10 +74,10 @@ def law_checks(pair: "Pair") -> "Iterator[Check]":
 
 
 def support_law(pair: "Pair") -> "tuple[Fraction, Fraction, Fraction]":
-    """P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) when x is answered, S the random set of supported choices.
+    """Return P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) if x is answered. S is the random set of supported choices.
 
-    P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is pq
-    where bits are independent, 0 where S has one choice only: exactly, so odds cannot be off by a little.
+    P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is exactly
+    pq if bits are independent, and 0 if S has one choice only, so even a small error in the odds shows.
     """
     mechanism: "Any" = pair.mechanism
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
@@ -87,9 +87,9 @@ def support_law(pair: "Pair") -> "tuple[Fraction, Fraction, Fraction]":
 
 
 def distance_check(mechanism: "Mechanism", answers: "list[Any]") -> Check:
-    """Numbers: no two answers' integers are further apart than the noise hides.
+    """Check for numbers that no two answers' integers are further apart than the noise hides.
 
-    In L1 for Laplace noise of scale 2**NOISE_BITS, in L2 for normal noise of that standard deviation.
+    The distance is L1 for Laplace noise of scale 2**NOISE_BITS, and L2 for normal noise of that sd.
     """
     exact_words = [words_of(mechanism, answer, Stream(0)) for answer in answers]
     epsilon, delta = mechanism.privacy.epsilon, mechanism.privacy.delta
@@ -119,14 +119,14 @@ PROBES = 64
 
 
 STREAMS = 4
-# Read at once, and still looked at one by one.
+# A read of up to this many words is still probed word by word.
 MOST_WORDS = 4
-# What stands beside one: a draw below a prime refuses neither, and the second rounds a float up.
+# Values for the other words of a read. A draw below a prime accepts both; the second rounds a float up.
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
 
 def threshold_check(coin: "Any", pair: "Pair") -> Check:
-    """Compares p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
+    """Compare p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
     own, other = pair.mechanism.quantise(pair.one), pair.mechanism.quantise(pair.other)
     found = coin_of(coin, own, other)
     stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
@@ -144,16 +144,16 @@ def _is_sliced(coin: "Any") -> bool:
 
 
 def coin_of(coin: "Any", own: int, other: int) -> "int | None":
-    """Its probability over 2**32 for reports of choice `own`; of unary encodings that of `other`'s bit."""
+    """Return the coin's probability × 2**32, for reports of choice `own`; unary: for the bit of `other`."""
     if _is_sliced(coin):
         return _step(lambda word: _sliced(coin, own, other, word))
     return _word_that_decides(coin, own)
 
 
 def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
-    """The threshold of the word, wherever it is read, by which a report supports the true choice or not.
+    """Return the threshold of the random word that decides if a report supports the true choice.
 
-    Where several words decide, one that does not decide as it should is what is found.
+    The word may be anywhere in the stream. If several words decide, a wrong threshold is returned first.
     """
     all_found: "set[int]" = set()
     for seed in range(STREAMS):
@@ -162,15 +162,15 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
             if found is not None and _decides_alone(mechanism, own, seed, place, found):
                 all_found.add(found)
     right = {found for found in all_found if _is_stated(mechanism, found)}
-    # Beside "or else any choice" there is the draw of that, of which one word in so many is the true one's.
+    # With "or else any choice", the draw of that choice decides too: it can hit the true choice.
     of_any = [found for found in right if Fraction(found, WHOLE) != exact(mechanism.p)]
     return min(of_any or all_found - right or all_found, default=None)
 
 
 def _is_stated(mechanism: "Any", found: int) -> bool:
-    """Whether a coin of this threshold has the stated p (of a unary encoding q), in either of its two ways.
+    """Return True if a coin of this threshold has the stated p (unary encoding: q), in either form.
 
-    It says "the truth, or another choice", or "the truth, or else any choice", which may be the true one too.
+    The forms are "the truth, or another choice" and "the truth, or any choice", which may be the truth again.
     """
     share, stated = Fraction(found, WHOLE), exact(mechanism.q if _is_sliced(mechanism) else mechanism.p)
     if _is_sliced(mechanism) or share == stated:
@@ -180,7 +180,7 @@ def _is_stated(mechanism: "Any", found: int) -> bool:
 
 
 def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
-    """Whether the rest of the read is of no matter next to the threshold: the lower half of a float is."""
+    """Return False if the rest of the read matters next to the threshold, as a float's lower half does."""
     return all(
         [
             _supports(mechanism, own, Spliced(seed, place, word, others)) == (word < found)
@@ -191,7 +191,7 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
 
 
 def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
-    """Where in a stream of random bytes a sampler reads one word, or a few at once."""
+    """Return the places in a stream of random bytes where a sampler reads one word, or a few at once."""
     stream = Stream(seed)
     places: "list[int]" = []
 
@@ -227,7 +227,7 @@ def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
 
 
 def _step(outcome: "Callable[[int], bool]") -> "int | None":
-    """The threshold t, if outcome(word) is `word < t` wherever it is looked at."""
+    """Return the threshold t if outcome(word) is `word < t` at every probe, else None."""
     if not outcome(0) or outcome(WHOLE - 1):
         return None
     low, high = 0, WHOLE - 1
@@ -236,13 +236,13 @@ def _step(outcome: "Callable[[int], bool]") -> "int | None":
         low, high = (middle, high) if outcome(middle) else (low, middle)
     stream = Stream(1)
     words = [int.from_bytes(stream(4), "big") for _ in range(PROBES)]
-    # The last two words are those that a draw below a prime refuses: no coin has them for a threshold.
+    # A draw below a prime rejects the last two words: no coin has them as a threshold.
     one_step = high < WHOLE - 2 and all([outcome(word) == (word < high) for word in words])
     return high if one_step else None
 
 
 def _sliced(mechanism: "Any", own: int, other: int, word: int) -> bool:
-    """Another choice's bit when its digits, lowest first, one in each block of bytes, spell `word`."""
+    """Return another choice's bit if its digits (one a block of bytes, lowest first) spell `word`."""
     size = mechanism.payload_size
     digits = b"".join([bytes([255 * (1 - (word >> place & 1))]) * size for place in range(WORD)])
     rest = Stream(2)

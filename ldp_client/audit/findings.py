@@ -1,4 +1,4 @@
-"""What an audit found, for programs and for people."""
+"""The findings of an audit, for programs and for people."""
 
 from math import inf
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Check:
-    """One thing that was tried: its name, whether the mechanism stood it, and what was seen.
+    """The result of one check: its name, whether the mechanism passed, and the evidence.
 
-    made: False where the mechanism gives nothing to try it on; then it is passed, and said not to be checked.
+    made: False if the check does not apply to the mechanism. It then counts as passed, but "not checked".
     """
 
     def __init__(self, name: str, passed: bool, detail: str, made: bool = True) -> None:
@@ -40,7 +40,7 @@ class Audit:
         return all([check.passed for check in self.checks])
 
     def to_dict(self) -> "dict[str, Any]":
-        """For JSON; decimals as strings, as in all documents."""
+        """Return the audit for JSON, with decimals as strings, as in all documents."""
         return {
             "question": self.question,
             "mechanism": self.mechanism,
@@ -53,7 +53,7 @@ class Audit:
 
 
 def table(audits: "list[Audit]") -> "list[str]":
-    """One line for each question, then one for each of its checks."""
+    """Return one line for each question, then one for each of its checks."""
     rows = [("question", "mechanism", "stated ε", "found ε ≥", "verdict")]
     for audit in audits:
         delta = f", δ {rounded_up(audit.delta)}" if audit.delta else ""

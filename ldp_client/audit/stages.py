@@ -1,9 +1,9 @@
-"""What of a mechanism is audited: itself, or each of its promises where it makes several.
+"""The stages of an audit: the mechanism itself, or each of its privacy promises if it makes several.
 
 A memoized mechanism draws a permanent noisy answer once and makes every report from it. It promises one
-ε for the permanent answer, hence for all reports together, and a smaller one for a report alone. A record
-with a yes/no response spends one share of ε on its features and the rest on its response; a number that may
-be refused has a coin beside it.
+ε for the permanent answer, hence for all reports together, and a smaller ε for a single report. A record
+with a yes/no response spends one share of ε on its features and the rest on its response. A number that may
+be refused also has a coin that reports refusal.
 """
 
 from copy import copy
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def is_unary(mechanism: "Mechanism") -> bool:
-    """One bit for each choice, independent of the others."""
+    """Return True if a report has one independent bit for each choice."""
     return getattr(mechanism, "bitwise", False)
 
 
 def has_parts(mechanism: "Any") -> bool:
-    """Whether a report has features and a response, whose ε add up."""
+    """Return True if a report has features and a response, whose ε add up."""
     return isinstance(mechanism, GaussianYesNoRecord)
 
 
@@ -54,16 +54,16 @@ class Features(Mechanism):
         return entries
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """A report without its response."""
+        """Draw a report without its response."""
         return bytes(self.of.randomise(quantised, random)[:-1])
 
     def check(self, payload: bytes) -> None:
-        """As part of a report."""
+        """Check the features as part of a report."""
         self.of.check(payload + bytes(1))
 
 
 class Response(ChoiceMechanism):
-    """The noisy response alone, of two records that differ in all: its privacy is what its odds give."""
+    """The noisy response alone, for two records that differ in every field. Its odds give its privacy."""
 
     name = "randomized_response"
 
@@ -77,22 +77,22 @@ class Response(ChoiceMechanism):
         self.privacy = Privacy(log_ratio(*of.odds), Rational(0))
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """The response of a report."""
+        """Draw the response of a report."""
         return bytes(self.of.randomise(self.records[quantised], random)[-1:])
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """As randomized response."""
+        """Return True if the payload is the index, as in randomized response."""
         return payload[0] == index
 
     def check(self, payload: bytes) -> None:
-        """As part of a report."""
+        """Check the response as part of a report."""
         self.of.check(bytes(self.of.payload_size - 1) + payload)
 
 
 class Signs(ChoiceMechanism):
     """The noisy signs of products of records at their corners, where each product is −1 or 1.
 
-    A report stands for the records whose products of its block have its signs, so that its law is a choice's.
+    A report supports the records whose products in its block have its signs, so its law is a choice's.
     """
 
     name = "randomized_response"
@@ -108,29 +108,29 @@ class Signs(ChoiceMechanism):
         self.numbered, self.boolean = False, False
         self._places = Places(corners)
         self.answers = {name: name for name in corners}
-        # Of one block on which two records differ; support_probability has it for all.
+        # For one block on which two records differ; support_probability covers all blocks.
         self.p, self.q, self.odds = of.p, (Rational(1) - of.p) * Rational(1, of.patterns - 1), of.odds
         self.privacy = of.privacy
 
     def _pattern(self, place: int, index: int) -> int:
-        """The record's own signs in a block, as bits."""
+        """Return the record's own signs in a block, as bits."""
         record, bits = self.records[index], 0
         for i, j in [self.of.coordinates[product] for product in self.of.blocks[place]]:
             bits = 2 * bits + (record[i] * record[j] > 0)
         return bits
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """A report of the record."""
+        """Draw a report of the record."""
         payload: bytes = self.of.randomise(self.records[quantised], random)
         return payload
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether the record's products have these signs."""
+        """Return True if the record's products have these signs."""
         place, pattern = divmod(int.from_bytes(payload, "big"), self.of.patterns)
         return bool(self._pattern(place, index) == pattern)
 
     def support_probability(self, true: int, index: int) -> Rational:
-        """By how often the two records' products agree."""
+        """Return the probability of support, from how often the two records' products agree."""
         places = range(len(self.of.blocks))
         agreed = sum(
             [self.of.weights[s] for s in places if self._pattern(s, true) == self._pattern(s, index)]
@@ -140,12 +140,12 @@ class Signs(ChoiceMechanism):
         return agreed_share * self.p + other_share * self.q
 
     def check(self, payload: bytes) -> None:
-        """As the mechanism does."""
+        """Check the payload as the mechanism does."""
         self.of.check(payload)
 
 
 class Together(Mechanism):
-    """The whole report, to look for events of features and response together."""
+    """The whole report, to find joint events of features and response."""
 
     name = "gaussian_record"
 
@@ -158,15 +158,15 @@ class Together(Mechanism):
         return entries
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """A report."""
+        """Draw a report."""
         return bytes(self.of.randomise(quantised, random))
 
     def check(self, payload: bytes) -> None:
-        """As the mechanism does."""
+        """Check the payload as the mechanism does."""
         self.of.check(payload)
 
     def words(self, payload: bytes) -> "list[int]":
-        """The features, and the response as far apart as noise reaches."""
+        """Return the features, and the response scaled to the reach of the noise."""
         return [*super().words(payload), payload[-1] * NOISE_REACH]
 
 
@@ -174,7 +174,7 @@ REPORTS = 8
 
 
 class Repeated(Mechanism):
-    """REPORTS reports of one permanent answer, one behind the other, at the longitudinal ε."""
+    """REPORTS reports of one permanent answer, one after another, at the longitudinal ε."""
 
     name = "memoized"
 
@@ -188,29 +188,29 @@ class Repeated(Mechanism):
         return index
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """One permanent answer, then a report after the other."""
+        """Draw one permanent answer, then REPORTS reports of it."""
         kept = self.of.permanent(quantised, random)
         return b"".join([self.of.instantaneous(kept, random) for _ in range(REPORTS)])
 
     def check(self, payload: bytes) -> None:
-        """Each report by itself."""
+        """Check each report separately."""
         super().check(payload)
         for report in self.reports(payload):
             self.of.check(report)
 
     def votes(self, payload: bytes, one: int, other: int) -> int:
-        """How many more reports support the one choice than the other."""
+        """Return how many more reports support the first choice than the other."""
         supported = self.of.supported
         return sum([supported(report, one) - supported(report, other) for report in self.reports(payload)])
 
     def reports(self, payload: bytes) -> "list[bytes]":
-        """The single reports."""
+        """Split a payload into its single reports."""
         size = self.of.payload_size
         return [payload[start : start + size] for start in range(0, len(payload), size)]
 
 
 class Again:
-    """The noise of each report, on a permanent answer that is the true one: only for its coin.
+    """The noise of each report, on the true choice as the permanent answer. Used only to find its coin.
 
     unary: whether it flips bits. p, q: the coin's probability, as the mechanism's `again` states it.
     """
@@ -223,7 +223,7 @@ class Again:
         self.p = self.q = Rational(of.again, 1 << of.bits)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """One report of the choice."""
+        """Draw one report of the choice."""
         if self.unary:
             kept = self.of.first.pack(1 << quantised)
         else:
@@ -233,10 +233,10 @@ class Again:
 
 
 class Stage:
-    """A mechanism to audit, the ε that the study states for it, and its name among several ("" if alone).
+    """A mechanism to audit, the ε that the study states for it, and its name ("" for a single stage).
 
-    answers: what it is asked, where that is not what the question is. coin: the mechanism whose coin decides
-    what a report supports, where that is not the stage's own.
+    answers: the answers to try, if they differ from the question's. coin: the mechanism whose coin decides
+    what a report supports, if that is not the stage's own mechanism.
     """
 
     def __init__(
@@ -254,12 +254,12 @@ class Stage:
         self.coin = coin or mechanism
 
     def name_of(self, check: "Check") -> str:
-        """The name of one of its checks, with its own before it."""
+        """Return a check's name, prefixed with the stage's name."""
         return f"{self.name}: {check.name}" if self.name else check.name
 
 
 def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
-    """The mechanism as it is, or what it is made of."""
+    """Return the mechanism as its only stage, or its parts as several stages."""
     if hasattr(mechanism, "permanent"):
         return _memoized(mechanism, question.mechanism)
     if has_parts(mechanism):
@@ -277,7 +277,7 @@ def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
 
 
 def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
-    """The permanent answer, one report, and many."""
+    """Return the stages: the permanent answer, one report, and many reports."""
     alone = copy(mechanism)
     alone.privacy = mechanism.report_privacy
     return [
@@ -288,7 +288,7 @@ def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
 
 
 def _refusable(mechanism: "Any", question: "Question") -> "list[Stage]":
-    """The number and the coin, each with its own epsilon, and both together: of who refuses too."""
+    """Return the number and the coin, each with its own ε, and the whole report, which covers refusals."""
     answers = answers_for(question)
     numbers = {name: answers[name] for name in answers if answers[name] is not None}
     share: "Any" = question.refusal_share
@@ -302,7 +302,7 @@ def _refusable(mechanism: "Any", question: "Question") -> "list[Stage]":
 
 
 def _record(mechanism: "Any", question: "Question") -> "list[Stage]":
-    """The features and the response, each with its exact share, and both together."""
+    """Return the features and the response, each with its exact share of ε, and the whole report."""
     stated: "Any" = question.mechanism
     of_response = stated.epsilon * stated.response_share
     of_features = stated.epsilon - of_response

@@ -1,7 +1,7 @@
-"""Ways to look at payloads. A view gives each payload a label; an event is a set of a view's labels.
+"""Views of payloads. A view gives each payload a label. An event is a set of a view's labels.
 
-Each family of views is searched for its best event (events.py), so that a fault that shows only in
-joint distributions (two bits, a whole byte, bytes against each other) is looked for as well.
+The audit searches each family of views for its best event (events.py). Some families find faults that show
+only in joint distributions: two bits, a whole byte, two bytes.
 """
 
 import struct
@@ -37,7 +37,7 @@ ones: "Callable[[int], int]" = getattr(int, "bit_count", _ones)
 
 
 class Batch:
-    """n payloads of one size; `read` gives a payload's integers. Columns are built on demand and kept."""
+    """n payloads of one size. `read` returns a payload's integers. Columns are built on demand and cached."""
 
     def __init__(self, payloads: "Sequence[bytes]", read: "Callable[[bytes], list[int]]") -> None:
         self.payloads = payloads
@@ -49,29 +49,29 @@ class Batch:
         self._words: "list[list[int]]" = []
 
     def byte(self, place: int) -> bytes:
-        """Byte `place` of every payload."""
+        """Return byte `place` of every payload."""
         return self._joined[place :: self.size]
 
     def bit(self, place: int) -> int:
-        """Bit `place` (lowest of byte 0 first) of every payload, as one integer of n bits."""
+        """Return bit `place` (lowest of byte 0 first) of every payload, as one integer of n bits."""
         if place not in self._bits:
             digits = self.byte(place // 8).translate(_BIT_TABLES[place % 8])
             self._bits[place] = int(digits, 2)
         return self._bits[place]
 
     def mixed(self, one: int, other: int) -> bytes:
-        """Byte `one` XOR byte `other` of every payload."""
+        """Return byte `one` XOR byte `other` of every payload."""
         together = int.from_bytes(self.byte(one), "big") ^ int.from_bytes(self.byte(other), "big")
         return together.to_bytes(self.n, "big")
 
     def words(self) -> "list[list[int]]":
-        """Every payload as integers."""
+        """Return every payload as integers."""
         if not self._words:
             self._words = [self.read(payload) for payload in self.payloads]
         return self._words
 
     def halves(self) -> "tuple[Batch, Batch]":
-        """The first half, to find events on, and the second, to test them on."""
+        """Return the first half, to find events, and the second half, to test them."""
         middle = self.n // 2
         return Batch(self.payloads[:middle], self.read), Batch(self.payloads[middle:], self.read)
 
@@ -95,9 +95,9 @@ MOST_WORDS = 8
 
 
 class View:
-    """One way to look; `counts` says how often each label comes in a batch.
+    """One labelling of payloads. `counts` returns how often each label occurs in a batch.
 
-    ordered: whether greater labels speak for the first answer, so that only thresholds are tried.
+    ordered: whether greater labels favour the first answer, so that only thresholds are tried.
     """
 
     def __init__(self, name: str, labels: "Callable[[Batch], Sequence[int]]", ordered: bool = False) -> None:
@@ -125,11 +125,11 @@ class BitPair:
 
 
 class Pair:
-    """Two answers of one question, by which families of views are aimed.
+    """Two answers of one question. They determine the families of views.
 
-    numeric: payloads are integers plus noise. lawful: reports stand for sets of choices with a stated law.
-    unary: those sets are independent bits. products: reports are blocks' places and signs of products.
-    composed: of reports, or parts of one, that are audited by themselves.
+    numeric: payloads are integers plus noise. lawful: reports are sets of choices with a stated law.
+    unary: these sets are independent bits. products: reports are blocks' places and signs of products.
+    composed: payloads combine reports, or parts of a report, that are also audited separately.
     """
 
     def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:
@@ -144,7 +144,7 @@ class Pair:
 
 
 class Family:
-    """Views of one kind, and the claim that their events are held against."""
+    """Views of one kind, and the claim that their events test."""
 
     def __init__(self, name: str, claim: Claim, views: "Sequence[AnyView]") -> None:
         self.name = name
@@ -153,7 +153,7 @@ class Family:
 
 
 def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
-    """All families for one pair of answers; those that learn anything learn it from these batches."""
+    """Yield all families for one pair of answers. Families that adapt to data use these batches only."""
     claim = Claim(pair.mechanism.privacy)
     size, focus = one.size, _focus_bits(one, other)
     yield Family("bytes", claim, [_byte(place) for place in range(size)])
@@ -190,7 +190,7 @@ def _mixed(one: int, other: int) -> View:
 
 
 def _focus_bits(one: Batch, other: Batch) -> "list[int]":
-    """The bits whose own distributions differ most: what joint events are built around."""
+    """Return the bits whose own distributions differ most. Joint events are built around them."""
     gaps = [(abs(ones(one.bit(b)) - ones(other.bit(b))), b) for b in range(8 * one.size)]
     return [b for _, b in sorted(gaps, reverse=True)[:FOCUS]]
 
@@ -202,7 +202,7 @@ def _bit_pairs(bits: int, focus: "list[int]") -> "Iterator[BitPair]":
 
 
 def support_view(pair: Pair) -> View:
-    """Whether each of the two answers is in the report's set of supported choices."""
+    """Return a view of which of the two answers are in the report's set of supported choices."""
     mechanism: "Any" = pair.mechanism
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
@@ -213,7 +213,7 @@ def support_view(pair: Pair) -> View:
 
 
 def _votes(pair: Pair, mechanism: Repeated) -> View:
-    """By how many of a device's reports the first answer leads."""
+    """Return a view of the first answer's lead: how many more of a device's reports support it."""
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
     def labels(batch: Batch) -> "list[int]":
@@ -223,7 +223,7 @@ def _votes(pair: Pair, mechanism: Repeated) -> View:
 
 
 def shift_of(pair: Pair) -> "list[int]":
-    """How far apart the two answers' integers are, on the same randomness."""
+    """Return the differences between the two answers' integers, drawn with the same randomness."""
     both = [words_of(pair.mechanism, answer, Stream(0)) for answer in (pair.one, pair.other)]
     return [a - b for a, b in zip(*both)]
 
@@ -233,7 +233,7 @@ def _projection(pair: Pair, one: Batch, other: Batch) -> View:
 
 
 def _with_response(pair: Pair, one: Batch, other: Batch) -> View:
-    """A few cells of the features along the line that joins two records, each with the response's byte."""
+    """Return a view of feature cells along the line that joins two records, each with the response byte."""
     *shift, _ = shift_of(pair)
     cells = _cells_along(shift, FEW_CELLS, one, other)
 
@@ -244,7 +244,7 @@ def _with_response(pair: Pair, one: Batch, other: Batch) -> View:
 
 
 def _cells_along(shift: "list[int]", count: int, one: Batch, other: Batch) -> "Callable[[Batch], list[int]]":
-    """The integers along a line, as the numbers of `count` cells that are equally full in both batches."""
+    """Project integers on a line, and return cell numbers: `count` cells, equally full over both batches."""
 
     def along(batch: Batch) -> "list[int]":
         return [sum([s * w for s, w in zip(shift, words)]) for words in batch.words()]
@@ -255,7 +255,7 @@ def _cells_along(shift: "list[int]", count: int, one: Batch, other: Batch) -> "C
 
 
 def _lowest_bits(pair: Pair) -> "Iterator[View]":
-    """Residues of integers, and the powers of 2 that divide them: what a coarser noise grid would show."""
+    """Yield views of integers' residues and of the powers of 2 that divide them: they show coarser noise."""
     shift = shift_of(pair)
     most_shifted = sorted(range(len(shift)), key=lambda place: -abs(shift[place]))
 
@@ -271,7 +271,7 @@ def _lowest_bits(pair: Pair) -> "Iterator[View]":
 
 
 def _float_grid(place: int) -> View:
-    """The lowest set bit of a float: some outputs lie on the grid of one answer only (Mironov 2012)."""
+    """Return a view of a float's lowest set bit: some bits occur for one answer only (Mironov 2012)."""
 
     def lowest_bit(payload: bytes) -> int:
         mantissa, exponent = frexp(struct.unpack_from(">d", payload, place)[0])

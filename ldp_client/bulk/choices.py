@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Payloads = NDArray[np.uint8]
 
-# Subset selection shuffles a deck of all choices for each report: so many cards at once.
+# Subset selection shuffles a deck of all choices for each report: at most this many cards at once.
 CARDS = 1 << 20
 
 
@@ -27,7 +27,7 @@ def randomized_response(mechanism: "Any", indices: "Any", random: "Source") -> "
 
 
 def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """Noisy bits for all choices, then a fair coin in the true place."""
+    """Draw noisy bits for all choices, then a fair coin for the true choice."""
     noisy, rows, places, masks = _noisy_bits(mechanism, indices, random)
     coins = np.frombuffer(read(random, len(rows)), np.uint8)
     noisy[rows, places] = (noisy[rows, places] & ~masks) | (coins & masks)
@@ -35,7 +35,7 @@ def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
 
 
 def sue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """Flips for all choices, xor the true one's bit."""
+    """Draw bit flips for all choices, then flip the true choice's bit."""
     flips, rows, places, masks = _noisy_bits(mechanism, indices, random)
     flips[rows, places] ^= masks
     return flips
@@ -44,7 +44,7 @@ def sue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
 def _noisy_bits(
     mechanism: "Any", indices: "Any", random: "Source"
 ) -> "tuple[Payloads, Integers, Integers, Payloads]":
-    """Rows of biased bits with spare bits 0; and where the true bits are: row, byte, mask."""
+    """Return rows of biased bits with spare bits 0, and the true bits' places: row, byte, mask."""
     truths = np.asarray(indices, np.int64)
     size = mechanism.payload_size
     noisy = biased_bits(mechanism.threshold, len(truths) * size, random).reshape(len(truths), size)
@@ -54,7 +54,7 @@ def _noisy_bits(
 
 
 def memoized(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """Permanent answers, and one report from each."""
+    """Draw permanent answers, and one report from each."""
     if mechanism.of == "sue":
         bits = sue(mechanism.first, indices, random)
         flips = biased_bits(mechanism.again, bits.size, random).reshape(bits.shape)
@@ -66,13 +66,13 @@ def memoized(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
 
 
 def _last_byte(mechanism: "Any") -> int:
-    """The bits of a row's last byte that stand for choices."""
+    """Return a mask of the bits in a row's last byte that belong to choices."""
     choices: int = mechanism.choices
     return (1 << ((choices - 1) % 8 + 1)) - 1
 
 
 def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """A hash function for each answer, and its hash by randomized response."""
+    """Draw a hash function for each answer, and report its hash by randomized response."""
     from ldp_client.mechanisms.olh import COEFFICIENTS, PRIME
 
     truths = np.asarray(indices, np.int64)
@@ -84,7 +84,7 @@ def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
 
 
 def _below_prime(count: int, prime: int, random: "Source") -> "Integers":
-    """Uniform integers below 2**31 − 1, by rejection of the one word of 31 bits that is not."""
+    """Draw uniform integers below 2**31 − 1, by rejection of the only 31-bit word that is not below it."""
     drawn = words(count, random) >> 1
     while (refused := np.flatnonzero(drawn >= prime)).size:
         drawn[refused] = words(len(refused), random) >> 1
@@ -92,7 +92,7 @@ def _below_prime(count: int, prime: int, random: "Source") -> "Integers":
 
 
 def hadamard(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """Halves of blocks by randomized response, then a column of each, uniformly."""
+    """Draw halves of blocks by randomized response, then a uniform column of each."""
     truths = np.asarray(indices, np.int64)
     blocks, rows = truths // (mechanism.width - 1), truths % (mechanism.width - 1) + 1
     halves = truth_or_other(2 * blocks, 2 * mechanism.blocks, mechanism.threshold, random)
@@ -108,7 +108,7 @@ def _parity(values: "Integers") -> "Integers":
 
 
 def subset_selection(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
-    """For each answer a shuffle, stopped early, of the other choices."""
+    """Shuffle the other choices for each answer, stopping early."""
     truths = np.asarray(indices, np.int64)
     rows = max(1, CARDS // mechanism.choices)
     parts = [_subsets(mechanism, truths[at : at + rows], random) for at in range(0, len(truths), rows)]
@@ -127,7 +127,7 @@ def _subsets(mechanism: "Any", truths: "Integers", random: "Source") -> "Payload
 
 
 def _first_cards(count: int, cards: int, size: int, random: "Source") -> "Integers":
-    """The first `size` cards of `count` shuffled decks 0..cards−1."""
+    """Return the first `size` cards of `count` shuffled decks 0..cards−1."""
     decks = np.tile(np.arange(cards), (count, 1))
     rows = np.arange(count)
     for place in range(size):

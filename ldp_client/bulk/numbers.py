@@ -1,9 +1,9 @@
-"""Numbers and records: integers on the grid plus noise. Each function is a mechanism's `randomise`.
+"""Noise for numbers and records, as integers on the grid. Each function is a mechanism's `randomise`.
 
-Many draws of exactly rounded normal and Laplace noise are core/strips.py on arrays of 64-bit integers: they
-read the same bytes and return the same integers as the scalar sampler. Draws that one comparison does not
-accept are held against integer bounds of the curve: on a strip of width w it is within w²/8 sup|f″| of its
-chord. Those that are still open, and those rejected, go to the scalar sampler one by one.
+Exactly rounded normal and Laplace noise follows core/strips.py on arrays of 64-bit integers: it reads the
+same bytes and returns the same integers as the scalar sampler. Draws that one comparison does not accept are
+compared with integer bounds of the curve: on a strip of width w it is within w²/8 sup|f″| of its chord.
+Undecided and rejected draws go to the scalar sampler one by one.
 """
 
 import struct
@@ -54,7 +54,7 @@ class BulkStrips:
         self._bound_curve()
 
     def _bound_curve(self) -> None:
-        """M·f at the strips' left edges, its fall over 2**-CHORD_BITS of a strip, the chord's largest error.
+        """Store M·f at left edges, its fall over 2**-CHORD_BITS of a strip, and the chord's largest error.
 
         f″ is (x² − 1)f for the normal and f for the exponential, and f falls.
         """
@@ -64,7 +64,7 @@ class BulkStrips:
         heights = [table.scale * height // table.total for height in curve]
         falls = [((left - right) >> CHORD_BITS) + 1 for left, right in zip(heights, heights[1:])]
         bends = [1 if table.tail else (edge * edge >> (2 * STRIP_BITS)) + 1 for edge in edges[1:]]
-        # Besides: the rounding of the falls, and of the heights.
+        # The added terms cover the rounding of the falls and of the heights.
         slack = [
             (height * bend >> (2 * STRIP_BITS + 3)) + (1 << CHORD_BITS) + 4
             for height, bend in zip(heights, bends)
@@ -76,7 +76,7 @@ class BulkStrips:
         self.slack = np.asarray(slack, np.int64)
 
     def draw(self, count: int, random: "Source") -> "Integers":
-        """What table.draw(count, random) returns, as an array."""
+        """Return table.draw(count, random) as an array."""
         buffer = read(random, DRAW_BYTES * count)
         words = np.frombuffer(buffer, "<u8", count)
         points = np.frombuffer(buffer, "<u4", count, 8 * count).astype(np.int64)
@@ -94,7 +94,7 @@ class BulkStrips:
         return values
 
     def _place(self, words: "NDArray[np.uint64]") -> "tuple[Integers, Integers]":
-        """The strip that a word picks, and its height there."""
+        """Return the strips that words pick, and their heights there."""
         columns = (words >> np.uint64(COLUMN_BITS)).astype(np.int64)
         heights = (words & np.uint64((1 << COLUMN_BITS) - 1)).astype(np.int64)
         given = heights >= self.threshold[columns]
@@ -104,7 +104,7 @@ class BulkStrips:
     def _judge(
         self, strips: "Integers", points: "Integers", heights: "Integers"
     ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
-        """Which draws are surely under the curve, and which are surely over it."""
+        """Return which draws are certainly under the curve, and which are certainly over it."""
         places = points >> (POINT_BITS + 1 - CHORD_BITS)
         fall, slack = self.fall[strips], self.slack[strips]
         chord = self.edge[strips] - fall * places
@@ -115,14 +115,14 @@ _tables: "dict[str, BulkStrips]" = {}
 
 
 def draw(law: str, count: int, random: "Source") -> "Integers":
-    """`count` draws of round(2**20 × X), X standard "normal" or "laplace", as the scalar sampler's."""
+    """Draw round(2**20 × X) `count` times, X standard "normal" or "laplace", as the scalar sampler does."""
     if law not in _tables:
         _tables[law] = BulkStrips(table_of(law))
     return _tables[law].draw(count, random)
 
 
 LIMIT = (1 << 31) - 1
-# Products in floating point are below 2**27 and within 2**-24; what lies closer to a half is done exactly.
+# Products in floating point are below 2**27, with error below 2**-24. Values near a half are done exactly.
 UNSURE = 2.0**-20
 
 
@@ -135,7 +135,7 @@ def gaussian(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads": 
 
 
 def refusable(mechanism: "Any", answers: "Any", random: "Source") -> "Payloads":
-    """The noise of a number in any case, then the coin that tells of refusals."""
+    """Draw a number's noise in any case, then the coin that reports refusals."""
     indices, refused = np.asarray(answers, np.int64).reshape(-1, 2).T
     law = "normal" if mechanism.number.name == "gaussian" else "laplace"
     noisy = _disturbed(indices, draw(law, len(indices), random))
@@ -147,7 +147,7 @@ def _disturbed(indices: "Any", noise: "Integers") -> "Payloads":
 
 
 def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
-    """The upper triangles of vvᵀ in integers, plus one normal on each."""
+    """Return the upper triangles of vvᵀ in integers, with normal noise on each entry."""
     rows = np.asarray(vectors, np.int64)
     first, second = np.asarray(mechanism.coordinates).T
     products = np.ascontiguousarray(rows[:, first] * rows[:, second])
@@ -157,7 +157,7 @@ def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "
 
 
 def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
-    """A normal on each entry; where the response is a yes/no, randomized response on that one."""
+    """Add normal noise to each entry, except a yes/no response, which goes by randomized response."""
     rows = np.asarray(vectors, np.int64)
     entries = rows[:, :-1] if mechanism.binary else rows
     noise = draw("normal", entries.size, random).reshape(entries.shape)
@@ -169,7 +169,7 @@ def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payl
 
 
 def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
-    """A block of each record's products, rounded to signs, and their pattern by randomized response."""
+    """Draw a block of each record's products, round them to signs, and randomize their pattern."""
     rows, signs = np.asarray(vectors, np.int64), mechanism.signs
     drawn = below(mechanism.total, len(rows), random)
     places = np.searchsorted(mechanism.ends, drawn, side="right")
@@ -185,7 +185,7 @@ def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Pay
 
 
 def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
-    """(product × multiplier + ½) >> MULTIPLIER_BITS, exactly; a multiplier for each column."""
+    """Return exactly (product × multiplier + ½) >> MULTIPLIER_BITS, with a multiplier for each column."""
     factors = np.asarray([multiplier / (1 << MULTIPLIER_BITS) for multiplier in multipliers])
     near = products * factors + 0.5
     whole = np.floor(near)
@@ -199,7 +199,7 @@ def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
 
 
 def pack_signed(values: "Integers") -> "Payloads":
-    """Rows of signed 32-bit big-endian integers; beyond their range they saturate."""
+    """Pack rows as signed 32-bit big-endian integers. Values beyond their range saturate."""
     whole: "Any" = np.ascontiguousarray(np.clip(values, -LIMIT, LIMIT), ">i4")
     rows: "Payloads" = whole.view(np.uint8).reshape(len(values), 4 * values.shape[1])
     return rows

@@ -1,4 +1,4 @@
-"""Many people's answers at once: quantised, then given noise in chunks of bounded memory; and reports."""
+"""Perturb many people's answers at once, in chunks of bounded memory, and build their reports."""
 
 import logging
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     Payloads = NDArray[np.uint8]
     Randomise = Callable[[Any, Any, Source], Payloads]
 
-# Working memory of a chunk, in bytes of its largest array: it should stay in a processor's cache.
+# Working memory of a chunk, in bytes of its largest array: it should fit a processor's cache.
 CHUNK = 1 << 19
 
-# Mechanisms by name; all others go through their scalar form.
+# Mechanisms by name. All others use their scalar form.
 RANDOMISERS: "dict[str, Randomise]" = {
     "laplace": numbers.laplace,
     "gaussian": numbers.gaussian,
@@ -56,23 +56,23 @@ def perturb_many(
 ) -> "Payloads":
     """Draw one noisy payload for each of many answers, by the law of the mechanism's `perturb`.
 
-    All answers are checked before any noise is drawn. How many answers were clipped goes to the logger
-    "ldpkit", as a warning: one line on standard error where logging is not set up.
+    All answers are checked before any noise is drawn. A warning to the logger "ldpkit" counts the clipped
+    answers: one line on standard error if logging is not set up.
 
     Args:
-        mechanism: the question's; memoized ones are refused.
+        mechanism: the question's mechanism; memoized mechanisms are rejected.
         answers: in the forms that quantise_many takes: an array of numbers, of booleans for a yes/no, of
             labels or of numbered choices; for a record {field: array}; or a sequence of answers.
-        random: gives secret random bytes; the operating system's unless another is passed in.
-        refusals: take what is missing (None, NaN, masked) as "prefer not to say", where that is offered.
+        random: source of secret random bytes (default: the operating system's).
+        refusals: treat missing answers (None, NaN, masked) as "prefer not to say", if the question offers it.
 
     Returns:
         An array of uint8, one row of `payload_size` bytes for each answer.
 
     Raises:
         AnswerError: an answer does not fit or is missing; the error names its row.
-        InputError: the question is memoized, or refusals are taken of one that does not offer it; or the
-            mechanism is none.
+        InputError: the question is memoized, `refusals` is set but the question offers no refusal, or
+            `mechanism` is not a mechanism.
     """
     if not hasattr(mechanism, "payload_size"):
         raise InputError.say("files.one_mechanism", kind=type(mechanism).__name__)
@@ -88,7 +88,7 @@ def perturb_many(
 
 
 def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Source") -> "Payloads":
-    """The noisy payloads of quantised answers: an array, or a list of what `quantise` returns."""
+    """Return the noisy payloads of quantised answers: an array, or a list of results of `quantise`."""
     randomise: "Randomise" = RANDOMISERS.get(mechanism.name, _one_by_one)
     step = max(1, CHUNK // max(mechanism.payload_size, 8))
     payloads = np.empty((len(quantised), mechanism.payload_size), np.uint8)
@@ -105,18 +105,18 @@ def _one_by_one(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Sou
 
 
 def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list[dict[str, str]]":
-    """Take columns of public values as reports carry them, as `public_values` does for one person.
+    """Convert columns of public values to the form in reports, as `public_values` does for one person.
 
     Args:
         study: the study.
-        columns: {public field id: values}, one for each field, of one length.
+        columns: {public field id: values}, a column for each field, all of the same length.
 
     Returns:
         {field id: value} for each row.
 
     Raises:
-        AnswerError: a column is missing, unknown or of another length, or a value is none of its field's; the
-            error names field and row.
+        AnswerError: a column is missing, unknown or of another length, or a value is not valid for its field;
+            the error names field and row.
     """
     known = {field.id: field for field in study.public}
     if not hasattr(columns, "keys"):
@@ -139,7 +139,7 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
 
 
 def _one_column(name: str, column: "Any") -> "Sequence[Any]":
-    """Values in an order: a list, an array or a column of a data frame. Raises AnswerError."""
+    """Return ordered values of a list, an array or a data frame's column. Raises AnswerError."""
     is_ordered = hasattr(column, "__len__") and not isinstance(column, (str, bytes, set, frozenset, dict))
     if not is_ordered or getattr(column, "ndim", 1) != 1:
         raise AnswerError.say("files.column_order", name)
@@ -153,17 +153,17 @@ def reports_of(
     random: "Source",
     public: "Optional[list[dict[str, str]]]" = None,
 ) -> "Iterator[Report]":
-    """One report for each person's quantised answers, as answering.report_of makes it, in their order.
+    """Yield a report for each person's quantised answers, in order, as answering.report_of makes it.
 
-    public: each person's public values. Raises RefusedError for a study with a route, AnswerError for public
-    values that are not the study's.
+    public: each person's public values. Raises RefusedError for a study with a route, and AnswerError if
+    public values are not valid for the study.
     """
     refuse_route(study)
     values = public or [{} for _ in people]
     for each in values:
         refuse_wrong_public(study, each)
     names = [question.id for question in study.questions]
-    # Where a study asks one question only, whose report is about which is drawn first.
+    # If a study asks each person one question only, first draw which question.
     asked = below(len(names), len(people), random).tolist() if study.ask_one else None
     payloads: "list[dict[str, bytes]]" = [{} for _ in people]
     for place, name in enumerate(names):

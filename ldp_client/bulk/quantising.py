@@ -1,4 +1,4 @@
-"""Many answers onto the study's grid, as `quantise` puts one; arrays without a loop over answers."""
+"""Quantise many answers on the study's grid as `quantise` does one. Arrays need no loop over answers."""
 
 import contextlib
 
@@ -35,9 +35,9 @@ FLAGS = (bool, np.bool_)
 
 
 def in_rows(field: str, answers: "Any") -> "Any":
-    """Answers that can be read more than once. Raises AnswerError for what has no rows, and for times.
+    """Return answers that can be read more than once. Raises AnswerError for times, or without rows.
 
-    A time is a whole number of whatever unit it was kept in, which nobody answered.
+    A time is stored as an integer in some unit: that integer is not what the participant answered.
     """
     if isinstance(answers, dict):
         return {name: in_rows(f"{field}.{name}", column) for name, column in answers.items()}
@@ -49,10 +49,10 @@ def in_rows(field: str, answers: "Any") -> "Any":
 
 
 def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any":
-    """Answers with None for each that is missing, where that is an answer and the caller means it so.
+    """Replace missing answers by None, if the question offers refusal and `refusals` is set.
 
-    Raises InputError for a question that offers no refusal, AnswerError with the row of a blank that nobody
-    called one.
+    Raises InputError if `refusals` is set but the question offers no refusal. Raises AnswerError, with the
+    row, for a blank if the question offers refusal but `refusals` is not set.
     """
     if refusals and not mechanism.refusal:
         raise InputError.say("core.no_refusal", question=mechanism.field)
@@ -71,11 +71,11 @@ def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any"
 
 
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
-    """The integers of many answers. Raises AnswerError, with the row, also where one is missing.
+    """Return the integers of many answers. Raises AnswerError, with the row, for wrong or missing answers.
 
     answers: an array of numbers, of booleans for a yes/no, of labels or of
-    numbered choices; for a record {field: array, …, response: array}. Anything else is taken as a sequence
-    of what one device may answer.
+    numbered choices; for a record {field: array, …, response: array}. Anything else is read as a sequence
+    of single answers.
     """
     answers = in_rows(mechanism.field, answers)
     if isinstance(answers, dict):
@@ -106,7 +106,7 @@ def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]"
 
 
 def count_clipped(mechanism: "Any", answers: "Any") -> int:
-    """How many of the answers that a mechanism (or a question) took lie beyond its bounds or norm."""
+    """Return how many valid answers are beyond the bounds or norm of a mechanism (or a question)."""
     if isinstance(answers, dict):
         return int(_are_clipped(mechanism, answers).sum())
     bounds = getattr(mechanism, "bounds", None)
@@ -116,7 +116,7 @@ def count_clipped(mechanism: "Any", answers: "Any") -> int:
 
 
 def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.bool_]":
-    """Which records of {field: column} are."""
+    """Return which records of {field: column} are beyond the bounds or norm."""
     numbers = {
         field.id: (_floats(columns[field.id], field.id), _bounds(field))
         for field in (*mechanism.features, mechanism.response)
@@ -133,13 +133,13 @@ def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.boo
 def _floats(column: "Any", name: str) -> "Floats":
     numbers = np.asarray(column)
     if numbers.dtype.kind == "O":
-        # Among them may be whole numbers beyond all floats.
+        # Object arrays may hold integers beyond all floats.
         numbers = np.asarray([as_float(value, name) for value in numbers.tolist()])
     return numbers.astype(np.float64)
 
 
 def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dict[str, Any]]":
-    """The records of {field: column}. What is not an array keeps its values: True is no number."""
+    """Return the records of {field: column}. Lists keep their values' types: True is not a number."""
     columns = [
         np.asarray(column).tolist() if hasattr(column, "dtype") else list(column)
         for column in map(without_mask, answers.values())
@@ -150,7 +150,7 @@ def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dic
 
 
 def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers | list[int]":
-    """Labels are looked up once each."""
+    """Return the choices' indices. Each distinct label is looked up once."""
     if mechanism.boolean and answers.dtype == np.bool_:
         return answers.astype(np.int64)
     if mechanism.numbered and answers.dtype.kind in "iu":
@@ -160,7 +160,7 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
         labels, where = np.unique(answers, return_inverse=True)
         with contextlib.suppress(AnswerError):
             return np.asarray([mechanism.quantise(label) for label in labels.tolist()], np.int64)[where]
-    # Which also says in which row something is wrong.
+    # Slower, but its error names the row.
     return _one_by_one(mechanism, answers.tolist())
 
 
@@ -169,18 +169,18 @@ def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels
 
 
 def _clipped_records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
-    """v of every record, as GaussianStatistics.quantise gives it."""
+    """Return v of every record, as GaussianStatistics.quantise does."""
     vectors = _records(mechanism, answers, mechanism.weight)
     vectors[:, 1:-1] = clip_norms(vectors[:, 1:-1], mechanism.radius)
     return vectors
 
 
 def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int) -> "Integers":
-    """(constant, features, response) of every record, features in units, the others by this weight."""
+    """Return (constant, features, response) of every record: features in units, the others × weight."""
     columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
     _check_columns(mechanism, columns)
     for field in (*mechanism.features, mechanism.response):
-        # An array of them is refused above; among the numbers of a list each would be 0 or 1.
+        # Arrays of booleans are rejected above. In a list of numbers a boolean would count as 0 or 1.
         if field.bounds is not None and any(
             [isinstance(value, FLAGS) for value in _listed(answers[field.id])]
         ):
@@ -191,7 +191,7 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
 
 
 def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
-    """Every record's entries: those of its level for a field with levels, all others as they are."""
+    """Return every record's entries: a field with levels becomes its level's codes, others are unchanged."""
     if not any(mechanism.codes):
         return rows
     found = [rows[:, :1]]
@@ -201,7 +201,7 @@ def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
 
 
 def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -> "Integers":
-    """A feature's column as quantise_fields gives it."""
+    """Return a feature's column as quantise_fields does."""
     if field.cuts:
         return np.searchsorted(mechanism.cuts[field.id], column.astype(np.float64), side="right")
     if not field.choices:
@@ -216,7 +216,7 @@ def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -
 
 
 def _listed(column: "Any") -> "Any":
-    """Values that have no type in common yet."""
+    """Return the values of a list, whose types may differ; () for an array."""
     return () if hasattr(column, "dtype") else column
 
 
@@ -251,7 +251,7 @@ def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]
 
 
 def _check_labels(column: "NDArray[Any]", field: "Field", name: str) -> None:
-    """Text, also in a column of objects. Raises AnswerError with the first row that has none."""
+    """Require text, also in a column of objects. Raises AnswerError with the first row without text."""
     wrong = [] if column.dtype.kind == "U" else [not isinstance(value, str) for value in column.tolist()]
     if any(wrong):
         problem = say("core.one_of_choices", choices=len(field.choices))

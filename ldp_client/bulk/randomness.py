@@ -1,4 +1,4 @@
-"""Arrays of uniform integers from a source of random bytes, without bias; read as the scalar functions do."""
+"""Unbiased arrays of uniform integers from a source of random bytes, as the scalar functions read it."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ WORD = 1 << 32
 
 
 def words(count: int, random: "Source") -> "Integers":
-    """`count` uniform integers below 2**32, as random_bits(32, …) reads each."""
+    """Draw `count` uniform integers below 2**32, as random_bits(32, …) reads each."""
     return np.frombuffer(read(random, 4 * count), ">u4").astype(np.int64)
 
 
 def below(limits: "int | Integers", count: int, random: "Source") -> "Integers":
-    """`count` uniform integers in 0..limit−1, limits ≤ 2**32 (one, or one for each), by rejection."""
+    """Draw `count` uniform integers in 0..limit−1 by rejection. limits: one or `count` limits ≤ 2**32."""
     limits = np.broadcast_to(np.asarray(limits, np.int64), count)
     drawn = words(count, random)
     ceilings = WORD - WORD % limits
@@ -35,7 +35,7 @@ def below(limits: "int | Integers", count: int, random: "Source") -> "Integers":
 
 
 def truth_or_other(truths: "Integers", count: int, threshold: int, random: "Source") -> "Integers":
-    """Each truth with probability threshold / 2**32, else another of 0..count−1, equally."""
+    """Return each truth with probability threshold / 2**32, else another of 0..count−1, uniformly."""
     truthful = words(len(truths), random) < threshold
     others = below(count - 1, len(truths), random)
     others += others >= truths
@@ -43,10 +43,10 @@ def truth_or_other(truths: "Integers", count: int, threshold: int, random: "Sour
 
 
 def biased_bits(threshold: int, size: int, random: "Source") -> "Bytes":
-    """`size` bytes of independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly.
+    """Draw `size` bytes of independent bits, each 1 with probability exactly threshold / 2**CHOICE_BITS.
 
-    Compares bit-sliced fractions with the threshold, 8 digits at a time and the highest first; the lower
-    digits are drawn only for bytes in which a bit is not decided yet, one in 32, whatever the answers.
+    Compares bit-sliced fractions with the threshold, 8 digits at a time and the highest first. Lower digits
+    are drawn only for bytes with an undecided bit: one in 32, whatever the answers.
     """
     return _compare(threshold, CHOICE_BITS, size, random)
 
@@ -55,7 +55,7 @@ FIRST_DIGITS = 8
 
 
 def _compare(threshold: int, digits: int, size: int, random: "Source") -> "Bytes":
-    """Bits that say whether fractions of `digits` random binary digits are below threshold."""
+    """Draw bits that are 1 if a fraction of `digits` random binary digits is below threshold."""
     if digits <= FIRST_DIGITS:
         return _digits_below(threshold, digits, size, random)[0]
     rest = digits - FIRST_DIGITS
@@ -67,9 +67,9 @@ def _compare(threshold: int, digits: int, size: int, random: "Source") -> "Bytes
 
 
 def _digits_below(threshold: int, digits: int, size: int, random: "Source") -> "tuple[Bytes, Bytes]":
-    """For every bit whether a random number of so many digits is below threshold, and whether it equals it.
+    """Return for every bit whether a random number of `digits` digits is below threshold, or equal to it.
 
-    One block of random bytes for each digit, lowest first, holding the digits' complements.
+    Reads one block of random bytes for each digit, lowest first: the digits' complements.
     """
     padded = size + -size % 8
     smaller = np.zeros(padded // 8, np.uint64)
@@ -86,6 +86,6 @@ def _digits_below(threshold: int, digits: int, size: int, random: "Source") -> "
 
 
 def big_endian(values: "Integers", size: int) -> "Bytes":
-    """Non-negative integers as rows of `size` bytes."""
+    """Return non-negative integers as rows of `size` bytes."""
     wide: "Any" = values.astype(">u8").view(np.uint8).reshape(-1, 8)
     return np.ascontiguousarray(wide[:, 8 - size :])

@@ -1,4 +1,4 @@
-"""The `ldpkit` command, and its subcommands of the device side.
+"""The `ldpkit` command, and its device-side subcommands.
 
 Each package registers its own subcommands under the entry point group `ldpkit.commands`.
 """
@@ -61,19 +61,19 @@ COLLECTOR_MODULES = (
     "werkzeug",
 )
 OTHER_MODULES = {"statsmodels": "demo"}
-# What a full or broken disk says, also one that only this user has filled.
+# Errors of a full or broken disk, including a user's full quota.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
-    """Run one command; returns the exit code. Errors of ldpkit are one line on standard error."""
+    """Run one command and return its exit code. Print errors of ldpkit as one line on standard error."""
     if hasattr(sys.stdout, "reconfigure"):
-        # As Python's standard error: not every place that it goes to holds all letters.
+        # As for Python's standard error: not every encoding has all characters.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         end_by_signal()
         with naming_output():
-            # Loading what the commands need takes a second, in which people interrupt too.
+            # Loading the commands' modules takes a second, and users interrupt that too.
             return _run(_parsed(arguments))
     except LdpkitError as error:
         _tell(visible(f"ldpkit: {error}"))
@@ -91,22 +91,22 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
 
 
 def end_by_signal() -> None:
-    """Let SIGTERM and SIGHUP raise SystemExit: a command cleans up after itself.
+    """Make SIGTERM and SIGHUP raise SystemExit, so that a command cleans up after itself.
 
-    A hang-up that is ignored, as under nohup, stays so.
+    An ignored SIGHUP, as under nohup, stays ignored.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
-    # Windows has none.
+    # Windows has no SIGHUP.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
 
 
 def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
-    """What was asked. Raises SystemExit for what is not understood."""
+    """Parse the arguments. Raises SystemExit for unknown arguments."""
     parser = build_parser()
     parsed, beyond = parser.parse_known_args(arguments)
     if beyond:
-        # An answer with a space is not repeated.
+        # Print option names only: any other word may be part of an answer with a space.
         names = [word.split("=")[0] for word in beyond if word.startswith("--") or word in SHORT]
         options = [near_option(parsed, name) for name in names]
         if not options and "beyond" in parsed:
@@ -119,7 +119,7 @@ def _run(parsed: argparse.Namespace) -> int:
     check_output(parsed)
     try:
         code: int = parsed.run(parsed)
-        # Here, where what goes wrong can be said: Python's own at the end is no line and another exit code.
+        # Flush here to report errors: Python's own flush at exit would use another format and exit code.
         sys.stdout.flush()
     finally:
         close_progress(parsed)
@@ -127,14 +127,14 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _full_output(error: OSError) -> int:
-    """Say that standard output, or a file without a name, cannot be written. Raises any other error."""
+    """Report that standard output, or a file without a name, cannot be written. Raises any other error."""
     if error.filename not in (None, STREAM) or error.errno not in FULL:
         raise error
     reason = error.strerror
     if error.filename:
         reason = say("files.cannot_write", path=say("cli.standard_output"), reason=reason)
         with suppress(OSError):
-            # What it still holds is not tried again.
+            # Do not retry its buffered output.
             sys.stdout.close()
     _tell(f"ldpkit: {reason}")
     return EXIT_OTHER
@@ -152,7 +152,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 
 @cache
 def build_parser() -> argparse.ArgumentParser:
-    """The parser with every package's subcommands; 74 parsers, made once a process."""
+    """Build the parser with every package's subcommands: 74 parsers, made once a process."""
     groups = sorted(_command_groups(), key=lambda entry: entry.name)
     where = say("cli.help.examples")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
@@ -165,7 +165,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _command_groups() -> "list[EntryPoint]":
-    """A device's own, and those of the collector and of the analyst where ldpkit is installed."""
+    """Return the device's command group, and the collector's and the analyst's if ldpkit is installed."""
     if sys.version_info >= (3, 10):
         return list(entry_points(group=COMMAND_GROUP))
     return list(entry_points().get(COMMAND_GROUP, ()))
@@ -249,7 +249,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_large(study: "Study") -> None:
-    """Raises InputError for a study whose every report all devices would refuse to send."""
+    """Raise InputError if every report of a study would be too large for devices to send."""
     from ldp_client.device.outbox import MOST_BYTES
     from ldp_client.device.shares import body_size
 

@@ -1,4 +1,4 @@
-"""`python -m ldp_client.cli`: the command where its script is not on the path."""
+"""Run the command as `python -m ldp_client.cli`, if its script is not on the path."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""Columns of many people's answers, as whoever holds them has them: no device does."""
+"""Columns of many people's answers, as a data holder has them. A device never has them."""

@@ -1,6 +1,6 @@
 """Columns of numbers in NumPy: missing values, places on a study's grid, clipped norms.
 
-What one answer meets in core/quantise.py, many meet here: the same operations on the same numbers.
+core/quantise.py handles one answer. This module applies the same operations to the numbers of many answers.
 """
 
 import numpy as np
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def without_mask(answers: "Any") -> "Any":
-    """A masked array without its mask: NaN for a masked number, else a list with None; both are refused."""
+    """Return a masked array without its mask. Later checks reject its missing values.
+
+    A masked number becomes NaN; other types become a list with None.
+    """
     if not isinstance(answers, np.ma.MaskedArray):
         return answers
     if not np.ma.getmaskarray(answers).any():
@@ -32,7 +35,7 @@ def without_mask(answers: "Any") -> "Any":
 
 
 def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
-    """Raises AnswerError with the first row, counted from before + 1, of a value that is no finite number."""
+    """Raise AnswerError for a value that is not finite, with its first row, counted from before + 1."""
     numbers = values.astype(np.float64)
     for bad, key in ((np.isnan(numbers), "core.missing"), (np.isinf(numbers), "core.infinite")):
         if bad.any():
@@ -40,7 +43,7 @@ def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
 
 
 def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":
-    """core/quantise.grid_index for every value, but for rounding: the same operations on the same floats."""
+    """Return core/quantise.grid_index for every value, without rounding, by the same operations on floats."""
     numbers = values.astype(np.float64)
     low, high = float(bounds[0]), float(bounds[1])
     with np.errstate(all="ignore"):
@@ -50,12 +53,12 @@ def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "F
 
 
 def signed(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", size: int) -> "Integers":
-    """core/quantise.signed_units for every value."""
+    """Return core/quantise.signed_units for every value."""
     return (positions(values, bounds) * (2 * size) + 0.5).astype(np.int64) - size
 
 
 def clip_norms(vectors: "Integers", radius: int) -> "Integers":
-    """core/quantise.clip_norm for every row."""
+    """Apply core/quantise.clip_norm to every row."""
     squares = np.maximum((vectors * vectors).sum(axis=1), 1) - 1
     roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)
     roots -= roots * roots > squares

@@ -1,6 +1,6 @@
-"""How many answers lie beyond what a study takes, and were clipped: told to whoever holds the answers.
+"""Count answers that were clipped to a study's bounds, and report the counts to the data holder.
 
-A device does not need it, and nothing of it leaves: a report is that of the clipped answer.
+A device does not need the counts and sends none of them: a report is made from the clipped answer.
 """
 
 from ldp_client.core.quantise import UNIT, as_float, signed_units
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Study
 
-# What rounding to the grid may add, so that a record of exactly the norm is not counted.
+# Tolerance for rounding to the grid, so that a record of exactly the norm is not counted.
 ROUNDING = 1e-5
 
 
 class ClippedCount:
-    """Counts, by question, of answers (of a table: rows) that were clipped, out of `total`."""
+    """Counts of clipped answers (for a table: rows) by question, out of `total`."""
 
     def __init__(self) -> None:
         self.total = 0
         self.clipped: "dict[str, int]" = {}
 
     def add(self, study: "Study", answers: "dict[str, Any]") -> None:
-        """Count one person's answers, which the study's mechanisms have taken."""
+        """Count one person's answers, which the study's mechanisms have accepted."""
         self.total += 1
         for question in study.questions:
             self.note(question.id, is_clipped(question, answers[question.id]))
@@ -34,7 +34,7 @@ class ClippedCount:
         self.clipped[question] = self.clipped.get(question, 0) + count
 
     def line(self) -> str:
-        """One line for whoever holds the answers; "" where none was clipped."""
+        """Return one line for the data holder, "" if no answer was clipped."""
         counts = [
             say("core.clipped_of", question=question, count=count, total=self.total)
             for question, count in self.clipped.items()
@@ -44,7 +44,7 @@ class ClippedCount:
 
 
 def is_clipped(asked: "Any", answer: "Any") -> bool:
-    """Whether an answer that was taken lies beyond bounds or norm. asked: a question or its mechanism."""
+    """Return True if an accepted answer is beyond bounds or norm. asked: a question or its mechanism."""
     if answer is None:  # a refusal
         return False
     bounds = getattr(asked, "bounds", None)
@@ -64,6 +64,6 @@ def is_clipped(asked: "Any", answer: "Any") -> bool:
 
 def _is_beyond(value: "Any", bounds: "Any") -> bool:
     low, high = bounds
-    # What can be read as a number need not compare with one.
+    # A value that can be read as a number may not compare with numbers.
     number = as_float(value, "")
     return number < float(low) or number > float(high)

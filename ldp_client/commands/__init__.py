@@ -1,1 +1,1 @@
-"""The subcommands of `ldpkit` that a device and its owner use: each parses, calls one function, prints."""
+"""Subcommands of `ldpkit` for a device and its owner. Each parses, calls one function and prints."""

@@ -1,4 +1,4 @@
-"""Which memoized questions of a new version people draw, and pay for, anew: a publisher's forecast."""
+"""Forecast for a publisher which memoized questions of a new version devices draw, and pay for, again."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Anew(NamedTuple):
-    """After which version a question is drawn anew, unless one of some others was answered too."""
+    """A version after which a device draws a question again, unless it answered a version in `unless` too."""
 
     version: int
     unless: "list[int]"
 
 
 def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, Anew]":
-    """The memoized questions that a device draws anew which answered some of the earlier versions of a study.
+    """Return the memoized questions that devices draw again after earlier versions of a study.
 
-    Each with the last version after which everybody draws, or else the last one after which somebody does:
-    who answered none of those that are beside it. earlier: in their order. By the words alone: who answered
-    with other noise draws nothing, and is refused.
+    Each question has the last version after which every device draws again. If there is none, it has the last
+    version after which a device draws again if it answered no version in `unless`. earlier: the versions in
+    order. Only words are compared: a device that answered with other noise draws nothing, and is refused.
     """
     now = _memoized(study)
     asked: "dict[str, dict[int, set[str]]]" = {name: {} for name in now}
@@ -38,8 +38,10 @@ def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, Anew]":
 
 
 def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[Anew]":
-    """Each version after which one question is drawn anew, with those that keep from it who answered one of
-    them too; last what is to be told. asked: the words of each version.
+    """Return each version after which a device draws one question again; the version to report comes last.
+
+    `unless` holds versions that prevent it: any of them suffices, if the device answered it too. asked: the
+    words of each version.
     """
     found = []
     for version in asked:
@@ -52,7 +54,7 @@ def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[Anew]":
 
 
 def _draws(now: "set[str]", asked: "list[set[str]]") -> bool:
-    """Whether a device draws anew that was asked in these words, one after the other."""
+    """Return True if a device draws again after it was asked in these words, in order."""
     kept: "dict[str, set[str]]" = {}
     for words in asked:
         keys = sorted(kept)
@@ -63,7 +65,7 @@ def _draws(now: "set[str]", asked: "list[set[str]]") -> bool:
 
 
 def _memoized(study: "Study") -> "dict[str, set[str]]":
-    """The words of a study's memoized questions, in all languages."""
+    """Return the words of a study's memoized questions, in all languages."""
     mechanisms = mechanisms_of(study)
     names = [name for name in mechanisms if hasattr(mechanisms[name], "permanent")]
     documents = in_each_plain(study) if names else []

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 FEWEST_SAMPLES = 1000
-# How a file of them begins.
+# The first bytes of a file of findings.
 FINDINGS = '[\n {\n  "study"'
 
 
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
-    """ldpkit audit STUDY.json: 0 when every question passed, else 4."""
+    """ldpkit audit STUDY.json: return 0 if every question passed, else 4."""
     if arguments.out:
         refuse_replacing(arguments.out, [arguments.study])
         refuse_replacing_other(arguments.out, FINDINGS)

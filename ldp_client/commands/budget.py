@@ -1,4 +1,4 @@
-"""The subcommand `ldpkit budget`: what one person's device has told so far, to whom, and what it cost."""
+"""The subcommand `ldpkit budget`: a device's past answers, their recipients and the privacy budget spent."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ldp_client.device.told import Told
 
 
-# By a report's state, as told.py has it.
+# By a report's state, as in told.py.
 SENTENCES = {
     "sent": "cli.budget.sent",
     "waiting": "cli.budget.waiting",

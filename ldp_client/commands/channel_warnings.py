@@ -1,4 +1,4 @@
-"""What who makes or publishes a study is told of how its reports leave, and of what invitations carry."""
+"""Warnings for authors and publishers about how a study's reports leave, and what invitations carry."""
 
 from ldp_client.words.channel import count_strata
 from ldp_client.words.public import MOST_STRATA
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
 
-# How long after a study's last day a collector takes reports, unless its operator sets late_days.
+# How long after a study's last day a collector accepts reports, unless its operator sets late_days.
 LATE_HOURS = 7 * 24
-# So many strata without a key are named.
+# The number of strata without a key that a warning names.
 SHOWN = 3
 
 
 def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines where relay and issuer are at one address, where a stratum has no key, and where reports of the
-    last day may leave after a collector takes any."""
+    """Return warnings: relay and issuer share an address, a stratum has no key, or reports of the last day
+    may leave after the collector stops accepting reports."""
     channel = study.channel
     if channel is None:
         return []
@@ -30,7 +30,7 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
         facts = {"count": lost, "lost": f"{lost:,}", "strata": f"{count_strata(study):,}", "shown": shown}
         lines.append(words.say("channel.warning_strata", **facts))
     hours, days = 2 * channel.hours, study.retention_days
-    # None is taken once it would have to be deleted, whatever the operator sets.
+    # A report past its retention is never accepted, whatever the operator sets.
     if study.closes and days is not None and 24 * days < min(hours, LATE_HOURS + 1):
         lines.append(words.say("channel.warning_kept", hours=hours, days=days))
     elif study.closes and hours > LATE_HOURS:
@@ -39,11 +39,11 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def without_key(study: "Study") -> "tuple[int, list[str]]":
-    """How many strata have no token key, and the first few in words; none of a study without tokens."""
+    """Return how many strata have no token key, and the first few in words; (0, []) without tokens."""
     tokens = study.channel.tokens if study.channel is not None else None
     if tokens is None:
         return 0, []
-    # Each key's values are listed ones, and no other key's.
+    # Each key has listed values, and no two keys share them.
     count, have = count_strata(study) - len(tokens.keys), [key.public for key in tokens.keys]
     shown: "list[str]" = []
     place = 0
@@ -56,7 +56,7 @@ def without_key(study: "Study") -> "tuple[int, list[str]]":
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """A line where issuer or relay is at the address of who takes reports, or on each device itself."""
+    """Return warnings if the issuer or relay has the collector's address, or is on the device itself."""
     channel = study.channel
     if channel is None:
         return []
@@ -70,7 +70,7 @@ def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "
 
 
 def invitation_notes(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for the operator where a relay hides whose a report is, and an invitation would tell."""
+    """Return a note for the operator if a relay hides whose a report is but an invitation reveals it."""
     channel = study.channel
     if channel is None or channel.oblivious is None or channel.tokens is not None:
         return []
@@ -78,8 +78,9 @@ def invitation_notes(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each field of so many values that an invitation's can stand for one person; and one where
-    those of several fields together do, as an invitation carries all of them.
+    """Return warnings for fields with so many values that an invitation's value may identify one person.
+
+    Add a line if the fields together may: an invitation carries all of them.
     """
     carried = study.carried
     lines = [
@@ -97,12 +98,12 @@ def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def _host_of(url: str) -> str:
-    """Without its port: one machine has many."""
+    """Return a URL's host without its port: one machine has many ports."""
     return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
 
 
 def _stratum(fields: "tuple[PublicField, ...]", place: int) -> "dict[str, str]":
-    """The values at a place in the order of all strata, the last field's first."""
+    """Return the values at a place in the order of all strata. The last field's value varies fastest."""
     values = {}
     for field in reversed(fields):
         values[field.id] = field.value(place % field.size)

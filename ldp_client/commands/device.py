@@ -88,18 +88,18 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def default_folder() -> str:
-    """The folder of this user's own device."""
+    """Return the folder of this user's own device."""
     base = os.environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(base):
-        # Nor does a relative one count: each working folder would have a device of its own.
+        # Ignore a relative path too: each working folder would have a separate device.
         base = os.path.join("~", ".local", "share")
     return os.path.join(base, "ldpkit")
 
 
 def expanded_folder(given: str) -> str:
-    """A folder with its ~, which a shell leaves as it is in --folder=~/device, the default's too.
+    """Expand the ~ of a folder, also of the default: a shell leaves it as it is in --folder=~/device.
 
-    Raises argparse.ArgumentTypeError where that is no home folder.
+    Raises argparse.ArgumentTypeError if ~ names no home folder.
     """
     from ldp_client.device.policy import folder_of
 
@@ -132,7 +132,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
         if _leaves_unseen(device, study_id):
-            # To fetch the study now would show the address beside the report.
+            # Fetching the study now would link the device's address to the report.
             raise AlreadyAnsweredError.say("cli.waits_unseen", study=study_id, days=MOST_DAYS)
         report = _answer(device, study_id, arguments)
     except TransferError:
@@ -148,9 +148,10 @@ def run_answer(arguments: argparse.Namespace) -> int:
 
 
 def _stated_budget(arguments: argparse.Namespace) -> str:
-    """The budget for life: what is stated now, or what the ledger keeps.
+    """Return the lifetime budget: the stated budget, or else the ledger's.
 
-    Raises UsageError where neither is there, and RefusedError for more than is kept, unless it is raised.
+    Raises UsageError without either. Raises RefusedError if the stated budget exceeds the ledger's, except
+    with --raise-budget.
     """
     kept = _kept_budget(arguments.folder)
     stated: "str | None" = arguments.max_epsilon
@@ -171,7 +172,7 @@ def _kept_budget(folder: str) -> "str | None":
 
 
 def _is_more(stated: str, kept: str) -> bool:
-    """Whether it is a larger budget; what is none at all is refused by the device."""
+    """Return True if the stated budget is larger. The device rejects malformed budgets later."""
     try:
         return Rational.parse(kept) < Rational.parse(stated)
     except ValueError:
@@ -179,7 +180,7 @@ def _is_more(stated: str, kept: str) -> bool:
 
 
 def _leaves_unseen(device: "Device", study_id: str) -> bool:
-    """Whether what waits for a relay holds a fetch back, and the study was answered here before."""
+    """Return True if queued reports for a relay block a fetch, and the study was answered here before."""
     from ldp_client.device.held_back import holds_fetches
 
     was_answered = study_id in [spend.study for spend in device.ledger.spent()]
@@ -187,7 +188,7 @@ def _leaves_unseen(device: "Device", study_id: str) -> bool:
 
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
-    """Send what an earlier call could not, whatever keeps this study from being answered."""
+    """Send reports that earlier calls could not, whatever prevents an answer to this study."""
     _tell_waiting(device, study_id)
     if arguments.invitation and is_answered:
         print(say("cli.invitation_unused", study=study_id), file=sys.stderr)
@@ -196,7 +197,7 @@ def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace
 
 
 def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> str:
-    """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
+    """Fetch the study, ask for consent, answer, and return the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
     if study.channel is not None and study.channel.tokens is not None and not arguments.invitation:
@@ -213,7 +214,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
 
 
 def _tell_waiting(device: "Device", study_id: str) -> None:
-    """What waits to be sent says what it said when it was made, whatever is given now."""
+    """Print that queued reports are sent with their original content, whatever is given now."""
     from ldp_client.documents.report import Report
 
     for queued in device.ledger.queued():
@@ -223,7 +224,7 @@ def _tell_waiting(device: "Device", study_id: str) -> None:
 
 
 def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
-    """What the options answer: a data holder gives a table, a person values. Raises InputError."""
+    """Return the answers in the options: a data holder's table, or a person's values. Raises InputError."""
     from ldp_client.files.answers import values_from_text
     from ldp_client.files.tables import table_answers
 
@@ -243,7 +244,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
 
 
 def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> "dict[str, None]":
-    """The questions that the person prefers not to answer. Raises InputError for one that has to be."""
+    """Return the questions that the person refuses. Raises InputError if a question offers no refusal."""
     offered = [question.id for question in study.questions if question.refusal]
     for name in refused:
         if name not in offered:
@@ -254,9 +255,9 @@ def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> 
 
 
 def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
-    """Raises InputError where --public names a question; or --set a public field, and nobody is asked.
+    """Raise InputError if --public names a question, or if --set names a public field with --yes.
 
-    A command that runs again would send in clear what a newer version no longer protects.
+    Run again, the same command would send unencrypted what a newer version of the study no longer protects.
     """
     fields = [field.id for field in study.public]
     for setting in arguments.public:
@@ -269,7 +270,7 @@ def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
 
 
 def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
-    """Before anybody is asked, and anything written: refuse wrong answers, say what others would not expect.
+    """Reject wrong answers, and warn of surprises, before asking for consent and writing anything.
 
     Raises AnswerError.
     """
@@ -287,7 +288,7 @@ def _tell_public(values: "dict[str, str]", sentence: str) -> None:
 
 
 def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
-    """Say which answers lie beyond bounds or norm, often for their unit, before anybody consents."""
+    """Warn before consent of answers beyond bounds or norm, often because of a wrong unit."""
     from ldp_client.columns.clipping import is_clipped
 
     for question in study.questions:
@@ -296,7 +297,7 @@ def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
 
 
 def _refuse_folder_of_others(folder: str) -> None:
-    """Raises InputError, before anything is made there, for a folder that is not for a device."""
+    """Raise InputError, before creating anything in it, for a folder that does not belong to a device."""
     from ldp_client.device.locking import holds_device, holds_others
 
     try:
@@ -331,7 +332,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
-    """Say what would happen and wait for a yes. Raises InputError for anything else."""
+    """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.commands.channel_warnings import issuer_warnings
     from ldp_client.commands.study_warnings import notes_of, warnings_of
     from ldp_client.describing import describe
@@ -356,9 +357,9 @@ def _show_sent(
     device: "Device",
     now: bool = False,
 ) -> int:
-    """Flush, and show what was done before and what was sent; the exit code is of the sending.
+    """Flush, print `line` and what was sent, and return the exit code of sending.
 
-    now: as of `Device.flush`.
+    now: as in `Device.flush`.
     """
     if not arguments.json:
         print(line, flush=True)
@@ -373,7 +374,7 @@ def _show_sent(
 
 
 def _flush(device: "Device", now: bool = False) -> "Flushed":
-    """Flush, and say what was refused or still waits."""
+    """Flush, and print which reports were refused or are still queued."""
     flushed = device.flush(now=now)
     for line in flushed.refused:
         print(visible(say("device.refused", report=line)), file=sys.stderr)
@@ -393,7 +394,7 @@ def _sent(flushed: "Flushed") -> str:
 
 
 def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
-    """{column: text} from QUESTION=VALUE arguments. Raises InputError."""
+    """Return {column: text} from QUESTION=VALUE arguments. Raises InputError."""
     from ldp_client.files.answers import all_columns
 
     known = all_columns(study)
@@ -401,7 +402,7 @@ def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
-            # Not even the name is repeated: it may be an answer that was mistyped.
+            # Do not repeat even the name: it may be a mistyped answer.
             raise InputError.say("cli.set_form", known=", ".join(known))
         if name in texts:
             raise InputError.say("cli.set_twice", name=name)

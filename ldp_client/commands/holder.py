@@ -1,4 +1,4 @@
-"""What `ldpkit answer` sees to of a data holder's table, before anybody is asked and anything is kept."""
+"""Checks of a data holder's table by `ldpkit answer`, before it asks for consent and stores anything."""
 
 import sys
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def check_tables(study: "Study", tables: "dict[str, Any]") -> None:
-    """Refuse wrong tables, say what others would not expect. Raises AnswerError, InputError."""
+    """Reject wrong tables, and warn of clipped rows. Raises AnswerError, InputError."""
     from ldp_client.answering import quantise_answers
     from ldp_client.columns.clipping import ClippedCount
     from ldp_client.device.terms import terms_of

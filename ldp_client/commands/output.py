@@ -1,4 +1,4 @@
-"""What subcommands print: a result on standard output, in words or as JSON; progress on standard error."""
+"""Output of subcommands: a result on standard output, in words or as JSON, and progress on standard error."""
 
 import sys
 from contextlib import contextmanager
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Optional, TextIO
 
-# Where nobody watches, a line of progress at most so often.
+# The shortest time between progress lines if the output is not a terminal.
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1
-# Sooner, what is left cannot be told.
+# Before this, the time left cannot be estimated.
 SECONDS_UNTIL_TOLD = 3.0
 WHOLE_LINE = "\r\x1b[K"
 
 
 class Step(str):
-    """A line of progress that says how much of the work is done; as words it is any other line.
+    """A line of progress with the share of the work that is done.
 
     Args:
         text: the line.
         done: how much is done.
-        total: of how much.
+        total: how much there is to do.
 
     Attributes:
-        share: what is done, as a share of all.
+        share: done / total.
     """
 
     share: float
@@ -42,17 +42,17 @@ class Step(str):
         return made
 
     def __reduce__(self) -> "tuple[Any, ...]":
-        """How it is made again in another process."""
+        """Return how to rebuild the step in another process."""
         return Step, (str(self), self.share, 1)
 
 
 class Progress:
-    """Tells lines of progress and the time that is left: drawn in place on a terminal, else each ten seconds.
+    """Print lines of progress and the time left: in place on a terminal, else every ten seconds.
 
     Args:
-        is_quiet: tell nothing.
-        file: where to; standard error, as it then is, by default.
-        clock: seconds, which never go back.
+        is_quiet: print nothing.
+        file: where to print; by default sys.stderr at the time of printing.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Progress:
             self._draw(file, line, now - self._began)
 
     def part(self, place: int, count: int) -> "Callable[[str], None]":
-        """Progress of one of `count` works of about the same length, the first at place 0."""
+        """Return the progress of part `place` (from 0) of `count` parts of about the same length."""
 
         def tell(line: str) -> None:
             self(Step(line, place + line.share, count) if isinstance(line, Step) else line)
@@ -106,14 +106,14 @@ class Progress:
         print(line, file=file, flush=True)
 
     def close(self) -> None:
-        """End the line that is drawn: what follows begins on its own."""
+        """End an open line, so that later output begins on a new line."""
         if self._is_open:
             self._is_open = False
             print(file=sys.stderr if self._file is None else self._file, flush=True)
 
 
 def _in_words(seconds: float) -> str:
-    """About so long: seconds, minutes or hours."""
+    """Round a time to seconds, minutes or hours."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= 1.5 * size:
             return f"{round(seconds / size)} {unit}"
@@ -121,7 +121,7 @@ def _in_words(seconds: float) -> str:
 
 
 class _Output:
-    """Standard output, whose errors name it: those of temporary files have no name either."""
+    """Standard output whose errors name it as their file. Errors of temporary files name no file either."""
 
     def __init__(self, file: "TextIO") -> None:
         self._file = file
@@ -145,9 +145,9 @@ class _Output:
 
 @contextmanager
 def naming_output() -> "Iterator[None]":
-    """Have the errors of standard output name it, as STREAM."""
+    """Make errors of standard output name it, as STREAM."""
     if isinstance(file := sys.stdout, _Output):
-        # A call within a call, or of another thread.
+        # A nested call, or a call in another thread.
         yield
         return
     sys.stdout = _Output(file)
@@ -164,7 +164,7 @@ def add_output(parser: "argparse.ArgumentParser") -> None:
 
 
 def progress_of(arguments: "argparse.Namespace") -> Progress:
-    """Where a command tells its progress; `close_progress` finds it again."""
+    """Create a command's progress and store it in the arguments for `close_progress`."""
     arguments.progress = progress = Progress(arguments.quiet)
     return progress
 
@@ -176,9 +176,9 @@ def close_progress(arguments: "argparse.Namespace") -> None:
 
 
 def check_output(arguments: "argparse.Namespace") -> None:
-    """Raises UsageError where two things would go to standard output; before anything is done.
+    """Raise UsageError, before any work, if both --json and --out would write to standard output.
 
-    And InputError for a file whose name has a format that no command writes.
+    Raises InputError if the file's name has a format that no command writes.
     """
     out = str(getattr(arguments, "out", None) or "")
     if getattr(arguments, "json", False) and out == STREAM:
@@ -189,13 +189,13 @@ def check_output(arguments: "argparse.Namespace") -> None:
 def show(arguments: "argparse.Namespace", lines: "Iterable[str]", document: "Any") -> None:
     """Print a command's result: lines, or the document with --json.
 
-    Lines go to standard error where --out - writes the result itself to standard output.
+    Lines go to standard error if --out - writes the result to standard output.
     """
     close_progress(arguments)
     if arguments.json:
         import json
 
-        # In ASCII: what others wrote cannot steer a terminal.
+        # In ASCII: text from others cannot send control characters to a terminal.
         print(json.dumps(document))
         return
     is_taken = str(getattr(arguments, "out", "")) == STREAM
@@ -204,7 +204,7 @@ def show(arguments: "argparse.Namespace", lines: "Iterable[str]", document: "Any
 
 
 def show_written(arguments: "argparse.Namespace", lines: "Iterable[str]", name: str, **more: "Any") -> None:
-    """The same of a result in a folder: with --json what its file of this name holds, and `more`."""
+    """Print a result in a folder: lines, or with --json `more` and the content of the file `name`."""
     import json
     import os
 

@@ -1,4 +1,4 @@
-"""A study's instructions for dice, and the sheet for its records."""
+"""A study's instructions for dice, and the entry sheet for its records."""
 
 import argparse
 from math import log
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.rational import Rational
     from ldp_client.documents.study import Study
 
-# The columns of a sheet that number its records and say which study's dice they are of.
+# The sheet's columns for the record's number and for the study version whose dice were used.
 RECORD, SHEET = "record", "sheet"
 MOST_RECORDS = 1_000_000
 
@@ -30,9 +30,9 @@ def add_sheet(check: argparse.ArgumentParser) -> None:
 
 
 def sheet_columns(study: "Study") -> "list[str]":
-    """The columns of a study's sheet: number, whose dice, what is in clear, the questions on paper.
+    """Return the columns of a study's sheet: number, study version, public fields, paper questions.
 
-    Raises InputError where the study is not asked on paper, or as `refuse_taken` does.
+    Raises InputError if the study is not asked on paper, or as `refuse_taken` does.
     """
     if study.paper is None:
         raise InputError.say("paper.none", study=study.id)
@@ -41,7 +41,7 @@ def sheet_columns(study: "Study") -> "list[str]":
 
 
 def refuse_taken(study: "Study") -> None:
-    """Raises InputError where a study on paper has a name that its sheet has a column of."""
+    """Raise InputError if a field of a paper study has the name of a column that its sheet adds."""
     for name in (RECORD, SHEET) if study.paper is not None else ():
         if name in _fields(study):
             raise InputError.say("paper.taken", name=name)
@@ -53,7 +53,7 @@ def _fields(study: "Study") -> "list[str]":
 
 
 def epsilon_of(questions: "Iterable[PaperQuestion]") -> "Optional[float]":
-    """What hearing the reports to all of these costs, in nats; None where no epsilon bounds it."""
+    """Return the ε of the reports to all these questions, in nats; None if no ε bounds it."""
     total = 0.0
     for ratio in [one.ratio for one in questions]:
         if ratio is None:
@@ -63,12 +63,12 @@ def epsilon_of(questions: "Iterable[PaperQuestion]") -> "Optional[float]":
 
 
 def sheet_name(study: "Study") -> str:
-    """What stands in each record: the study, its version and how its digest begins: versions' dice differ."""
+    """Return the text in each record: study, version and the digest's start, as versions' dice may differ."""
     return f"{study.id} {study.version} {study.digest[:12]}"
 
 
 def write_sheet(study: "Study", path: str, records: int) -> None:
-    """Write an empty sheet, as CSV. Raises InputError where the study is not asked on paper."""
+    """Write an empty sheet, as CSV. Raises InputError if the study is not asked on paper."""
     import csv
 
     columns = sheet_columns(study)
@@ -82,9 +82,9 @@ def write_sheet(study: "Study", path: str, records: int) -> None:
 
 
 def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """What people do on paper, question by question, and what a record then tells of them.
+    """Return the instructions on paper, question by question, with what a record reveals.
 
-    Raises InputError where the study is not asked on paper.
+    Raises InputError if the study is not asked on paper.
     """
     sheet_columns(study)
     assert study.paper is not None

@@ -44,13 +44,13 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     root, extension = os.path.splitext(arguments.out)
     public_path = f"{root}.pub{extension}"
     if os.path.lexists(public_path):
-        # Before the private half is written, which would then be without this one.
+        # Check before writing the private half, which would lack its public half.
         raise InputError.say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST))
     write_new(arguments.out, private, 0o600)
     try:
         write_new(public_path, public, 0o644)
     except InputError:
-        # A private half alone could not be made again under this name.
+        # A private half alone would block another attempt under this name.
         os.unlink(arguments.out)
         raise
     print(say("cli.new_key", file=arguments.out, public=public_path, key=PublicKey.from_pem(public).id))

@@ -1,4 +1,4 @@
-"""Strata of a study that no token key stands for: no report of their people ever leaves."""
+"""Strata of a study without a token key. No report from such a stratum can be sent."""
 
 from ldp_client.documents.errors import StudyError
 from ldp_client.words.text import say, visible
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def require_keys(study: "Study") -> None:
-    """Raises StudyError where a value that invitations may carry stands in no key: nobody of it gets a token.
+    """Raise StudyError if invitations may carry a value that no key has: its stratum would get no tokens.
 
-    For who publishes. A device takes such a study, which earlier releases published: it answers whoever is
-    of another stratum, and has to withdraw.
+    This check is for publishers. Devices accept such studies, because earlier releases published them:
+    participants in other strata answer, and must be able to withdraw.
     """
     tokens = study.channel.tokens if study.channel is not None else None
     if tokens is None:

@@ -1,4 +1,4 @@
-"""What an author should think of once more before a study is published, in the words of a language."""
+"""Warnings and notes for an author before a study is published, in the words of a language."""
 
 from ldp_client.commands.asked_anew import asked_anew
 from ldp_client.commands.channel_warnings import channel_warnings, names_in_words
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Study
 
-# What tells waves apart in a fit.
+# The name of the field that separates waves in a fit.
 WAVE = "wave"
-# Above it a report nearly is the answer: 99.97 % sure at 8.
+# Above this ε a report almost reveals the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
-# Above it, somebody among thousands may have no privacy at all.
+# Above this δ, one person among thousands may have no privacy at all.
 LARGE_DELTA = 1e-4
 
 
 def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each question whose noise hides hardly anything, one for all of them together, and one for
-    each choice that people may mistake for another. One for each text asked behind noise and in clear.
+    """Return the warnings about a study, one line each.
+
+    They concern questions whose noise hides hardly anything (each, and all together), choices that look like
+    another choice, and texts that are asked both with noise and as a public field.
     """
     lines = []
     for name, mechanism in mechanisms_of(study).items():
@@ -61,7 +63,7 @@ def _label_warnings(study: "Study", words: Words) -> "list[str]":
 
 
 def _paper_warnings(study: "Study", words: Words) -> "list[str]":
-    """The same of dice: those that hide hardly anything, or nothing of one answer."""
+    """Return warnings for dice that hide hardly anything, or nothing of one answer."""
     questions = study.paper.questions if study.paper is not None else ()
     together = [(words.say("study.all_questions"), questions)] if len(questions) > 1 else []
     lines = []
@@ -74,7 +76,7 @@ def _paper_warnings(study: "Study", words: Words) -> "list[str]":
     return lines
 
 
-# Cyrillic and Greek letters that look like Latin ones; and what is a letter or symbol, and shows nothing.
+# Cyrillic and Greek letters that look like Latin letters, and letters or symbols that show nothing.
 LOOK_ALIKE = {
     **dict(
         zip(
@@ -86,7 +88,7 @@ LOOK_ALIKE = {
 
 
 def _mistakable(labels: "list[str]") -> "list[str]":
-    """Labels with characters that nobody sees, and those that look like one before them."""
+    """Return labels with invisible characters, and labels that look like an earlier label."""
     from unicodedata import normalize
 
     seen: "set[str]" = set()
@@ -100,12 +102,12 @@ def _mistakable(labels: "list[str]") -> "list[str]":
 
 
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each question whose later rounds never see a changed answer."""
+    """Return a line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
 
 
 def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENGLISH) -> "list[str]":
-    """A line for each memoized question that costs epsilon again. earlier: the study's versions, in order."""
+    """Return a line for each memoized question that costs ε again. earlier: earlier versions, in order."""
     lines = []
     for name, anew in asked_anew(study, earlier).items():
         key = "study.anew_unless" if anew.unless else "study.anew"
@@ -115,20 +117,20 @@ def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENG
 
 
 def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line where a name is taken by what a fit of several versions adds."""
+    """Return a warning if a question or field has the name that a fit of several versions adds."""
     known = [*[one.id for one in study.questions], *[field.id for field in study.public]]
     return [words.say("study.warning_taken", name=WAVE)] if WAVE in known else []
 
 
 def unstated_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line that names what the study does not state of who asks, unless it states all."""
+    """Return a line that names the missing fields about who asks, if any are missing."""
     document = study.document
     missing = [name for name in ASKER if name not in document]
     return [words.say("study.unstated", fields=", ".join(missing))] if missing else []
 
 
 def cuts_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Advice for each number of records that is cut where people who say whole numbers are."""
+    """Return advice for each numeric record field whose cuts are whole numbers, as many answers are."""
     fields = [field for question in study.questions for field in question.features if field.cuts]
     lines = []
     for field in fields:

@@ -1,4 +1,4 @@
-"""`ldpkit study check --people N`: what a report is worth towards whoever sees only the set of them."""
+"""`ldpkit study check --people N`: the privacy of a report towards an observer of only the set of reports."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from ldp_client.words.text import say, visible
 if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
-# Of a number of people: the whole of mankind has ten.
+# Digits of a number of people: mankind needs ten.
 MOST_DIGITS = 12
 OWN = ("delta", "false_reports", "smallest_cell")
 
 
 def add_people(command: argparse.ArgumentParser) -> None:
-    """Add --people and what goes with it."""
+    """Add --people and the options that need it."""
     command.add_argument("--people", metavar="N", help=say("cli.help.people"))
     add_set(command)
 
 
 def add_set(command: argparse._ActionsContainer) -> None:
-    """Add what a set of reports is described by beside the number of people."""
+    """Add the options that describe a set of reports, except the number of people."""
     command.add_argument("--false-reports", metavar="SHARE", help=say("cli.help.false_reports"))
     command.add_argument("--delta", metavar="D", help=say("cli.help.delta"))
     command.add_argument("--smallest-cell", metavar="N", help=say("cli.help.smallest_cell"))
 
 
 def count_of_people(text: str, option: str = "people") -> int:
-    """Raises UsageError for what is no count."""
+    """Parse a number of people. Raises UsageError for any other text."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
         raise UsageError.say("cli.people", option=option, people=visible(text[:40]))
     return int(text)
 
 
 def refuse_without_people(arguments: argparse.Namespace) -> None:
-    """Raises UsageError where the set is described, and nobody says how large it is."""
+    """Raise UsageError if options describe the set of reports without --people."""
     for name in OWN:
         if getattr(arguments, name) is not None:
             raise UsageError.say("cli.needs_people", option=name.replace("_", "-"))
 
 
 def stated(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `towards_set` that were given. Raises UsageError."""
+    """Return the given arguments of `towards_set`. Raises UsageError."""
     given = {name: getattr(arguments, name) for name in OWN if getattr(arguments, name) is not None}
     if "smallest_cell" in given:
         given["smallest_cell"] = count_of_people(given["smallest_cell"], "smallest-cell")
@@ -55,7 +55,7 @@ def stated(arguments: argparse.Namespace) -> dict[str, Any]:
 def set_in_words(
     study: Study, people: int, arguments: argparse.Namespace
 ) -> tuple[list[str], dict[str, Any] | None]:
-    """What is said of the set, and the same for a program, None where no bound is known.
+    """Return the bound for the set in words, and for a program: None if no bound is known.
 
     Raises InputError for arguments that are out of range.
     """

@@ -1,7 +1,7 @@
 """Blind RSA signatures (RFC 9474) in plain integers, wherever Python runs: RSABSSA with SHA-384 and PSS.
 
-Who signs sees a number that is as likely for every message, so that nothing joins the signature to who asked
-for it. A modulus is bytes, big-endian, its first bit set. What is secret here is the blinding factor alone.
+The signer sees a number that is equally likely for every message, so it cannot link the signature to the
+requester. A modulus is big-endian bytes with the first bit set. Only the blinding factor is secret here.
 """
 
 from ldp_client.core.sha384 import SIZE, sha384
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 EXPONENT = 65537
 SALT_BYTES = SIZE
-# So many more bits than a modulus has make a remainder as good as even.
+# Extra random bytes beyond the modulus' length, so that the remainder is nearly uniform.
 _SPARE_BYTES = 16
 
 
 class Blinded:
-    """A message that was blinded, and what a signature on it needs to become one on the message.
+    """A blinded message, and the factor that turns the signer's answer into a signature on the message.
 
-    sent: what the signer gets. factor: the secret; whoever knows it joins both.
+    sent: the bytes for the signer. factor: the secret that links `sent` to the message.
     """
 
     def __init__(self, sent: bytes, factor: int) -> None:
@@ -30,15 +30,15 @@ class Blinded:
 
 
 def draw_factor(modulus: bytes, random: "Random") -> int:
-    """A blinding factor, even among the numbers below the modulus but for less than 2**-128."""
+    """Draw a blinding factor, uniform below the modulus up to a bias of less than 2**-128."""
     n = int.from_bytes(modulus, "big")
     return 1 + int.from_bytes(random(len(modulus) + _SPARE_BYTES), "big") % (n - 1)
 
 
 def blind(modulus: bytes, message: bytes, salt: bytes, factor: int) -> "Optional[Blinded]":
-    """Blind a message (RFC 9474, section 4.2), None where message or factor share a divisor with the modulus.
+    """Blind a message (RFC 9474, section 4.2); None if message or factor share a divisor with the modulus.
 
-    Who gets None could factor the modulus: it does not happen with a modulus of two primes.
+    None would reveal a factor of the modulus. It does not occur with a product of two primes.
     """
     n = int.from_bytes(modulus, "big")
     encoded = int.from_bytes(encode(message, salt, 8 * len(modulus) - 1), "big")
@@ -56,7 +56,7 @@ def finalize(
     random: "Random",
     salt_bytes: int = SIZE,
 ) -> "Optional[bytes]":
-    """Take the blinding off a signature (RFC 9474, section 4.4), None unless it is one on the message."""
+    """Unblind a signature (RFC 9474, section 4.4). Return None if it is not valid for the message."""
     n = int.from_bytes(modulus, "big")
     number = int.from_bytes(signed, "big")
     if len(signed) != len(modulus) or number >= n:
@@ -67,7 +67,7 @@ def finalize(
 
 
 def is_signed(modulus: bytes, message: bytes, signature: bytes, salt_bytes: int = SIZE) -> bool:
-    """RSASSA-PSS-VERIFY with SHA-384 (RFC 8017, section 8.1.2), for exponent 65537."""
+    """Verify a signature by RSASSA-PSS-VERIFY with SHA-384 (RFC 8017, section 8.1.2), exponent 65537."""
     n, s = int.from_bytes(modulus, "big"), int.from_bytes(signature, "big")
     if len(signature) != len(modulus) or s >= n:
         return False
@@ -78,7 +78,7 @@ def is_signed(modulus: bytes, message: bytes, signature: bytes, salt_bytes: int 
 
 
 def encode(message: bytes, salt: bytes, bits: int) -> bytes:
-    """EMSA-PSS-ENCODE (RFC 8017, section 9.1.1)."""
+    """Encode a message by EMSA-PSS-ENCODE (RFC 8017, section 9.1.1)."""
     size = (bits + 7) // 8
     digest = sha384(bytes(8) + sha384(message) + salt)
     block = bytes(size - len(salt) - SIZE - 2) + b"\x01" + salt
@@ -87,7 +87,7 @@ def encode(message: bytes, salt: bytes, bits: int) -> bytes:
 
 
 def _fits(message: bytes, encoded: bytes, bits: int, salt_bytes: int) -> bool:
-    """EMSA-PSS-VERIFY: the one encoding with this salt is made again and compared as a whole."""
+    """Verify as EMSA-PSS-VERIFY does: rebuild the only encoding with this salt and compare all of it."""
     digest = encoded[-SIZE - 1 : -1]
     block = _masked(encoded[: -SIZE - 1], digest, bits)
     salt = block[len(block) - salt_bytes :]
@@ -95,7 +95,7 @@ def _fits(message: bytes, encoded: bytes, bits: int, salt_bytes: int) -> bool:
 
 
 def _masked(block: bytes, seed: bytes, bits: int) -> bytes:
-    """With MGF1 over it, and the bits above the encoding's length cleared."""
+    """Return the block XOR its MGF1 mask, with the bits above the encoding's length cleared."""
     mask = b""
     while len(mask) < len(block):
         mask += sha384(seed + (len(mask) // SIZE).to_bytes(4, "big"))
@@ -105,9 +105,9 @@ def _masked(block: bytes, seed: bytes, bits: int) -> bytes:
 
 
 def inverse(number: int, modulus: bytes, random: "Random") -> int:
-    """The inverse of a number modulo the modulus. Raises ValueError where they share a divisor.
+    """Return the inverse of a number modulo the modulus. Raises ValueError if they share a divisor.
 
-    Euclid's steps depend on what they are given: here that is its product with another random number.
+    The steps of Euclid's algorithm depend on its input: here the number times another random number.
     """
     n = int.from_bytes(modulus, "big")
     while True:
@@ -121,14 +121,14 @@ def inverse(number: int, modulus: bytes, random: "Random") -> int:
 
 
 def common_divisor(one: int, other: int) -> int:
-    """The greatest one."""
+    """Return the greatest common divisor."""
     while other:
         one, other = other, one % other
     return one
 
 
 def _euclid(number: int, n: int) -> "tuple[int, int]":
-    """Their greatest common divisor, and what the number has to be multiplied with to make it modulo n."""
+    """Return the greatest common divisor, and the factor that turns the number into it modulo n."""
     old, rest = number, n
     factor, following = 1, 0
     while rest:

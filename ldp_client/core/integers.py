@@ -11,7 +11,7 @@ try:
 except ImportError:  # MicroPython
 
     def first_above(ends: "list[int]", number: int) -> int:  # type: ignore[misc]
-        """The place of the first of rising ends that is above the number."""
+        """Return the index of the first of the increasing ends that is above the number."""
         low, high = 0, len(ends)
         while low < high:
             middle = (low + high) // 2
@@ -30,7 +30,7 @@ INVERSE_SQRT_TAU_BITS = 256
 
 
 def isqrt(value: int) -> int:
-    """The integer square root, rounded down."""
+    """Return the integer square root, rounded down."""
     if value < 2:
         return value
     root = 1 << ((bit_length(value) + 1) // 2)
@@ -42,17 +42,17 @@ def isqrt(value: int) -> int:
 
 
 def bit_length(value: int) -> int:
-    """The number of bits of a non-negative integer (MicroPython has no int.bit_length)."""
+    """Return the number of bits of a non-negative integer (MicroPython has no int.bit_length)."""
     return len(bin(value)) - 2 if value else 0
 
 
 def bytes_below(limit: int) -> int:
-    """How many bytes hold every integer in 0..limit−1; 1 at least."""
+    """Return how many bytes hold every integer in 0..limit−1: at least 1."""
     return max(1, (bit_length(limit - 1) + 7) // 8)
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
-    """numerator / denominator, rounded up."""
+    """Return numerator / denominator, rounded up."""
     return -(-numerator // denominator)
 
 
@@ -71,7 +71,7 @@ def exp_bounds(exponent: int, bits: int) -> "tuple[int, int]":
 
 
 def _small_exp(argument: int, work: int, halvings: int) -> int:
-    """2**work × exp(argument / 2**(work + halvings)) from below, for an exponent under 2**-7."""
+    """Bound 2**work × exp(argument / 2**(work + halvings)) from below, for an exponent under 2**-7."""
     total = term = 1 << work
     step = 1
     while term:
@@ -83,7 +83,7 @@ def _small_exp(argument: int, work: int, halvings: int) -> int:
 
 
 def log_upper(numerator: int, denominator: int, bits: int) -> int:
-    """An integer at most 1 above 2**bits × ln(numerator / denominator), never below; ratio ≥ 1."""
+    """Return an integer at most 1 above 2**bits × ln(numerator / denominator), never below. Ratio ≥ 1."""
     doublings = 0
     while numerator > 2 * denominator:
         denominator *= 2
@@ -95,7 +95,7 @@ def log_upper(numerator: int, denominator: int, bits: int) -> int:
 
 
 def _twice_atanh(numerator: int, denominator: int, work: int) -> int:
-    """2**work × ln((1+t)/(1−t)), t = numerator / denominator in [0, 1/3], from above."""
+    """Bound 2**work × ln((1+t)/(1−t)) from above, for t = numerator / denominator in [0, 1/3]."""
     power = ceil_div(numerator << (work + 1), denominator)
     total = 0
     odd = 1
@@ -135,7 +135,7 @@ def _central_mass(x: int, bits: int) -> "tuple[int, int]":
 
 
 def _odd_series(x: int, square: int, bits: int, round_up: int) -> int:
-    """2**bits × Σ x^(2n+1)/(2n+1)!!, every step rounded down, or up with its remainder."""
+    """Bound 2**bits × Σ x^(2n+1)/(2n+1)!!: every step rounds down, or up with its remainder."""
     total = term = x
     odd = 1
     while term > round_up or odd << bits < 2 * square:

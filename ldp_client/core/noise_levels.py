@@ -1,4 +1,4 @@
-"""From a study's decimals to the integers that decide what is released. Every rounding is towards privacy."""
+"""Convert a study's decimals to the integers that control the noise. Every rounding is towards privacy."""
 
 from ldp_client.core.integers import ceil_div, exp_bounds, isqrt, log_upper, normal_cdf_bounds
 from ldp_client.documents.rational import Rational
@@ -11,47 +11,48 @@ WORK_BITS = 128
 CDF_BITS = 256
 # The sampled normal is truncated at 16 standard deviations: total variation below 2**-188 a coordinate.
 TRUNCATION_BITS = 188
-# More hash values than these would bring nothing: at such an epsilon there is no noise left.
+# More hash values would gain nothing: at such an epsilon almost no noise is left.
 MOST_HASHES = 1 << 16
 LARGEST_RADIUS = 64 << NOISE_BITS
 
 
 def exp_epsilon_below(epsilon: Rational) -> int:
-    """The largest known integer not above 2**WORK_BITS × e**epsilon."""
+    """Return the largest integer known not to exceed 2**WORK_BITS × e**epsilon."""
     return exp_bounds(epsilon.floor_scaled(1 << WORK_BITS), WORK_BITS)[0]
 
 
 def log_ratio(numerator: int, denominator: int) -> Rational:
-    """ln(numerator / denominator) from above, at most 2**-100 too large; the ratio is at least 1."""
+    """Bound ln(numerator / denominator) from above, at most 2**-100 too large. The ratio is at least 1."""
     return Rational(log_upper(numerator, denominator, 101), 1 << 101)
 
 
 def laplace_levels(epsilon: Rational) -> int:
-    """N, for a data grid 0..N and Laplace scale 2**NOISE_BITS: the true epsilon is N / 2**NOISE_BITS."""
+    """Return N for a data grid 0..N and Laplace scale 2**NOISE_BITS: epsilon is then N / 2**NOISE_BITS."""
     return epsilon.floor_scaled(1 << NOISE_BITS)
 
 
 def unary_threshold(epsilon: Rational) -> int:
-    """T = ⌈2**b / (1 + e**ε)⌉: a bit other than the true one is 1 with probability T / 2**b."""
+    """Return T = ⌈2**b / (1 + e**ε)⌉: every bit but the true choice's is 1 with probability T / 2**b."""
     growth = exp_epsilon_below(epsilon)
     return ceil_div(1 << (CHOICE_BITS + WORK_BITS), (1 << WORK_BITS) + growth)
 
 
 def truth_threshold(epsilon: Rational, choices: int) -> int:
-    """T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true one of k choices is reported with probability T / 2**b."""
+    """Return T = ⌊2**b e**ε / (e**ε + k − 1)⌋: the true choice of k is reported with probability T / 2**b."""
     return truth_threshold_of_weights(epsilon, 1, choices - 1)
 
 
 def truth_threshold_of_weights(epsilon: Rational, often: int, seldom: int) -> int:
-    """⌊2**b often·e**ε / (often·e**ε + seldom)⌋: `often` reports support the truth, `seldom` do not."""
+    """Return ⌊2**b often·e**ε / (often·e**ε + seldom)⌋: `often` reports support the truth, `seldom` not."""
     growth = often * exp_epsilon_below(epsilon)
     return (growth << CHOICE_BITS) // (growth + (seldom << WORK_BITS))
 
 
 def memoized_truth(epsilon: Rational, first: int, choices: int) -> int:
-    """T₂ so that k-ary randomized response with T₁ = first, then with T₂, together give at most epsilon.
+    """Return T₂ so that k-ary randomized response with T₁ = first, then with T₂, gives at most epsilon.
 
-    p − q of both together is the product of the stages', and (e**ε − 1) / (e**ε + k − 1) at most.
+    p − q of both stages together is the product of each stage's p − q, and must be at most
+    (e**ε − 1) / (e**ε + k − 1).
     """
     growth, one, whole = exp_epsilon_below(epsilon), 1 << WORK_BITS, 1 << CHOICE_BITS
     others = choices - 1
@@ -61,9 +62,9 @@ def memoized_truth(epsilon: Rational, first: int, choices: int) -> int:
 
 
 def memoized_flip(epsilon: Rational, first: int) -> int:
-    """T₂ so that flipping a bit with probability first / 2**b, then T₂ / 2**b, gives epsilon at most.
+    """Return T₂ so that flipping a bit with probability first / 2**b, then T₂ / 2**b, gives at most epsilon.
 
-    Both flips together are 1 / (1 + e**(ε/2)) at least.
+    Both flips together must flip the bit with probability at least 1 / (1 + e**(ε/2)).
     """
     growth = exp_epsilon_below(epsilon * Rational(1, 2))
     both, whole = (1 << WORK_BITS) + growth, 1 << CHOICE_BITS
@@ -72,18 +73,18 @@ def memoized_flip(epsilon: Rational, first: int) -> int:
 
 
 def subset_size(epsilon: Rational, choices: int) -> int:
-    """The best size of a subset, max(1, round(k / (1 + e**ε))). Any size is private: this is for accuracy."""
+    """Return the most accurate subset size, max(1, round(k / (1 + e**ε))). Any size is private."""
     whole = (1 << WORK_BITS) + exp_epsilon_below(epsilon)
     return max(1, ((choices << (WORK_BITS + 1)) + whole) // (2 * whole))
 
 
 def hash_range(epsilon: Rational) -> int:
-    """The best number of hash values, round(e**ε) + 1, 2 at least. Any number is private."""
+    """Return the best number of hash values, round(e**ε) + 1, at least 2. Any number is private."""
     return min((exp_epsilon_below(epsilon) + (1 << (WORK_BITS - 1)) >> WORK_BITS) + 1, MOST_HASHES)
 
 
 def hadamard_blocks(epsilon: Rational, choices: int) -> int:
-    """The largest power of two below min(e**ε, 2k), or 1. Any number of blocks is private."""
+    """Return the largest power of two below min(e**ε, 2k), or 1. Any number of blocks is private."""
     growth = exp_epsilon_below(epsilon)
     blocks = 1
     while 2 * blocks << WORK_BITS < growth and blocks < choices:
@@ -92,10 +93,10 @@ def hadamard_blocks(epsilon: Rational, choices: int) -> int:
 
 
 def gaussian_radius(epsilon: Rational, delta: Rational, dimension: int) -> int:
-    """The largest integer R so that noise of sd 2**NOISE_BITS hides an L2 distance of R.
+    """Return the largest integer R so that noise of sd 2**NOISE_BITS hides an L2 distance of R.
 
-    Analytic Gaussian mechanism (Balle & Wang 2018, METHODS 1.5), δ(R) evaluated from above, plus
-    what truncating `dimension` coordinates costs. 0 when not even R = 1 meets delta.
+    Analytic Gaussian mechanism (Balle & Wang 2018, METHODS 1.5): δ(R) evaluated from above, plus
+    the cost of truncating `dimension` coordinates. Returns 0 if not even R = 1 meets delta.
     """
     low, high = 0, LARGEST_RADIUS
     while low < high:
@@ -108,7 +109,7 @@ def gaussian_radius(epsilon: Rational, delta: Rational, dimension: int) -> int:
 
 
 def _delta_above(radius: int, epsilon: Rational, dimension: int) -> int:
-    """2**CDF_BITS × δ from above: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = radius / 2**NOISE_BITS."""
+    """Bound 2**CDF_BITS × δ from above: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = radius / 2**NOISE_BITS."""
     half_top = (radius << CDF_BITS) >> (NOISE_BITS + 1)
     ratio = (epsilon.numerator << (NOISE_BITS + CDF_BITS)) // (epsilon.denominator * radius)
     likely = normal_cdf_bounds(half_top - ratio + 1, CDF_BITS)[1]
@@ -119,8 +120,8 @@ def _delta_above(radius: int, epsilon: Rational, dimension: int) -> int:
 
 
 def outer_product_sensitivity(square_norm: int) -> int:
-    """An integer at least √2 × square_norm: bounds ‖vvᵀ − wwᵀ‖ for integer vectors, ‖v‖², ‖w‖² ≤ square_norm.
+    """Return an integer ≥ √2 × square_norm: it bounds ‖vvᵀ − wwᵀ‖ for integer ‖v‖², ‖w‖² ≤ square_norm.
 
-    ‖vvᵀ − wwᵀ‖² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)². It is reached by two vectors at right angles.
+    ‖vvᵀ − wwᵀ‖² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)². Two orthogonal vectors reach the bound.
     """
     return isqrt(2 * square_norm * square_norm) + 1

@@ -1,8 +1,8 @@
-"""Public keys and what they have signed, in plain integers, wherever Python runs.
+"""Public keys and verification of their signatures, in plain integers, wherever Python runs.
 
-Keys come as PEM (SubjectPublicKeyInfo, RFC 7468). Exactly one kind is known, so it is recognised by
-its fixed DER bytes, and no ASN.1 is parsed: RSA with a modulus of 3072 bits and exponent 65537
-(RFC 8017). A weaker key or exponent cannot be stated.
+Keys are PEM (SubjectPublicKeyInfo, RFC 7468). Only RSA with a modulus of 3072 bits and exponent 65537
+(RFC 8017) is accepted. It is recognised by its fixed DER bytes, so no ASN.1 is parsed. A weaker key or
+exponent cannot be expressed.
 """
 
 import hashlib
@@ -54,10 +54,10 @@ def _der_of(text: str) -> bytes:
 
 
 def is_signed_by_rsa(message: bytes, signature: bytes, modulus: bytes) -> bool:
-    """RSASSA-PKCS1-v1_5-VERIFY with SHA-256 (RFC 8017, 8.2.2) for exponent 65537.
+    """Verify a signature by RSASSA-PKCS1-v1_5-VERIFY with SHA-256 (RFC 8017, 8.2.2), exponent 65537.
 
-    The one encoding that a good signature can have is rebuilt and compared as a whole: nothing
-    that a signer sent is parsed, which is where forgeries get in (Bleichenbacher 2006).
+    Rebuilds the only encoding that a valid signature can have and compares all of it. Parsing the signer's
+    bytes instead would allow forgeries (Bleichenbacher 2006).
     """
     n, s = int.from_bytes(modulus, "big"), int.from_bytes(signature, "big")
     if len(signature) != len(modulus) or s >= n:
@@ -66,6 +66,6 @@ def is_signed_by_rsa(message: bytes, signature: bytes, modulus: bytes) -> bool:
 
 
 def encoded(message: bytes, size: int) -> bytes:
-    """EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2) in `size` bytes."""
+    """Encode a message by EMSA-PKCS1-v1_5 with SHA-256 (RFC 8017, 9.2) in `size` bytes."""
     digest_info = _SHA256_HEAD + hashlib.sha256(message).digest()
     return b"\x00\x01" + b"\xff" * (size - 3 - len(digest_info)) + b"\x00" + digest_info

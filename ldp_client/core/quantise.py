@@ -1,8 +1,8 @@
-"""From an answer to integers on the study's grid, clamped. Only after this does noise come in.
+"""Convert an answer to integers on the study's grid, clamped to its bounds. Noise is added only after this.
 
 Floats end here: a rounding error moves an answer by less than a grid step and can never leave
-the grid. What is no number (a missing value, NaN, infinity, a boolean) is refused before any noise:
-no place on the grid is that of an answer which nobody gave.
+the grid. Missing values, NaN, infinity and booleans are rejected before any noise: no grid point represents
+a missing answer.
 """
 
 from ldp_client.core.integers import isqrt
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    # Two floats, or two Rationals.
+    # A pair of floats or of Rationals.
     Bounds = Any
     # A number's name in the answer, its path, its bounds as floats, and the upper less the lower.
     Asked = tuple[str, str, float, float, float]
@@ -23,21 +23,21 @@ UNIT = 1 << UNIT_BITS
 
 
 def as_float(value: "Any", field: str) -> float:
-    """The number; infinite where it is a whole one beyond all floats. Raises AnswerError as `grid_index`."""
+    """Return the number as a float: infinite for an integer beyond all floats. Raises as `grid_index`."""
     kind = type(value)
-    # Nearly all are: what is neither is looked at more closely.
+    # Nearly all values are float or int. Check other types more closely.
     if kind is not float and kind is not int:
         _refuse_no_number(value, field)
     try:
         number = float(value)
     except OverflowError:
-        # A whole number that no float reaches: beyond any bounds.
+        # An integer beyond all floats is beyond any bounds.
         return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
         raise AnswerError.say("core.number", field) from None
     if number - number != 0:
         if isinstance(value, int):
-            # The same where a float overflows in silence, as in MicroPython.
+            # The same case where floats overflow silently, as in MicroPython.
             return number
         raise AnswerError.say("core.infinite" if number == number else "core.missing", field)
     return number
@@ -48,38 +48,38 @@ def _refuse_no_number(value: "Any", field: str) -> None:
         raise AnswerError.say("core.missing", field)
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("m", "M"):
-        # NumPy counts some of them in their unit: four hours would be 14,400,000,000,000.
+        # NumPy converts some times to their unit: four hours would be 14,400,000,000,000.
         raise AnswerError.say("core.times", field)
     if isinstance(value, (str, bytes, bool)) or not _is_number(value, kind):
         raise AnswerError.say("core.number", field)
 
 
 def _is_number(value: "Any", kind: str) -> bool:
-    # MicroPython's own numbers have no __float__ to be seen; NumPy's booleans and complex ones have one.
+    # MicroPython's numbers have no visible __float__. NumPy's booleans and complex numbers have one.
     return isinstance(value, (int, float)) or (hasattr(value, "__float__") and kind not in ("b", "c"))
 
 
 def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
-    """The nearest of the grid points 0..levels, low the first and high the last.
+    """Return the nearest of the grid points 0..levels: low is the first, high the last.
 
-    Raises AnswerError, without the value, for what is not a finite number.
+    Raises AnswerError, which does not contain the value, if it is not a finite number.
     """
-    # Nearly all are finite floats; what is none is looked at more closely.
+    # Nearly all values are finite floats. Check others more closely.
     number = value if type(value) is float and value - value == 0 else as_float(value, field)
     low, high = bounds
     if type(low) is not float:
         low, high = float(low), float(high)
-    # The same steps for every answer: their time must not tell where it lies.
+    # The same steps for every answer: their time must not reveal the answer's place.
     share = (number - low) / (high - low)
     beyond = 1.0 if number >= high else share
     inside = 0.0 if number <= low else beyond
-    # Not a number, whatever made it so, is no error: silence would tell of it.
+    # NaN from the arithmetic above is not an error: the missing report would reveal it.
     index = int((inside if inside == inside else 0.5) * levels + 0.5)
     return index if index < levels else levels
 
 
 def signed_units_of(answer: "dict[str, Any]", numbers: "list[Asked]", size: int) -> "list[int]":
-    """`signed_units` of many of an answer's numbers: the same steps, in one loop, in half of the time."""
+    """Return `signed_units` of several numbers of an answer: the same steps in one loop, in half the time."""
     levels = 2 * size
     found = []
     for name, field, low, high, width in numbers:
@@ -95,14 +95,14 @@ def signed_units_of(answer: "dict[str, Any]", numbers: "list[Asked]", size: int)
 
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:
-    """The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
+    """Return the number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size."""
     return grid_index(value, bounds, 2 * size, field) - size
 
 
 def clip_norm(vector: "list[int]", radius: int) -> "list[int]":
-    """The vector shrunk, if it is longer than radius, so that its L2 norm is at most radius. Exact.
+    """Return the vector, shrunk if it is longer than radius so that its L2 norm is at most radius. Exact.
 
-    A shorter one goes through the same steps, with radius for its length.
+    A shorter vector takes the same steps, with radius as its length.
     """
     square = sum([entry * entry for entry in vector])
     length = max(isqrt(max(square, 1) - 1) + 1, radius)

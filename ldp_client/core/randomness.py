@@ -1,14 +1,14 @@
-"""Uniform integers from a source of random bytes, without bias; and what a source must stand to be used.
+"""Unbiased uniform integers from a source of random bytes, and health tests that a source must pass.
 
-A source is a function n -> n random bytes: the operating system's, or one that is passed in. `read` is the
-only place that calls one. It refuses an answer of another length or kind, which would be noise that is too
-small; and it holds what was passed in against the health tests of NIST SP 800-90B, 4.4, with bytes as
-samples of 8 bits of entropy each. Cutoffs are for false alarms below 2**-64: the repetition count test
-refuses 9 equal bytes in a row, the adaptive proportion test the 27th occurrence of the first byte of 512.
-Both are made on all that is read, and before anything is used on 1024 bytes that are thrown away: two reads,
-which must differ, and in which no other byte either may come 27 times (false alarms below 2**-56).
+A source is a function n -> n random bytes: the operating system's, or a function that is passed in. Only
+`read` calls a source. It rejects results of another length or type, which would make the noise too small.
+It applies the health tests of NIST SP 800-90B, 4.4, to sources that are passed in, with bytes as samples of
+8 bits of entropy each. Cutoffs are for false alarms below 2**-64: the repetition count test rejects 9 equal
+bytes in a row, the adaptive proportion test the 27th occurrence of the first byte of 512. Both tests run on
+all bytes that are read. Before first use they also run on 1024 bytes that are discarded: two reads, which
+must differ, and in which no byte at all may occur 27 times (false alarms below 2**-56).
 
-They find a source that is broken or stuck, not one that can be predicted: no test of its bytes could.
+The tests find a broken or stuck source, not a predictable source: no test of its bytes could.
 """
 
 import os
@@ -29,9 +29,9 @@ SIMULATORS = ("getrandbits", "randbytes", "random", "randint", "uniform")
 
 
 class NotForRealAnswers:
-    """Lets a source past the health tests: recorded bytes in tests, seeded ones in simulations.
+    """Exempts a source from the health tests: recorded bytes in tests, seeded bytes in simulations.
 
-    Whoever knows the bytes takes the noise off again. Lengths are checked all the same.
+    An attacker who knows the bytes can remove the noise. Lengths are still checked.
     """
 
     def __init__(self, source: "Source") -> None:
@@ -42,7 +42,7 @@ class NotForRealAnswers:
 
 
 def urandom(size: int) -> bytes:
-    """The operating system's random bytes. Raises RandomnessError where there are none."""
+    """Return random bytes of the operating system. Raises RandomnessError if it has none."""
     try:
         return os.urandom(size)
     except AttributeError:  # some microcontroller builds
@@ -50,7 +50,7 @@ def urandom(size: int) -> bytes:
 
 
 def read(random: "Source", size: int) -> bytes:
-    """`size` bytes of a source. Raises RandomnessError where it is broken or no source of secrets at all."""
+    """Read `size` bytes of a source. Raises RandomnessError if it is broken or not a source of secrets."""
     if random is urandom or isinstance(random, NotForRealAnswers) or random is getattr(os, "urandom", None):
         return _exactly(random, size)
     return _health_of(random).read(size)
@@ -64,7 +64,7 @@ def _exactly(random: "Source", size: int) -> bytes:
 
 
 class Health:
-    """The health tests of one source. Once it has failed, it stays refused."""
+    """The health tests of one source. A source that failed stays rejected."""
 
     def __init__(self, source: "Source") -> None:
         _refuse_simulators(source)
@@ -75,7 +75,7 @@ class Health:
         self._is_started = False
 
     def read(self, size: int) -> bytes:
-        """`size` bytes that have stood the tests."""
+        """Read `size` bytes that pass the tests."""
         if self.problem:
             self._fail(self.problem)
         if not self._is_started:
@@ -99,13 +99,13 @@ class Health:
 
     def _fail(self, problem: str) -> None:
         self.problem = problem
-        # Another thread's source may have come since.
+        # Another thread may have replaced this source in the list.
         if self not in _known:
             _known.append(self)
         raise RandomnessError.say("core.random_broken", problem=problem)
 
     def _count_repetitions(self, fresh: bytes) -> None:
-        """The repetition test. A long run has equal bytes at places i and i + 4 with i divisible by 4."""
+        """Run the repetition test. A long run has equal bytes at i and i + 4 for some i divisible by 4."""
         together = self._last + fresh
         for place in range(0, len(together) - 4, 4):
             if together[place] == together[place + 4]:
@@ -116,7 +116,7 @@ class Health:
         self._last = together[-(REPETITION_CUTOFF - 1) :]
 
     def _count_first(self, fresh: bytes) -> None:
-        """In each window, also one that is not full yet, the bytes that equal its first."""
+        """Count, in each window (also if it is not full yet), the bytes that equal its first byte."""
         together = self._window + fresh
         window = b""
         for start in range(0, len(together), WINDOW):
@@ -127,9 +127,9 @@ class Health:
 
 
 def _refuse_simulators(source: "Any") -> None:
-    """Raises RandomnessError for the generators of `random` and `numpy.random`, SystemRandom's aside.
+    """Raise RandomnessError for the generators of `random` and `numpy.random`, except SystemRandom.
 
-    From some of what they gave all the rest follows, what came before it too.
+    Some of their output determines all the rest, including earlier output.
     """
     import random
 
@@ -139,7 +139,7 @@ def _refuse_simulators(source: "Any") -> None:
     names = [f"{getattr(kind, '__module__', '')}.{kind.__name__}" for kind in classes]
     known = "random.SystemRandom" in names
     simulated = any([name.startswith("numpy.random.") or name == "random.Random" for name in names])
-    # Where functions do not know what they belong to, as on MicroPython.
+    # On MicroPython, for example, functions do not know their owner.
     simulated = simulated or any([inner is getattr(random, name, None) for name in SIMULATORS])
     if simulated and not known:
         raise RandomnessError.say("core.random_simulator")
@@ -149,7 +149,7 @@ _known: "list[Health]" = []
 
 
 def _health_of(source: "Source") -> Health:
-    """What is known of a source: of all that failed, and of the one that came last, which starts up once."""
+    """Return a source's tests. Failed sources and the last source used are remembered: it starts up once."""
     for known in _known:
         if known.source == source:
             return known
@@ -159,14 +159,14 @@ def _health_of(source: "Source") -> Health:
 
 
 def random_bits(bits: int, random: "Source") -> int:
-    """A uniform integer below 2**bits, bits a multiple of 8."""
+    """Draw a uniform integer below 2**bits, for bits a multiple of 8."""
     return int.from_bytes(read(random, bits // 8), "big")
 
 
 def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> int:
-    """`truth` with probability threshold / 2**32, else another of 0..count−1, equally.
+    """Return `truth` with probability threshold / 2**32, else another of 0..count−1, uniformly.
 
-    Draws the coin and the other one whether or not it needs them.
+    Always draws both the coin and the other value, even if it does not need them.
     """
     truthful = random_bits(32, random) < threshold
     other = uniform_below(count - 1, random)
@@ -175,7 +175,7 @@ def truth_or_other(truth: int, count: int, threshold: int, random: "Source") -> 
 
 
 def uniform_below(limit: int, random: "Source") -> int:
-    """A uniform integer in 0..limit−1, limit ≤ 2**32, by rejection."""
+    """Draw a uniform integer in 0..limit−1, limit ≤ 2**32, by rejection."""
     ceiling = (1 << 32) - (1 << 32) % limit
     while True:
         draw = random_bits(32, random)

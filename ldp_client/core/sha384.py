@@ -1,4 +1,4 @@
-"""SHA-384 (FIPS 180-4), also where the platform's hashlib has SHA-256 alone, as on boards."""
+"""SHA-384 (FIPS 180-4), also on boards whose hashlib has only SHA-256."""
 
 import hashlib
 
@@ -24,7 +24,7 @@ def sha384(content: bytes) -> bytes:
 
 
 def own_sha384(content: bytes) -> bytes:
-    """The same in plain integers."""
+    """Return the digest, 48 bytes, computed in plain integers."""
     constants = _constants()
     padding = b"\x80" + bytes(-(len(content) + 17) % _BLOCK) + (8 * len(content)).to_bytes(16, "big")
     padded = content + padding
@@ -57,7 +57,7 @@ def _turned(word: int, places: int) -> int:
 
 
 def _constants() -> "list[int]":
-    """The first 64 bits behind the point of the cube roots of the first 80 primes."""
+    """Return the first 64 fractional bits of the cube roots of the first 80 primes."""
     found: "list[int]" = []
     primes: "list[int]" = []
     number = 2
@@ -70,7 +70,7 @@ def _constants() -> "list[int]":
 
 
 def _cube_root(number: int) -> int:
-    """Its whole part, by Newton's steps from above."""
+    """Return the cube root, rounded down, by Newton's steps from above."""
     root = 1 << 68
     while True:
         lower = (2 * root + number // (root * root)) // 3

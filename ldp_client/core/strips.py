@@ -1,12 +1,11 @@
 """Exactly rounded normal and Laplace noise from random bytes, in integers only.
 
-A half-normal (or exponential) density f is covered by strips 1/32 wide. A strip is drawn by its
-integer weight, an upper bound of M·f there, with an exact alias table; then a point of the strip is
-kept with probability M·f(x) / weight. One 64-bit word picks the strip *and* the height of the
-test; 97.5 % of draws are kept by one comparison with the strip's lowest f. The others compare with an
-integer exponential whose error is bounded, taking 64 more random digits of the point and the height
-until the answer is certain: the result is round(2**20 · X), with no approximation but the stated
-truncation of the normal at 16.
+Strips 1/32 wide cover a half-normal (or exponential) density f. An exact alias table draws a strip by its
+integer weight, an upper bound of M·f there. Then a point of the strip is kept with probability
+M·f(x) / weight. One 64-bit word picks both the strip and the height of the test. One comparison with the
+strip's lowest f keeps 97.5 % of draws. The others compare with an integer exponential of bounded error, and
+take 64 more random digits of the point and the height until the result is certain. The result is
+round(2**20 · X). The only approximation is the stated truncation of the normal at 16.
 """
 
 import struct
@@ -39,7 +38,7 @@ class Strips:
     """The strip table of one density exp(−curve(x)) on [0, 16), and draws from it.
 
     curve: (point, point_bits, bits) -> floor(2**bits × curve(point / 2**point_bits)).
-    tail: whether the last strip stands for the whole rest of an exponential instead.
+    tail: whether the last strip covers the whole tail of an exponential instead.
     """
 
     def __init__(self, curve: "Callable[[int, int, int], int]", tail: bool) -> None:
@@ -49,15 +48,15 @@ class Strips:
         self._alias(weights)
 
     def _low(self, point: int, point_bits: int, bits: int) -> int:
-        """2**bits × exp(−curve) from below."""
+        """Bound 2**bits × exp(−curve) from below."""
         return exp_bounds(-self.curve(point, point_bits, bits) - 1, bits)[0]
 
     def above(self, point: int, point_bits: int, bits: int) -> int:
-        """2**bits × exp(−curve) from above."""
+        """Bound 2**bits × exp(−curve) from above."""
         return exp_bounds(-self.curve(point, point_bits, bits), bits)[1]
 
     def _weigh(self) -> "list[int]":
-        """Integer weights that sum to 2**TOTAL_BITS, and the height that is surely under the curve."""
+        """Return integer weights that sum to 2**TOTAL_BITS. Store the heights certainly under the curve."""
         upper = [self.above(edge, STRIP_BITS, CURVE_BITS) for edge in range(STRIPS)]
         lower = [self._low(edge, STRIP_BITS, CURVE_BITS) for edge in range(1, STRIPS + 1)]
         if self.tail:
@@ -73,10 +72,10 @@ class Strips:
         return weights
 
     def _alias(self, weights: "list[int]") -> None:
-        """Walker's alias table, exact: every column holds 2**COLUMN_BITS of one or two strips.
+        """Build Walker's exact alias table: every column holds 2**COLUMN_BITS of one or two strips.
 
-        In column c a word below threshold[c] is strip c, else strip other[c]; adding start[c] or
-        other_start[c] gives its height, each height of a strip once over all columns.
+        In column c a word below threshold[c] means strip c, else strip other[c]. Adding start[c] or
+        other_start[c] gives its height. Each height of a strip occurs once over all columns.
         """
         capacity = 1 << COLUMN_BITS
         left = list(weights)
@@ -92,18 +91,18 @@ class Strips:
             self.threshold[column] = left[column]
             self.other[column] = giver
             left[giver] -= capacity - left[column]
-            # The giver keeps heights 0..left; what it gives is the part just above.
+            # The giver keeps heights 0..left and gives the part just above.
             self.other_start[column] = left[giver] - left[column]
             if left[giver] < capacity:
                 small.append(large.pop())
 
     def draw(self, count: int, random: "Source") -> "list[int]":
-        """`count` independent signed integers round(2**NOISE_BITS × X)."""
+        """Draw `count` independent signed integers round(2**NOISE_BITS × X)."""
         words = struct.unpack(f"<{count}Q{count}I", read(random, DRAW_BYTES * count))
         return [self.draw_from(words[i], words[count + i], random) for i in range(count)]
 
     def draw_from(self, word: int, point: int, random: "Source") -> int:
-        """One draw that begins with these random digits and takes more where it needs them."""
+        """Make one draw that begins with these random digits and reads more if it needs them."""
         base = 0
         while True:
             column = word >> COLUMN_BITS
@@ -123,7 +122,7 @@ class Strips:
             word, point = struct.unpack("<QI", read(random, DRAW_BYTES))
 
     def _under_curve(self, strip: int, point: int, height: int, random: "Source") -> bool:
-        """Whether height + [0, 1) lies under M·f at strip + point, drawing more digits until certain."""
+        """Return True if height + [0, 1) is under M·f at strip + point, drawing more digits until certain."""
         in_tail = self.tail and strip == STRIPS - 1
         stretch = STRIP_BITS if in_tail else 0
         low_point = high_point = strip << POINT_BITS
@@ -157,17 +156,17 @@ _tables: "dict[str, Strips]" = {}
 
 
 def table_of(law: str) -> Strips:
-    """The table of the standard "normal" or "laplace", made at first use."""
+    """Return the table of the standard "normal" or "laplace", built at first use."""
     if law not in _tables:
         _tables[law] = Strips(_identity, tail=True) if law == "laplace" else Strips(_half_square, tail=False)
     return _tables[law]
 
 
 def normal(count: int, random: "Source") -> "list[int]":
-    """`count` draws of round(2**20 × N(0, 1)), the normal truncated at ±16."""
+    """Draw round(2**20 × N(0, 1)) `count` times, with the normal truncated at ±16."""
     return table_of("normal").draw(count, random)
 
 
 def laplace(count: int, random: "Source") -> "list[int]":
-    """`count` draws of round(2**20 × Laplace(1)), untruncated."""
+    """Draw round(2**20 × Laplace(1)) `count` times, untruncated."""
     return table_of("laplace").draw(count, random)

@@ -1,7 +1,7 @@
 """Tokens of type 0x0002 (RFC 9578, section 6) for one version of one study, and their header (RFC 9577).
 
-The challenge is never fetched: device and collector make it of the study's digest and of its issuer's name,
-so that a token is good for exactly one version of one study.
+The challenge is never fetched: device and collector derive it from the study's digest and its issuer's name,
+so a token is valid for exactly one version of one study.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TYPE = b"\x00\x02"
 NONCE_BYTES = 32
 SIGNATURE_BYTES = 256
-# Type, nonce, the challenge's digest, the key's; behind them the signature.
+# Type, nonce, the challenge's digest and the key's digest. The signature follows.
 INPUT_BYTES = 2 + 3 * 32
 TOKEN_BYTES = INPUT_BYTES + SIGNATURE_BYTES
 REQUEST_BYTES = 2 + 1 + SIGNATURE_BYTES
@@ -32,39 +32,39 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def challenge_of(issuer: str, digest: str) -> bytes:
-    """The TokenChallenge (RFC 9577, section 2.1.1). issuer: its name; digest: the study's, in hex digits."""
+    """Return the TokenChallenge (RFC 9577, 2.1.1). issuer: its name; digest: the study's, in hex digits."""
     name, context = issuer.encode("utf-8"), unhexlify(digest)
     sizes = (len(name).to_bytes(2, "big"), bytes([len(context)]))
     return TYPE + sizes[0] + name + sizes[1] + context + bytes(2)
 
 
 def key_id_of(spki: bytes) -> bytes:
-    """A token key's id (RFC 9578, section 6.5)."""
+    """Return a token key's id (RFC 9578, section 6.5)."""
     return hashlib.sha256(spki).digest()
 
 
 def short_id_of(spki: bytes) -> int:
-    """What a request names its key by: the id's last byte."""
+    """Return the last byte of a key's id, by which a request names its key."""
     return key_id_of(spki)[-1]
 
 
 def input_of(nonce: bytes, challenge: bytes, spki: bytes) -> bytes:
-    """What a token's signature is of."""
+    """Return the bytes that a token's signature signs."""
     return TYPE + nonce + hashlib.sha256(challenge).digest() + key_id_of(spki)
 
 
 class Asking:
-    """A request for a token, and all that its answer needs: the same however often it is made.
+    """A request for a token, and the state to finish the token. The same arguments give the same request.
 
     Args:
         key: the study's key.
-        challenge: as `challenge_of` has it.
+        challenge: from `challenge_of`.
         nonce: 32 random bytes.
         salt: 48 random bytes.
-        factor: as `draw_factor` gives it.
+        factor: from `draw_factor`.
 
     Raises:
-        ValueError: the key's modulus is no product of two primes.
+        ValueError: the key's modulus is not a product of two primes.
     """
 
     def __init__(self, key: "TokenKey", challenge: bytes, nonce: bytes, salt: bytes, factor: int) -> None:
@@ -77,28 +77,28 @@ class Asking:
         self.body = TYPE + bytes([short_id_of(key.spki)]) + blinded.sent
 
     def token(self, response: bytes, random: "Random") -> "Optional[bytes]":
-        """The token that an answer makes, None where it was not signed with the study's key."""
+        """Return the token from the issuer's response; None if the study's key did not sign it."""
         signature = finalize(self._modulus, self._input, response, self.factor, random)
         return None if signature is None else self._input + signature
 
 
 def draw(key: "TokenKey", random: "Random") -> "tuple[bytes, bytes, int]":
-    """A nonce, a salt and a blinding factor, as `Asking` takes them.
+    """Draw a nonce, a salt and a blinding factor for `Asking`.
 
     Raises:
-        RandomnessError: the source is broken, or no source of secrets.
+        RandomnessError: the source is broken, or not a source of secrets.
     """
     nonce, salt = read(random, NONCE_BYTES), read(random, SALT_BYTES)
     return nonce, salt, draw_factor(key.modulus, lambda size: read(random, size))
 
 
 def to_base64url(content: bytes) -> str:
-    """With padding, as these headers have it."""
+    """Encode as base64url with padding, as these headers do."""
     return b2a_base64(content).decode().strip().replace("+", "-").replace("/", "_")
 
 
 def from_base64url(text: str) -> "Optional[bytes]":
-    """The bytes of a base64url text with or without its padding, None for any other text."""
+    """Decode base64url with or without padding. Return None for any other text."""
     bare = text.rstrip("=")
     if len(text) - len(bare) > 2 or any([one not in _ALPHABET for one in bare]) or len(bare) % 4 == 1:
         return None
@@ -108,12 +108,12 @@ def from_base64url(text: str) -> "Optional[bytes]":
 
 
 def header_of(token: bytes) -> str:
-    """The value of `Authorization` (RFC 9577, section 2.2.2)."""
+    """Return the value of `Authorization` (RFC 9577, section 2.2.2)."""
     return SCHEME + _parameter(" token", token)
 
 
 def challenge_header(challenge: bytes, spki: bytes) -> str:
-    """The value of `WWW-Authenticate` (RFC 9577, section 2.1.2)."""
+    """Return the value of `WWW-Authenticate` (RFC 9577, section 2.1.2)."""
     return SCHEME + _parameter(" challenge", challenge) + _parameter(", token-key", spki)
 
 
@@ -122,7 +122,7 @@ def _parameter(name: str, content: bytes) -> str:
 
 
 def token_in(header: str) -> "Optional[bytes]":
-    """The token in a value of `Authorization`, None for any other value."""
+    """Return the token in an `Authorization` value, or None for any other value."""
     scheme, _, rest = header.strip().partition(" ")
     name, equals, value = rest.strip().partition("=")
     if scheme.lower() != SCHEME.lower() or name.strip().lower() != "token" or not equals:

@@ -1,1 +1,1 @@
-"""Device, and what stands behind it: policy, ledger, outbox, sending."""
+"""Device and its parts: policy, ledger, outbox and sending."""

@@ -1,8 +1,7 @@
-"""What a question asks a person, in digests that a ledger can keep: one for each language of its study.
+"""Digests of what a question asks a person, one for each language of its study, for the ledger.
 
-A question stays the same where a newer version has all that it was asked in so far, however many languages
-that adds, or nothing else than that. A language in which it asks another thing makes it a new one: who reads
-that language was never asked it.
+A question stays the same if a newer version only adds languages or only drops some. A language in which it
+asks something else makes it a new question: readers of that language were never asked it.
 """
 
 import hashlib
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]":
-    """For each language the digest of what a person is asked, and that of all but the words and the model.
+    """Return {digest of what a person is asked: digest without words and model}, one entry per language.
 
-    The former is of all but noise, model and order, of the title above where there are no words; the
-    latter has the noise. documents: as of `in_each_plain`.
+    The first digest leaves out noise, model and order. It includes the title above if the question has no
+    text. The second digest includes the noise. documents: as `in_each_plain` returns them.
     """
     asked = [item for document in documents for item in document["questions"] if item["id"] == question]
     worded = [{"text": title_above(one, question), **item} for one, item in zip(documents, asked)]
@@ -29,15 +28,15 @@ def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]
 
 
 def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
-    """Whether a question in these words is the one in those."""
+    """Return True if both sets of words belong to the same question."""
     one, other = set(words), set(others)
     return one <= other or other <= one
 
 
 def place_of(kept: "list[set[str]]", words: "set[str]") -> "Optional[int]":
-    """In the place of which of the kept words these are kept: `len(kept)` beside them, None not at all.
+    """Return the index of the kept words that `words` replace, `len(kept)` to add them, None to keep all.
 
-    kept: those of each permanent answer of a question, in the order of their keys.
+    kept: the words of each permanent answer of a question, in the order of their keys.
     """
     fewer = [place for place, one in enumerate(kept) if one < words]
     if fewer:
@@ -46,12 +45,12 @@ def place_of(kept: "list[set[str]]", words: "set[str]") -> "Optional[int]":
 
 
 def key_of(words: "Iterable[str]", is_first: bool) -> str:
-    """What a permanent answer is kept under, beside its question: "" for what was asked first."""
+    """Return the part of a permanent answer's key after its question's id: "" for the words asked first."""
     return "" if is_first else "+".join(sorted(words))
 
 
 def _digests(parts: "list[dict[str, Any]]", *left_out: str) -> "list[str]":
-    """Of each part without these keys; once of those in a row that are alike, as where labels are shared."""
+    """Return each part's digest without these keys. Equal parts in a row (shared labels) are hashed once."""
     found: "list[str]" = []
     before: "dict[str, Any]" = {}
     for part in parts:

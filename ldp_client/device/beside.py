@@ -1,12 +1,13 @@
-"""What may leave in one flush: nothing that tells, beside something else, whose report it is.
+"""Select the requests of one flush so that none reveals whose report another request carries.
 
-A request for a token has the person's invitation, whatever leaves in the clear their address. In a batch,
-that is with a token or through a relay, nothing leaves beside the former; through a relay nothing beside
-either nor in the hour after, and one request alone, as two are one person's. Nor is the address shown in the
-hour after that by what was tried before.
+A token request carries the person's invitation. A request in the clear shows their address. A batched report
+(with a token or through a relay) therefore never leaves alongside a token request. A relayed request never
+leaves alongside a request in the clear, or in the hour after it. Only one relayed request leaves at a time,
+as two would belong to one person. In the hour after it, retried requests do not show the address either.
 
-What is never settled holds nothing else up for good. What was never tried goes first. Of what was, chance
-takes what waits; while a relay is waited for, all that was tried in the clear waits with it.
+A request that never succeeds blocks no other request permanently. New requests go first. Among retried
+requests, chance decides which wait. In the hour after a relayed request, all retried requests in the clear
+wait, and the relay waits with them.
 """
 
 from ldp_client.device.pacing import CHANCE
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Apart:
-    """Which of the reports and deletions that are due leave now.
+    """Selects which due reports and deletions leave now.
 
-    held: they leave in a batch, in a flush to come; postponed: in the next window; yielding: in the clear,
-    after those.
+    held: they leave in a batch, in a later flush. postponed: they leave in the next window. yielding: they
+    leave in the clear, after relayed requests.
     """
 
     def __init__(self, channels: "Channels", fresh: "set[str]", forced: "set[str]") -> None:
-        """fresh: ids of what was never tried; forced: of what leaves now, whatever that tells."""
+        """fresh: ids of reports and deletions never tried. forced: ids that leave now regardless."""
         self._channels = channels
         self._fresh = fresh
         self._forced = forced
@@ -36,8 +37,10 @@ class Apart:
     def going(
         self, due: "list[Queued]", was_seen: bool, has_relayed: bool, is_unseen: bool
     ) -> "list[Queued]":
-        """Those of `due` that leave. was_seen: the address, lately; has_relayed: in this flush already;
-        is_unseen: after something did lately.
+        """Return the reports of `due` that leave now.
+
+        was_seen: the device's address was shown lately. has_relayed: this flush already relayed a request.
+        is_unseen: a request left through a relay lately.
         """
         relayed = [report for report in due if self._channels.is_relayed(report) and self._may_wait(report)]
         clear = [report for report in due if self._channels.is_shown(report)]
@@ -56,12 +59,12 @@ class Apart:
         has_relayed: bool,
         is_unseen: bool,
     ) -> "tuple[list[Queued], list[Queued]]":
-        """What goes through a relay, or what leaves in the clear."""
+        """Return (relayed, clear): only one kind leaves, so one list is empty."""
         urgent = [report for report in clear if self._is_fresh(report) or not self._may_wait(report)]
         if has_relayed:
             urgent = [report for report in clear if not self._may_wait(report)]
         elif is_unseen and len(urgent) < len(clear):
-            # The relay waits too, else one that is never reached would keep the others for good.
+            # The relay waits too: an unreachable relay would otherwise block the other requests forever.
             pass
         elif not relayed:
             return [], clear
@@ -75,7 +78,7 @@ class Apart:
         return [], urgent
 
     def _unasked(self, clear: "list[Queued]") -> "list[Queued]":
-        """What leaves in the clear, without what leaves in a batch beside a request for a token."""
+        """Return the requests in the clear, with either token requests or batched reports, not both."""
         asking = [report for report in clear if self._channels.asks_token(report)]
         batched = [
             report

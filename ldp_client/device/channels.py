@@ -1,9 +1,9 @@
-"""How reports leave that a study wants to be nobody's, as the ledger keeps it: channels, windows, tokens.
+"""How reports leave if their study wants them unlinkable: the ledger's channels, windows and tokens.
 
-A report gets its token first, from the issuer, who knows the person; in another window it leaves with the
-token, which tells nobody whose it is. What makes a request is durable before the request leaves, so that a
-lost answer is asked for again in the same words. Once the token is there, blinding and invitation are
-forgotten: then nothing on this device joins the two.
+A report first gets its token from the issuer, who knows the person. In another window it leaves with the
+token, which identifies no person. Each request's contents are durable before the request leaves, so a lost
+answer is requested again with the same contents. Once the token arrives, blinding and invitation are deleted:
+then nothing on this device links the two.
 """
 
 import json
@@ -33,8 +33,8 @@ _WAITS = "state IN ('queued', 'trying')"
 class Held:
     """A report's request for a token.
 
-    key: which of the study's keys; turned: how the issuer named it, 0 where it did not. nonce, salt, factor:
-    in hexadecimal digits.
+    key: which of the study's keys. turned: how the issuer named that key, 0 if it did not. nonce, salt,
+    factor: hexadecimal digits.
     """
 
     def __init__(self, key: int, turned: int, nonce: str, salt: str, factor: str) -> None:
@@ -46,7 +46,7 @@ class Held:
 
 
 class Channels:
-    """The channels of all reports of a ledger, as they were when this was read."""
+    """The channels of all reports of a ledger, as they were when read."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         rows = connection.execute("SELECT document, channel, size FROM channels").fetchall()
@@ -57,47 +57,48 @@ class Channels:
         self._tokens = {report: token for report, token in held if token}
 
     def of(self, report: "Queued") -> "Optional[Channel]":
-        """How the report's study wants it to leave, None for a study that does not say."""
+        """Return how the report's study wants it to leave, None if the study does not say."""
         return self._of_document.get(report.document)
 
     def size(self, report: "Queued") -> int:
-        """Bytes of each report of the study, also where this one's are wiped."""
+        """Return the bytes of each report of the study, even if this report's bytes are wiped."""
         size: int = self._sizes[report.document]
         return size
 
     def token(self, report: "Queued") -> bytes:
-        """The report's token, none before it is there."""
+        """Return the report's token, b"" before it arrives."""
         return unhexlify(self._tokens.get(report.report_id, ""))
 
     def awaits_token(self, report: "Queued") -> bool:
-        """Whether the report needs a token that is still to be asked for."""
+        """Return True if the report still has to request a token."""
         channel = self.of(report)
         return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
 
     def asks_token(self, report: "Queued") -> bool:
-        """Whether its next request shows the person's invitation to an issuer."""
+        """Return True if its next request shows the person's invitation to an issuer."""
         return bool(report.body and report.invitation) and self.awaits_token(report)
 
     def has_asked(self, report: "Queued") -> bool:
-        """Whether a token was asked for, though perhaps not given."""
+        """Return True if a token was requested, though perhaps not given."""
         return report.report_id in self._asked
 
     def is_relayed(self, report: "Queued") -> bool:
-        """Whether its next request goes through a relay."""
+        """Return True if its next request goes through a relay."""
         channel = self.of(report)
         if channel is None or channel.oblivious is None:
             return False
         return not report.body or not self.awaits_token(report)
 
     def is_shown(self, report: "Queued") -> bool:
-        """Whether its next request shows a collector or an issuer the address; one that waits for an
-        invitation makes none.
+        """Return True if its next request shows the device's address to a collector or an issuer.
+
+        A report that waits for an invitation makes no request.
         """
         asks_none = report.body and self.awaits_token(report) and not report.invitation
         return not asks_none and not self.is_relayed(report)
 
     def longest_wait(self, report: "Queued") -> int:
-        """The most seconds that the report's time may be ahead, 0 for a report that leaves by itself."""
+        """Return the most seconds until the report's time, 0 for a report that leaves alone."""
         channel = self.of(report)
         return 0 if channel is None else 2 * channel.hours * HOUR
 
@@ -107,20 +108,20 @@ def _read(channel: str) -> Channel:
 
 
 def note_channel(connection: sqlite3.Connection, study: "Study", body: str) -> None:
-    """Keep how a study's reports leave: when they do, its document is no more at hand. body: the report's."""
+    """Store how a study's reports leave, as its document is not at hand then. body: a report's text."""
     if study.channel is not None:
         row = (study.digest, canonical_json(study.document["channel"]), len(body.encode("utf-8")))
         connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?, ?)", row)
 
 
 def postpone(connection: sqlite3.Connection, report_id: str, hours: int) -> None:
-    """Have a report that could not be sent, or its deletion, leave in the next window."""
+    """Move a report that could not be sent, or its deletion, to the next window."""
     query = f"UPDATE reports SET due = ? WHERE id = ? AND ({_WAITS} OR state = 'withdrawn')"
     connection.execute(query, (in_next_window(hours), report_id))
 
 
 def forget_tokens(connection: sqlite3.Connection) -> None:
-    """Forget the tokens and requests of reports that are not to be sent any more."""
+    """Delete the tokens and token requests of reports that will not be sent any more."""
     waiting = f"SELECT id FROM reports WHERE {_WAITS}"
     connection.execute(f"DELETE FROM tokens WHERE report NOT IN ({waiting})")
 
@@ -132,9 +133,9 @@ def prepared(
     bound: bytes,
     other: "Optional[tuple[int, int]]" = None,
 ) -> "Optional[Held]":
-    """The report's request, durable: as it was made before, or a new one; None where it waits no more.
+    """Return the report's durable token request, old or new; None if the report no longer waits.
 
-    bound: the token's nonce, b"" for any. other: the key that the issuer named, and how.
+    bound: the token's nonce, b"" for a random nonce. other: the key that the issuer named, and how.
     """
     with ledger.writing() as connection:
         query = f"SELECT {_COLUMNS} FROM tokens WHERE report = ?"
@@ -144,7 +145,7 @@ def prepared(
             nonce, salt, factor = draw(tokens.keys[key], urandom)
             secrets = (hexlify(bound or nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
             row = (key, turned, *secrets)
-            # Not of a report that was withdrawn meanwhile.
+            # Skip a report that was withdrawn meanwhile.
             query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports
               WHERE id = ? AND {_WAITS}"""
             if connection.execute(query, (*row, report.report_id)).rowcount != 1:
@@ -153,7 +154,7 @@ def prepared(
 
 
 def keep_token(connection: sqlite3.Connection, report_id: str, token: bytes, hours: int) -> None:
-    """Keep a token, forget what asked for it, and draw when the report leaves; nothing of a withdrawn one."""
+    """Store a token, delete its request and draw when the report leaves; skip a withdrawn report."""
     given = "token = ?, nonce = '', salt = '', factor = ''"
     connection.execute(f"UPDATE tokens SET {given} WHERE report = ?", (hexlify(token).decode(), report_id))
     query = f"UPDATE reports SET due = ?, invitation = '' WHERE id = ? AND {_WAITS}"

@@ -7,16 +7,19 @@ HOUR = 3600
 
 
 def now() -> float:
-    """Seconds since 1970, UTC."""
+    """Return the seconds since 1970, UTC."""
     return time.time()
 
 
 def within(start: float, seconds: float) -> int:
-    """A second drawn evenly from those that follow a moment."""
+    """Return a second drawn evenly from the `seconds` after `start`."""
     return int(start + seconds * int.from_bytes(os.urandom(6), "big") / (1 << 48))
 
 
 def in_next_window(hours: int) -> int:
-    """A second of the window after this one, drawn evenly; windows of so many hours begin at 1970, UTC."""
+    """Return a second drawn evenly from the next window.
+
+    Windows last `hours` hours each, counted from 1970, UTC.
+    """
     seconds = hours * HOUR
     return within((now() // seconds + 1) * seconds, seconds)

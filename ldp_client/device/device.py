@@ -56,21 +56,21 @@ class Device:
     """One person's device. Decimals are strings.
 
     Args:
-        folder: where ledger and outbox live; a relative one is another device in each working folder.
+        folder: the folder of ledger and outbox; a relative path is another device in each working folder.
         max_epsilon: the privacy budget for the device's life, over all studies, in nats. The ledger keeps the
-            first one; a smaller one holds for this object, a larger one only with `raise_budget`.
+            smallest value that was given; a larger value counts only with `raise_budget`.
         collector: base URL, needed to fetch and to flush; https, or http on this machine.
-        max_epsilon_per_study: the same for each study (None: no further limit).
+        max_epsilon_per_study: the privacy budget for each study (None: no further limit).
         max_delta: the largest sum of delta over all studies.
         allowed_hosts: the only hosts to talk to (None: any).
-        signing_keys: PEM texts or files of public keys, the newest last; one of them must have signed a study
-            (None: nobody).
-        require_consent: False only where consent was obtained and is recorded elsewhere.
+        signing_keys: PEM texts or files of public keys, the newest last. Each study must be signed with a key
+            in this list (None: no signature is needed).
+        require_consent: False only if consent was obtained and is recorded elsewhere.
         send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
-        nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a
-            study names it, https://host#KEYS. All nodes of a study must be among them; without any, none is
-            answered.
-        known_digests: digests of studies that were published where all can see them; any other study is
+        nodes: the nodes of secure sums that the owner trusts not to collude, each with its keys as a study
+            names it, https://host#KEYS. All nodes of a study must be in this list. Without it no secure sum
+            is answered.
+        known_digests: digests of studies that were published where all can see them. Any other study is
             refused, as it may have been made for this person alone (None: any).
         raise_budget: let the ledger keep a larger max_epsilon from now on.
 
@@ -79,7 +79,7 @@ class Device:
         collector: its base URL, "" for none.
         require_consent: as given.
         send_window: as given.
-        ledger: what was answered, spent and not yet sent.
+        ledger: past answers, their cost, and unsent reports.
 
     Raises:
         InputError: an argument is wrong.
@@ -113,28 +113,28 @@ class Device:
         self.send_window = plain_window(send_window)
         self.ledger = Ledger(folder_of(folder))
         self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
-        # Digests of studies of which the collector said so.
+        # Digests of studies that the collector says are closed.
         self._closed: "set[str]" = set()
-        # An audit gives bytes that it knows.
+        # An audit replaces this with bytes that it knows.
         self._random = urandom
 
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
-        This goes to the collector in the clear, also where the study states a relay: for an hour or two from
-        then on nothing leaves through one.
+        The request goes to the collector in the clear, even if the study states a relay. For an hour or two
+        afterwards nothing leaves through a relay.
 
         Args:
             study_id: the study's id.
 
         Returns:
-            The study, which `consent` and `answer` take. Where the collector says that it is closed, `answer`
-            of this device refuses it.
+            The study, which `consent` and `answer` take. If the collector says that it is closed, `answer` of
+            this device refuses it.
 
         Raises:
-            TransferError: the collector cannot be reached, or does not have it.
-            StudyError: what came is no study.
-            RefusedError: as `accept` does, and where the collector says that it was deleted.
+            TransferError: the collector cannot be reached, or does not have the study.
+            StudyError: the collector's answer is not a study.
+            RefusedError: as in `accept`, or the collector says that the study was deleted.
         """
         from ldp_client.device.fetch import fetch_published
 
@@ -143,7 +143,8 @@ class Device:
         found = fetch_published(self.ledger, collector, study_id, bool(self.policy.keys))
         study = self.accept(found[0])
         if study.channel is None:
-            # Else it may be one for this address, to know the report by: by which answers settle it.
+            # With a channel, the identity may be unique to this address. Remembering it would mark the report
+            # by the answers that settle it.
             with self.ledger.writing() as connection:
                 note_publisher(connection, study.digest, collector, found[1])
         self._closed.discard(study.digest)
@@ -152,17 +153,17 @@ class Device:
         return study
 
     def accept(self, study: "Study | SignedStudy") -> "Study":
-        """Check a study that came from elsewhere, and remember its version and which keys signed it.
+        """Check a study that came from elsewhere, and remember its version and the keys that signed it.
 
         Args:
-            study: the study; with its signatures where keys are pinned.
+            study: the study, with its signatures if keys are pinned.
 
         Returns:
             The study without signatures.
 
         Raises:
-            RefusedError: its publisher had a higher version or another document of this one; its digest is
-                not a published one; or, where keys are pinned, a signature is wrong or missing.
+            RefusedError: its publisher had a higher version or another document of this version; its digest
+                is not a published one; or, if keys are pinned, a signature is wrong or missing.
         """
         plain, key_ids = (study.study, [""]) if isinstance(study, SignedStudy) else (study, [""])
         refuse_no_study(plain)
@@ -176,16 +177,16 @@ class Device:
         return plain
 
     def consent(self, study: "Study") -> None:
-        """Record durably that the person agrees to answer exactly this study, to this version of it.
+        """Record durably that the person agrees to answer exactly this study, in this version.
 
-        Show its digest to who wants to compare it with others': a document of its own for each person would
-        tell whose report is whose.
+        Show its digest to participants who want to compare it with others': a separate document for each
+        person would reveal whose report is whose.
 
         Args:
             study: the study that the person was shown.
 
         Raises:
-            RefusedError: where keys are pinned, the study was not accepted under one of them.
+            RefusedError: keys are pinned, and the study was not accepted under any of them.
             LedgerError: the ledger cannot be used.
         """
         refuse_no_study(study)
@@ -201,17 +202,18 @@ class Device:
         *,
         public: "Optional[dict[str, Any]]" = None,
     ) -> str:
-        """Perturb every answer once, write spend and report durably, and queue the report.
+        """Perturb every answer once, store spend and report durably, and queue the report.
 
-        The true answers are not kept.
+        The true answers are not stored.
 
         Args:
             study: the study, as `fetch` or `accept` returned it.
-            answers: {question id: answer}, one for each question of the study.
-            invitation: what the operator of an invited study handed out; it travels beside the report, not in
-                it; in a study with tokens to their issuer alone. A secure sum needs one.
-            public: {public field id: value}, which leaves in clear. Where the device requires consent, they
-                may stand among the answers.
+            answers: {question id: answer}, for each question of the study.
+            invitation: the code that the operator of an invited study handed out. It travels with the report,
+                not in it. In a study with tokens, only their issuer gets it. A secure sum needs an
+                invitation.
+            public: {public field id: value}, which leaves in clear. If the device requires consent, these
+                values may also be among the answers.
 
         Returns:
             The report's id.
@@ -220,9 +222,9 @@ class Device:
             AnswerError: an answer does not fit; no noise was drawn.
             AlreadyAnsweredError: the device has answered a question before.
             BudgetError: the answers would exceed the budget.
-            RefusedError: the policy, the study's days or a missing consent forbid it; or what was behind
-                noise before, or is not given as public, would leave in clear.
-            InputError: the invitation is no text.
+            RefusedError: the policy, the study's days or a missing consent forbid it; or a value would leave
+                in clear that was behind noise before, or is not given as public.
+            InputError: the invitation is not text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
         invitation = plain_invitation(invitation)
@@ -235,17 +237,17 @@ class Device:
             return self._record(connection, terms, publisher, told, invitation)
 
     def invite(self, study_id: str, invitation: str) -> None:
-        """Give a report that waits another invitation: the first one was not taken.
+        """Give a waiting report another invitation, as the first was not accepted.
 
-        Where several versions' reports wait, one without an invitation gets it, else the latest version's: it
-        lets one in. Nothing changes where a report has it already.
+        An invitation admits one report. If several versions' reports wait, a report without an invitation
+        gets it, else the latest version's report. Nothing changes if a report has it already.
 
         Args:
             study_id: the study's id.
-            invitation: the new one; "" takes away those of all that wait.
+            invitation: the new invitation; "" removes the invitations of all waiting reports.
 
         Raises:
-            InputError: the device does not know the study, or the invitation is no text.
+            InputError: the device does not know the study, or the invitation is not text.
             RefusedError: only another publisher's study of that id was answered.
         """
         invitation = plain_invitation(invitation)
@@ -256,9 +258,10 @@ class Device:
             invite(connection, study_id, here, invitation)
 
     def _publisher(self, key_id: str) -> Publisher:
-        """The publisher: who signed with that key, else this device's collector.
+        """Return the publisher: the holder of that signing key, else this device's collector.
 
-        All pinned keys are one publisher's: keys change. Before one was pinned, rows named the collector.
+        All pinned keys belong to one publisher, as keys change. Before a key was pinned, rows named the
+        collector.
         """
         return Publisher(key_id or self.collector, [self.collector, *self.policy.key_ids])
 
@@ -266,7 +269,7 @@ class Device:
         return self._publisher(signer_of(connection, study, self.policy.keys))
 
     def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
-        """The publisher whose study this device answers: its collector, or who signs with a pinned key."""
+        """Return the publisher whose study this device answers: its collector, or the pinned keys' holder."""
         at = publishers_at(connection, study_id, self.collector)
         return Publisher(self.collector, [*self.policy.key_ids, *at])
 
@@ -285,17 +288,17 @@ class Device:
         answers: "dict[str, Any]",
         invitation: str,
     ) -> str:
-        """Everything that an answer changes, in the ledger's one transaction."""
+        """Make all changes of an answer in the ledger's one transaction."""
         refuse_second_answers(connection, terms, publisher)
         refuse_asked_behind_noise(connection, terms)
-        # After that: what was answered in time is then sent, whatever day it is.
+        # Checked after repeats: a report that was answered in time is sent on any day.
         terms.refuse_outside_days(date.today())
         if terms.study.digest in self._closed:
             raise RefusedError.say("device.closed_early", study=terms.study.id)
         refuse_full(connection)
         remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
-        # Also what the same collector was answered under a key that is pinned no more.
+        # Includes answers to the same collector under a key that is no longer pinned.
         here = self._publishers_here(connection, terms.study.id)
         refuse_overspending(connection, terms, here, fresh, self.policy.limits)
         mechanisms = {**terms.mechanisms, **remembering}
@@ -310,7 +313,7 @@ class Device:
     def _perturb(
         self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
     ) -> "tuple[Queued, set[str]]":
-        """Perturb the answers: the report as it will be sent, and the questions that it answers."""
+        """Return the report as it will be sent, with perturbed answers, and the questions that it answers."""
         due = due_of(terms.study, self.send_window)
         if terms.study.route is not None:
             from ldp_client.device.shares import queued_shares
@@ -321,46 +324,46 @@ class Device:
         return queued, set(report.payloads)
 
     def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
-        """Send what is due to this device's collector, and ask it to delete what was withdrawn.
+        """Send due reports to this device's collector, and request the deletion of withdrawn reports.
 
-        A report leaves byte for byte as it was written. What cannot be sent stays queued, and so does what
-        belongs to another collector, or goes to nodes that are not allowed: it is counted, with the reason.
+        A report leaves byte for byte as it was written. A report that cannot be sent stays queued. So does a
+        report for another collector, or for nodes that are not allowed. It is counted, with the reason.
 
         Args:
             attempts: how often each request is tried.
-            now: whether to send also what waits for its time; of what leaves together with others deletions
-                alone, which then tell whose report it was.
+            now: also send reports whose time has not come. For reports that leave together with others, this
+                sends only deletions, which then reveal whose report it was.
 
         Returns:
-            How many reports were sent, wait or were refused, and how many withdrawn ones were deleted.
+            How many reports were sent, wait or were refused, and how many withdrawn reports were deleted.
 
         Raises:
-            InputError: the device has no collector, or attempts is no whole number above 0.
+            InputError: the device has no collector, or attempts is not a whole number above 0.
             LedgerError: the ledger cannot be used.
         """
         if not isinstance(attempts, int) or attempts < 1:
             raise InputError.say("device.attempts")
-        # Loaded when there is something to send: answering needs no network.
+        # Imported only when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 
         collector = self._needed_collector()
         return Sender(self.ledger, collector, self.policy).flush(attempts, now)
 
     def withdraw(self, study_id: str, *, everywhere: bool = False) -> int:
-        """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
+        """Wipe this device's data about its answers to a study, and request its reports' deletion.
 
-        The study is that of this device's collector, or of who signs with the pinned keys. What other
-        publishers have of the same id stays, and a warning (logger "ldpkit") names them. The budget is not
-        refunded, and no question is answered again.
+        The study belongs to this device's collector, or to the holder of the pinned keys. Other publishers'
+        studies of the same id are left alone, and a warning (logger "ldpkit") names these publishers. The
+        budget is not refunded, and no question is answered again.
 
         Args:
             study_id: the study's id.
-            everywhere: withdraw from every publisher's study of that id. Each report's deletion is asked for
-                by a device with its collector.
+            everywhere: withdraw from every publisher's study of that id. A device with the report's collector
+                requests each report's deletion.
 
         Returns:
-            How many reports the collector is asked to delete, at every flush until they are gone; in the next
-            window where they left in one.
+            How many reports the collector must delete. Each flush requests it until they are gone, in the
+            next window if the report left in a window.
 
         Raises:
             InputError: the device does not know the study.
@@ -378,7 +381,7 @@ class Device:
         return count
 
     def answered_elsewhere(self, study_id: str) -> "list[str]":
-        """Name the other publishers of a study's id that have, or wait for, a report of this device.
+        """Return the other publishers of a study's id that have, or wait for, a report of this device.
 
         `withdraw` leaves these reports where they are.
 
@@ -386,14 +389,14 @@ class Device:
             study_id: the study's id.
 
         Returns:
-            Base URLs of collectors, or the key of one whose collector is not known.
+            Base URLs of collectors, or a key if its collector is not known.
         """
         with self.ledger.reading() as connection:
             return reports_of_others(connection, study_id, self._publishers_here(connection, study_id))
 
     @property
     def epsilon_left(self) -> Fraction:
-        """What is left of the budget, exactly, in nats."""
+        """Return the remaining budget, exactly, in nats."""
         spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
         return self.policy.limits.epsilon - spent
 

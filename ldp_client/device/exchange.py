@@ -1,8 +1,8 @@
 """One HTTP request and its whole answer, within one deadline.
 
-TLS certificates are verified. A redirect is followed within the same host and port only, never from
-https to http. Nothing for this machine goes through a proxy; what leaves it is https, of which a proxy that
-`https_proxy` names sees the host and the port.
+TLS certificates are verified. A redirect is followed within the same host and port only, never from https to
+http. Requests to this machine use no proxy. Other requests use https; a proxy that `https_proxy` names sees
+their host and port.
 """
 
 import contextlib
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from email.message import Message
     from typing import IO, Any, Optional
 
-# For name, connection, headers and body together, redirects included; and for each wait for the network.
+# For name lookup, connection, headers, body and redirects together; then for each wait for the network.
 DEADLINE_SECONDS = 20.0
 TIMEOUT_SECONDS = 10.0
 MOST_REDIRECTS = 5
 FIRST_DELAY_SECONDS = 0.5
 LONGEST_DELAY_SECONDS = 60.0
 MOST_BYTES = 1 << 16
-# A longer text of an error is cut.
+# A longer error text is cut.
 MOST_CHARACTERS = 160
-# Redirects, and those that keep the method and the body.
+# All followed redirects, and the redirects that keep the method and the body.
 REDIRECTS = (301, 302, 303, 307, 308)
 KEEPING = (307, 308)
 LOOPBACK = ("localhost", "::1")
 
 
 class Answer:
-    """status, headers; body: at most one byte more than was asked for."""
+    """The answer to a request. body: at most one byte more than was requested."""
 
     def __init__(self, status: int, headers: "Message", body: bytes) -> None:
         self.status = status
@@ -51,10 +51,10 @@ class Answer:
 def exchange(
     request: urllib.request.Request, most: int = MOST_BYTES, seconds: float = 0.0, silence: float = 0.0
 ) -> Answer:
-    """The answer to a request, whatever its status. Raises TransferError, in one clean line.
+    """Return the answer to a request, whatever its status. Raises TransferError with a one-line message.
 
-    When `seconds` (DEADLINE_SECONDS if 0) are over nothing more is sent, however slowly the server goes on.
-    silence: of the server, in seconds, that is waited for (TIMEOUT_SECONDS if 0).
+    After `seconds` (DEADLINE_SECONDS if 0) nothing more is sent, however slowly the server goes on. silence:
+    the longest wait for the server, in seconds (TIMEOUT_SECONDS if 0).
     """
     running = _Running(request, most, silence or TIMEOUT_SECONDS)
     thread = threading.Thread(target=running.run, daemon=True)
@@ -67,7 +67,7 @@ def exchange(
 
 
 class Cutoff:
-    """Ends a connection from another thread, for good: also one that comes about later."""
+    """Closes a connection permanently from another thread, even a connection that is made later."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class Cutoff:
         self._is_cut = False
 
     def hold(self, connected: "socket.socket") -> None:
-        """Nothing has been sent yet. Raises OSError when the deadline has passed."""
+        """Register a connection before anything is sent. Raises OSError if the deadline has passed."""
         with self._lock:
             self._socket = connected
             if self._is_cut:
@@ -91,24 +91,24 @@ class Cutoff:
 
 
 def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
-    """An opener for the URL that uses the environment's proxy, but none for this machine.
+    """Return an opener that uses the environment's proxy, but no proxy for this machine.
 
     It follows no redirect.
     """
     host = urlsplit(url).hostname or ""
-    # Not every name that begins so is an address.
+    # A name that begins with 127. need not be an address.
     here = host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdigit())
     proxy = urllib.request.ProxyHandler({} if here else None)
     return urllib.request.build_opener(proxy, _Http(cutoff.hold), _Https(cutoff.hold), _NoRedirects())
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait before the attempt of this number, from 1 on: full-jitter exponential backoff."""
+    """Return the seconds to wait before this attempt, counted from 1: full-jitter exponential backoff."""
     return CHANCE.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
 
 
 class _Running:
-    """One exchange in a thread of its own: looking a name up cannot be broken off in any other way."""
+    """One exchange in its own thread: a name lookup cannot be interrupted in any other way."""
 
     def __init__(self, request: urllib.request.Request, most: int, silence: float) -> None:
         self._request = request
@@ -131,7 +131,7 @@ class _Running:
             reason = getattr(self._error, "reason", None) or self._error
             raise TransferError(printable(reason, MOST_CHARACTERS), code="server.exchange_failed") from None
         if isinstance(self._error, ValueError):
-            # Not in its words: they repeat what goes along in a header.
+            # Omit the error's text: it repeats header values.
             raise TransferError.say("device.cannot_be_sent") from None
         assert self._error is not None
         raise self._error
@@ -154,7 +154,7 @@ class _Running:
 
     def _read(self, response: "Any") -> bytes:
         body: bytes = response.read(self._most + 1)
-        # What http.client says only where all is read at once.
+        # http.client reports this only if it reads the whole body at once.
         if len(body) <= self._most and getattr(response, "length", None):
             raise TransferError.say("device.cut_off")
         return body
@@ -163,7 +163,7 @@ class _Running:
 def _moved(
     request: urllib.request.Request, status: int, location: "Optional[str]"
 ) -> "Optional[urllib.request.Request]":
-    """The request to make instead, None where the answer is the last one."""
+    """Return the request to make instead, None if the answer is the last one."""
     keeps = status in KEEPING or (status in REDIRECTS and request.get_method() == "GET")
     if not keeps or not location:
         return None
@@ -182,7 +182,7 @@ def _stays(old: str, new: str) -> bool:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """urllib would read all of a redirect's answer, however long it is."""
+    """Follows no redirect: urllib would read the whole answer of a redirect, however long it is."""
 
     def redirect_request(
         self,

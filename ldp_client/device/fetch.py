@@ -21,7 +21,7 @@ STUDIES_PATH = "/v1/studies/"
 
 
 def split_study_url(url: str) -> "tuple[str, str]":
-    """(the collector's base URL, the study's id) of http(s)://host/v1/studies/ID. Raises InputError."""
+    """Return (collector's base URL, study id) of http(s)://host/v1/studies/ID. Raises InputError."""
     base, path, study_id = url.partition(STUDIES_PATH)
     is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
     if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
@@ -30,10 +30,10 @@ def split_study_url(url: str) -> "tuple[str, str]":
 
 
 def fetch_study(url: str) -> "tuple[Study, str]":
-    """The study at http(s)://host/v1/studies/ID, and the collector's base URL.
+    """Return the study at http(s)://host/v1/studies/ID, and the collector's base URL.
 
-    Raises InputError for another kind of URL, TransferError, StudyError, RefusedError for a study
-    that needs a newer ldpkit.
+    Raises InputError for any other URL, TransferError, StudyError, and RefusedError for a study that needs a
+    newer ldpkit.
     """
     base, study_id = split_study_url(url)
     return fetch_document(base, study_id)[0], base
@@ -42,17 +42,16 @@ def fetch_study(url: str) -> "tuple[Study, str]":
 def fetch_published(
     ledger: "Ledger", collector: str, study_id: str, is_signed: bool
 ) -> "tuple[Study | SignedStudy, str, bool]":
-    """As of `fetch_signed` or `fetch_document`; that the collector sees this device is durable before."""
+    """Call `fetch_signed` or `fetch_document`, after noting durably that the collector sees this device."""
     with ledger.writing() as connection:
         note_visit(connection)
     return fetch_signed(collector, study_id) if is_signed else fetch_document(collector, study_id)
 
 
 def fetch_document(collector: str, study_id: str) -> "tuple[Study, str, bool]":
-    """The study of that id, not signed, the collector's identity ("" where it says none), and whether it says
-    that the study is closed.
+    """Return the unsigned study of that id, the collector's identity, and whether the study is closed.
 
-    Raises as fetch_study does.
+    The identity is "" if the collector states none. Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}"
     answer = _get(url, MAX_BYTES)
@@ -61,7 +60,7 @@ def fetch_document(collector: str, study_id: str) -> "tuple[Study, str, bool]":
 
 
 def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
-    """The study of that id with its signatures, not verified yet, and the rest as of `fetch_document`.
+    """Return the study of that id with its unverified signatures, and the rest as `fetch_document` does.
 
     Raises as fetch_study does.
     """

@@ -1,4 +1,4 @@
-"""What a flush has done, and how it is said."""
+"""The result of a flush, and its text."""
 
 from ldp_client.words.text import say
 
@@ -6,12 +6,12 @@ from ldp_client.words.text import say
 class Flushed:
     """The result of a flush.
 
-    sent, waiting, refused (for good, with reasons; deletions too): reports. later: reports whose time has not
-    come; batched: those of them that leave together with others, at a time that nobody hurries.
-    deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
-    waiting and undeleted count those of other collectors too. reason: why something waits.
-    stuck: those of them for which no other flush is likely to do more; stuck_reason: why. Where there are
-    others, `reason` is theirs.
+    sent, waiting: numbers of reports. refused: a line for each report or deletion that was permanently
+    refused, with the reason. later: reports whose time has not come. batched: how many of these leave
+    together with others, at a time that no flush can hasten. deleted, undeleted: withdrawn reports whose
+    deletion the collector did or did not acknowledge. waiting and undeleted include reports for other
+    collectors. reason: why reports wait. stuck: waiting reports that another flush is unlikely to advance.
+    stuck_reason: why. If other reports wait too, `reason` is about those.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,11 @@ class Flushed:
 
     @property
     def likely(self) -> int:
-        """How many of those that wait may get on at another flush."""
+        """Return how many waiting reports and deletions another flush may advance."""
         return self.waiting + self.undeleted - self.stuck
 
     def count_batched(self) -> None:
-        """Add one that leaves in a batch, later."""
+        """Count one more report that leaves later, in a batch."""
         self.later += 1
         self.batched += 1
 

@@ -1,11 +1,12 @@
-"""How long what waits for a relay holds fetches at its collector back: no longer than that helps.
+"""How long reports that wait for a relay may hold back fetches from their collector.
 
-A fetch keeps a report from its relay for an hour or two. A command that runs daily would keep it for good,
-so that it fetches nothing that was answered while a report waits. A relay that is gone would then hold the
-fetches for good instead: after so many days chance takes turns. Right after a request through one nothing is
-fetched, whether it succeeded or not. What is kept for that decides no answer, so that the ledger's seal
-leaves it out; it is forgotten at the next flush once the report is concluded, or its deletion is asked for.
-A ledger that was made without this table gets it here.
+A fetch keeps a report from its relay for an hour or two. A command that fetches daily would delay the report
+forever, so it does not fetch an answered study while a report waits. A relay that is gone would then block
+fetches forever. After MOST_DAYS days, chance decides which goes first. Right after a request through a relay
+nothing is fetched, whether the request succeeded or not.
+
+This table decides no answer, so the ledger's seal leaves it out. The next flush deletes a row once its report
+is concluded or withdrawn. A ledger made without this table gets it here.
 """
 
 import sqlite3
@@ -27,9 +28,9 @@ DAY = 86_400
 
 
 def note_overdue(connection: sqlite3.Connection) -> None:
-    """Note the first day of whatever is due to leave through its relay now, and forget what waits no more.
+    """Note the first day that each relayed report or deletion is due, and forget those no longer waiting.
 
-    A report and its deletion have a day each: the relay may be gone since the report left.
+    A report and its deletion have separate days: the relay may be gone since the report left.
     """
     _forget(connection)
     today = clock.now() // DAY
@@ -38,12 +39,13 @@ def note_overdue(connection: sqlite3.Connection) -> None:
 
 
 def holds_fetches(ledger: "Ledger", collector: str) -> bool:
-    """Whether anything waits for a relay that a fetch at this collector would keep waiting, or tell of; or
-    has just left through one.
+    """Return True if a report waits for a relay and a fetch at this collector would delay or expose it.
+
+    Also return True if a request has just left through a relay.
     """
     with ledger.writing() as connection:
         _forget(connection)
-        # A fetch would tell whose that was, whatever still waits, and wherever it went.
+        # A fetch now would reveal who sent that request, whatever still waits and wherever the request went.
         if unseen_until(connection):
             return True
         relayed = [one for one in _relayed(connection) if one.collector == collector]
@@ -53,22 +55,22 @@ def holds_fetches(ledger: "Ledger", collector: str) -> bool:
 
 
 def _relayed(connection: sqlite3.Connection) -> "list[Queued]":
-    """What waits to leave through a relay."""
+    """Return the reports and deletions that wait to leave through a relay."""
     channels = Channels(connection)
     return [one for one in (*pending(connection), *withdrawn(connection)) if channels.is_relayed(one)]
 
 
 def _holds(report: "Queued", since: "Optional[int]") -> bool:
     now = clock.now()
-    # A day that is still to come was noted before the clock was moved back.
+    # A day in the future was noted before the clock was moved back.
     if since is None or now - min(since * DAY, now) < MOST_DAYS * DAY:
         return True
-    # Nor may a command that runs daily keep it from its relay for good: chance has either go first.
+    # A command that fetches daily must not block the relay forever: chance decides which goes first.
     return report.due <= now and bool(CHANCE.getrandbits(1))
 
 
 def _forget(connection: sqlite3.Connection) -> None:
-    """Delete the days of what waits no more."""
+    """Delete the days of reports and deletions that no longer wait."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS due_since (report TEXT, is_deletion INTEGER, since INTEGER NOT NULL,"
         " PRIMARY KEY (report, is_deletion))"

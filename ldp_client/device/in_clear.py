@@ -1,7 +1,7 @@
-"""What a device sends in clear: nothing that it was asked behind noise before, nor what nobody means to send.
+"""Guard values sent in clear: none was asked behind noise before, and none is sent by mistake.
 
 A public field of a newer version, or of another publisher's study, may have the id or the text of a question
-that the ledger charged for. The answer would leave as it is, and cost nothing.
+that the ledger charged for. Without this check its answer would leave without noise, at no cost.
 """
 
 import hashlib
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
     from ldp_client.device.terms import Terms
     from ldp_client.documents.study import Study
 
-# Tells a mark from the digest of a question's words, beside which the ledger keeps it.
+# Prefix of a mark. The ledger keeps marks in one column with the digests of a question's words.
 MARK = "="
-# Before the mark of a public field that stood beside the question.
+# Prefix of the mark of a public field that was asked along with the question.
 CLEAR = "+"
 
 
 def clear_mark(field: "Any") -> str:
-    """Of a public field's document: it tells it from every other field, also of the same id or text."""
+    """Return a digest of a public field's whole document: fields with equal ids or texts may still differ."""
     text = json.dumps(field, sort_keys=True)
     return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def kept_marks(terms: "Terms", question: str, rows: "list[str]") -> "set[str]":
-    """What the ledger keeps of a question beside its words so far, as rows of it have them.
+    """Return the words and marks to keep for a question: those in its `rows` so far and its current marks.
 
-    With which fields in clear it was asked every time: such a field had left before, and hides nothing.
+    A clear mark stays only if its field was in clear each time the question was asked. Such a field was sent
+    before and hides nothing.
     """
     clear = set(terms.clear_marks)
     clear.intersection_update(*[row.split() for row in rows if row])
@@ -43,23 +44,23 @@ def kept_marks(terms: "Terms", question: str, rows: "list[str]") -> "set[str]":
 
 
 def marks_in(documents: "list[dict[str, Any]]", question: str) -> "set[str]":
-    """By what a question may be recognised, in each language."""
+    """Return the marks by which a question may be recognised, in any language."""
     return {mark(name) for name in {name for one in documents for name in names_in(one, question)}}
 
 
 def public_marks_in(documents: "list[dict[str, Any]]") -> "list[set[str]]":
-    """The same of each public field."""
+    """Return the marks by which each public field may be recognised."""
     same = zip(*[one.get("public", []) for one in documents])
     return [{mark(one[key]) for one in field for key in ("id", "text") if one.get(key)} for field in same]
 
 
 def mark(name: str) -> str:
-    """A digest of a text or id, whatever its case, blanks and punctuation."""
+    """Return a digest of a text or id that ignores case, blanks and punctuation."""
     return MARK + hashlib.sha256(letters(name).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def refuse_asked_behind_noise(connection: sqlite3.Connection, terms: "Terms") -> None:
-    """Raises RefusedError where a public field was a question of this study's id, whoever published that."""
+    """Raise RefusedError if a public field was a question of any publisher's study with this id."""
     study = terms.study
     if not study.public:
         return
@@ -73,12 +74,13 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, terms: "Terms") ->
 def with_public(
     study: "Study", answers: "dict[str, Any]", public: "Optional[dict[str, Any]]", is_watched: bool
 ) -> "dict[str, Any]":
-    """Answers and public values together.
+    """Return answers and public values in one dict.
 
-    is_watched: whether somebody agreed to this very study, and so to which fields leave in clear. Otherwise
-    they have to be given apart: of the answers alone nobody can tell that one of them is no longer private.
+    is_watched: the person agreed to exactly this study, and so to the fields that leave in clear. Otherwise
+    public values must be given in `public`: `answers` alone do not show that a field is no longer private.
 
-    Raises RefusedError where they are not, AnswerError for what is no public field or is given twice.
+    Raises RefusedError if they are not given there, AnswerError for an unknown public field or a value given
+    twice.
     """
     fields = [field.id for field in study.public]
     if public is not None and not isinstance(public, dict):

@@ -1,16 +1,15 @@
-"""What a device remembers of the studies it met, and whose they are: any collector can publish one under
-the id of another's.
+"""What a device remembers of the studies it met, and who publishes them.
 
-It remembers the highest version, who signed it and the person's consent.
+Any collector can publish a study under the id of another collector's study. The device remembers the highest
+version, its signing key and the person's consent.
 
-The publisher is who signs with the pinned keys, else the collector, by its base URL: its identity is no
-proof, as whoever asks for it can repeat it. A row of the ledger without a publisher, of a device without a
-collector, is taken for anybody's, and so is a study without one.
+The publisher is the holder of the pinned keys, or else the collector, by its base URL. The collector's
+identity is no proof, as any client that requests it can repeat it. A ledger row without a publisher (from a
+device without a collector) matches any publisher, and so does a study without one.
 
-What this decides: which versions were seen, what a person agreed to, which permanent answer is repeated, what
-an invitation is for and what is withdrawn is each publisher's own. A question is asked once by each, and is
-paid for each time; in the same words it is asked once by all of them, so that a collector that comes back
-under another name is not answered again.
+Each publisher has separate versions, consents, permanent answers, invitations and withdrawals. Each publisher
+may ask a question once, and each time is paid for. In the same words a question is asked once by all
+publishers together, so a collector that returns under another name gets no second answer.
 """
 
 import sqlite3
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 
     from ldp_client.core.public_keys import PublicKey
 
-# Which rows are about a publisher's study of some id: for the values that `Publisher.of` gives.
+# SQL condition for the rows about a publisher's study of an id. `Publisher.of` gives its values.
 OF_PUBLISHER = "study = ? AND (INSTR(?, char(10) || publisher || char(10)) OR ?)"
 
 
 class Publisher:
     """The publisher of a study.
 
-    name: what rows of the ledger are kept under, "" if it is not known. names: which rows are its own.
+    name: the name of its rows in the ledger, "" if unknown. names: all names whose rows belong to it.
     """
 
     def __init__(self, name: str, also: "Sequence[str]" = ()) -> None:
@@ -42,20 +41,20 @@ class Publisher:
         self.names = {"", name, *also}
 
     def of(self, study_id: str) -> "tuple[str, str, bool]":
-        """The values of OF_PUBLISHER."""
+        """Return the values for OF_PUBLISHER."""
         return study_id, "\n{}\n".format("\n".join(sorted(self.names))), self.names == {""}
 
     def is_own(self, name: str) -> bool:
-        """Whether a row that is kept under this name is about its study."""
+        """Return True if rows under this name are about the publisher's study."""
         return name in self.names or self.names == {""}
 
 
-# Whose every row is.
+# Owns every row.
 ANYBODY = Publisher("")
 
 
 def shown_publisher(name: str, collector: str = "") -> str:
-    """What to call a publisher by: the collector that it is, or that its reports are for; else its key."""
+    """Return a name to show: the publisher's own or its reports' collector, else its key."""
     known = [place for place in (name, collector) if "/" in place and " " not in place]
     return known[0] if known else say("device.the_key", key=name[:16])
 
@@ -63,10 +62,10 @@ def shown_publisher(name: str, collector: str = "") -> str:
 def note_version(
     connection: sqlite3.Connection, study: "Study", publisher: Publisher, key_id: str = ""
 ) -> None:
-    """Remember the study's version, and the key that was verified to have signed it.
+    """Store the study's version, and the key that was verified to have signed it.
 
-    Raises RefusedError for a version below one that this publisher had, or for another document of the same
-    version.
+    Raises RefusedError for a version below the highest that this publisher had, or for another document of
+    the same version.
     """
     query = f"SELECT version, digest, key FROM seen WHERE {OF_PUBLISHER} ORDER BY version DESC"
     rows = connection.execute(query, publisher.of(study.id)).fetchall()
@@ -84,12 +83,13 @@ def note_version(
 
 
 def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> str:
-    """The id of the pinned key that is known to have signed this document, "" where no key is pinned.
+    """Return the id of the pinned key that is known to have signed this document, "" if no key is pinned.
 
-    Of several the one that was answered last for the first time: else what went over to a new key would go
-    back to the one before. Where the last of `keys` was not answered yet, it is that one.
+    If several keys signed it, return the key whose first answered version is highest: otherwise answers moved
+    to a new key would move back to the earlier key. The last of these keys counts as first answered now if it
+    was not answered yet.
 
-    Raises RefusedError where keys are pinned, and none of them is known to have signed it.
+    Raises RefusedError if keys are pinned and none is known to have signed the document.
     """
     query = "SELECT key FROM seen WHERE study = ? AND digest = ?"
     signed_by = connection.execute(query, (study.id, study.digest)).fetchall()
@@ -103,7 +103,7 @@ def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[Pu
 
 
 def _refuse_older(connection: sqlite3.Connection, study: "Study", key_ids: "list[str]") -> None:
-    """Raises RefusedError where a pinned key signed a higher version: only of the highest is it kept."""
+    """Raise RefusedError if a pinned key signed a higher version: the ledger keeps only the highest."""
     rows = connection.execute("SELECT version, key FROM seen WHERE study = ?", (study.id,)).fetchall()
     seen = max([version for version, key in rows if key in key_ids], default=0)
     if study.version < seen:
@@ -111,14 +111,17 @@ def _refuse_older(connection: sqlite3.Connection, study: "Study", key_ids: "list
 
 
 def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) -> str:
-    """The identity of the collector that serves this document at this base URL, "" for unknown."""
+    """Return the identity of the collector that serves this document at this base URL, "" if unknown."""
     query = "SELECT identity FROM publishers WHERE document = ? AND collector = ?"
     row = connection.execute(query, (digest, collector)).fetchone()
     return row[0] if row else ""
 
 
 def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, identity: str) -> None:
-    """Remember which collector serves a study there; once a report may have left, only it can delete that."""
+    """Remember which collector serves a study at this base URL.
+
+    Once a report may have left, the identity is fixed: only that collector can delete the report.
+    """
     query = "SELECT 1 FROM reports WHERE document = ? AND state <> 'queued'"
     known = publisher_of(connection, digest, collector)
     if not digest or not identity or (known and connection.execute(query, (digest,)).fetchone()):
@@ -127,7 +130,7 @@ def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, 
 
 
 def refuse_no_study(study: "Any") -> None:
-    """Raises InputError for what is no study, such as its text, or a signed one that nobody accepted."""
+    """Raise InputError for anything but a study: its text, or a signed study that was not accepted."""
     if not isinstance(study, Study):
         raise InputError.say("device.no_study", found=type(study).__name__)
     if study.only_shown:
@@ -135,15 +138,15 @@ def refuse_no_study(study: "Any") -> None:
 
 
 def warn_of_others(study_id: str, others: "list[str]") -> None:
-    """Name publishers whose studies of that id a withdrawal leaves, in one warning."""
-    import logging  # when there is something to say, as in locking.py
+    """Log one warning with the publishers whose studies of that id a withdrawal leaves."""
+    import logging  # only when needed, as in locking.py
 
     line = say("device.also_answered", study=study_id, others=say("and").join(others))
     logging.getLogger("ldpkit").warning("%s", line)
 
 
 def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
-    """Raises InputError for what is no id of a study that this device has met."""
+    """Raise InputError unless the device has met a study of this id."""
     tables = ("seen", "consents", "spent", "reports")
     query = " UNION ".join([f"SELECT study FROM {table}" for table in tables])
     if (study_id,) not in connection.execute(query).fetchall():
@@ -151,18 +154,18 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
 
 
 def note_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher, today: date) -> None:
-    """The person agrees to answer exactly this document to this publisher."""
+    """Record that the person agrees to answer exactly this document to this publisher."""
     row = (study.id, publisher.name, study.digest, today.isoformat())
     connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?, ?)", row)
 
 
 def forget_consent(connection: sqlite3.Connection, study_id: str, publisher: Publisher) -> None:
-    """Forget that the person agreed to answer this study."""
+    """Delete the person's consent to answer this study."""
     connection.execute(f"DELETE FROM consents WHERE {OF_PUBLISHER}", publisher.of(study_id))
 
 
 def refuse_without_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher) -> None:
-    """Raises RefusedError unless the person agreed to answer exactly this document to this publisher."""
+    """Raise RefusedError unless the person agreed to answer exactly this document to this publisher."""
     query = f"SELECT 1 FROM consents WHERE {OF_PUBLISHER} AND digest = ?"
     if not connection.execute(query, (*publisher.of(study.id), study.digest)).fetchone():
         raise RefusedError.say("device.no_consent", study=study.id, version=study.version)

@@ -1,8 +1,7 @@
-"""The device's memory: what was answered, what it cost, and what still has to be sent.
+"""The device's memory: past answers, their cost, and the reports that still have to be sent.
 
-One SQLite file. Everything that belongs together is written in one transaction, durable when
-`writing` ends, so that a report can never leave without its spend, nor a spend exist without its
-report.
+It is one SQLite file. Data that belongs together is written in one transaction, durable when `writing` ends.
+So a report never leaves without its spend, and no spend exists without its report.
 """
 
 import os
@@ -36,7 +35,7 @@ LOCK_SECONDS = 10.0
 
 
 class Ledger:
-    """The ledger in a folder of the device; created when missing.
+    """The ledger in a folder of the device; created if missing.
 
     Any trouble with the file raises LedgerError: a device that cannot read its past refuses to answer.
     """
@@ -45,10 +44,10 @@ class Ledger:
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if not os.path.isabs(folder):
-                # A program that goes to another folder later stays the same device.
+                # A program that changes its working folder later stays the same device.
                 folder = os.path.join(os.getcwd(), folder)
         except (OSError, ValueError) as error:
-            # Also of a name that no folder can have, such as one with a NUL.
+            # ValueError: a name that no folder can have, such as a name with a NUL.
             reason = getattr(error, "strerror", error)
             raise LedgerError.say("device.no_folder", folder=folder, reason=reason) from None
         self.folder = folder
@@ -59,38 +58,38 @@ class Ledger:
             self._create()
         self._restore_lock()
         with self._open() as connection:
-            # One state: another process may write between two statements.
+            # Read one state: another process may write between two statements.
             connection.execute("BEGIN")
             refuse_damage(connection)
 
     def spent(self) -> "list[Spend]":
-        """All spends so far."""
+        """Return all spends so far."""
         query = "SELECT study, question, version, epsilon, delta FROM spent"
         with self.reading() as connection:
             rows = connection.execute(query).fetchall()
         return [Spend(row[0], row[1], row[2], Fraction(row[3]), Fraction(row[4])) for row in rows]
 
     def queued(self) -> "list[Queued]":
-        """The reports that wait to be sent, due or not."""
+        """Return the reports that wait to be sent, due or not."""
         with self.reading() as connection:
             return pending(connection)
 
     def budget(self) -> "str | None":
-        """The budget for life that is kept; None where none was stated yet. Raises LedgerError."""
+        """Return the lifetime budget in the ledger, None if none was stated yet. Raises LedgerError."""
         with self.reading() as connection:
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
         return None if row is None else str(row[0])
 
     def keep_budget(self, stated: str, is_raised: bool = False) -> str:
-        """Keep the smallest budget that was stated; a larger one only if it is raised. What is kept then.
+        """Keep the smallest budget that was stated, or a larger budget if it is raised.
 
-        Raises LedgerError.
+        Returns the kept budget. Raises LedgerError.
         """
         kept = self.budget()
         if kept is not None and not _replaces(stated, kept, is_raised):
             return kept
         with self.writing() as connection:
-            # Another process may have stated one meanwhile.
+            # Another process may have stated a budget meanwhile.
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
             if row is None or _replaces(stated, row[0], is_raised):
                 connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
@@ -99,7 +98,7 @@ class Ledger:
 
     @contextmanager
     def reading(self) -> "Iterator[sqlite3.Connection]":
-        """A connection that sees one unharmed state. Raises LedgerError."""
+        """Yield a connection that sees one undamaged state. Raises LedgerError."""
         with self._open() as connection:
             connection.execute("BEGIN")
             refuse_broken_seal(connection)
@@ -107,7 +106,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> "Iterator[sqlite3.Connection]":
-        """One transaction: durable at its end, undone by any error. Raises LedgerError."""
+        """Run one transaction: durable at its end, undone by any error. Raises LedgerError."""
         self._restore_lock()
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -117,13 +116,13 @@ class Ledger:
             connection.execute("COMMIT")
 
     def _restore_lock(self) -> None:
-        """Mark a lock anew that is lost while the ledger is there: both lost would not be missed."""
+        """Create and mark a lost lock again while the ledger exists: losing both would go unnoticed."""
         if is_lost(self.folder):
             with locked(self.folder, LOCK_SECONDS):
                 pass
 
     def _create(self) -> None:
-        """Make the file under another name first: what has the ledger's name is always whole."""
+        """Create the file under another name first: a file with the ledger's name is always complete."""
         with locked(self.folder, LOCK_SECONDS) as lock:
             if os.path.exists(self.path):
                 return
@@ -150,10 +149,10 @@ class Ledger:
 
     @contextmanager
     def _open(self, path: str = "") -> "Iterator[sqlite3.Connection]":
-        """A connection that is rolled back and closed on any error."""
+        """Yield a connection that is rolled back and closed on any error."""
         connection = None
         if not os.path.exists(path or self.path):
-            # SQLite would make an empty one.
+            # SQLite would create an empty ledger.
             raise LedgerError.say("device.ledger_gone", path=self.path)
         with in_sqlite(self.path):
             try:
@@ -165,7 +164,7 @@ class Ledger:
             except sqlite3.Error as error:
                 raise LedgerError.say("device.ledger_unusable", path=self.path, reason=error) from None
             except (ValueError, OverflowError) as error:
-                # Not its words: it may come from reading an answer, and repeat it.
+                # Omit the error's text: it may come from reading an answer, and repeat it.
                 raise LedgerError.say(
                     "device.ledger_unusable", path=self.path, reason=type(error).__name__
                 ) from None
@@ -175,7 +174,7 @@ class Ledger:
 
 
 def _sync(folder: str) -> None:
-    """Make a renaming durable, where folders can be opened (not on Windows)."""
+    """Make a rename durable if folders can be opened (not on Windows)."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -185,5 +184,5 @@ def _sync(folder: str) -> None:
 
 
 def _replaces(stated: str, kept: str, is_raised: bool) -> bool:
-    """Whether a budget that is stated now takes the place of the kept one."""
+    """Return True if the newly stated budget replaces the kept budget."""
     return Fraction(stated) < Fraction(kept) or (is_raised and Fraction(stated) > Fraction(kept))

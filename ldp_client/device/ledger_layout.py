@@ -1,8 +1,8 @@
 """The ledger's tables, and the seal over their rows.
 
-The seal is a SHA-256 over every row that decides what a device may do. SQLite notices damage to its
-own structure only; the seal notices a row that was changed, lost or put back. It is no secret: it
-finds damage, not a forger, and not a whole file that was replaced by an older one.
+The seal is a SHA-256 over every row that decides what a device may do. SQLite notices damage only to its own
+structure; the seal notices a changed, lost or restored row. It is not secret: it detects damage, not forgery,
+nor the replacement of the whole file by an older one.
 """
 
 import hashlib
@@ -13,9 +13,8 @@ from ldp_client.documents.errors import LedgerError
 
 LAYOUT = 7
 
-# publisher: whose study of that id, as known_studies.py has it; "" where it is not known: anybody's.
-# secret: hexadecimal. version, document, closes:
-# of the study that was answered, its digest and its last day.
+# publisher: the study's publisher, as in known_studies.py; "" if unknown, which matches any publisher.
+# secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
 _REPORTS = """
 CREATE TABLE reports (
   id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, publisher TEXT NOT NULL,
@@ -24,14 +23,14 @@ CREATE TABLE reports (
   invitation TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# Which collector, by its identity, serves a document at a base URL.
+# The identity of the collector that serves a document at a base URL.
 _COLLECTORS = """
 CREATE TABLE publishers (
   document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
 """
 
-# words: of each text that the question was asked in, a digest; "" for any. With =, as in_clear.py marks it.
+# words: a digest of each text that the question was asked in, "" for any; also the marks of in_clear.py.
 _ANSWERS = """
 CREATE TABLE spent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
@@ -48,8 +47,7 @@ CREATE TABLE consents (
   PRIMARY KEY (study, publisher)) WITHOUT ROWID;
 """
 
-# How a study's reports leave, by its digest, and the bytes of each; the tokens that they leave with: see
-# channels.py.
+# How a study's reports leave, by its digest; bytes of each report; the reports' tokens. See channels.py.
 _CHANNELS = """
 CREATE TABLE channels (
   document TEXT PRIMARY KEY, channel TEXT NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
@@ -58,7 +56,7 @@ CREATE TABLE tokens (
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# The budget for life that the device's owner stated, as a decimal: one row, once it was stated.
+# The lifetime budget that the device's owner stated, as a decimal: one row, once it was stated.
 _BUDGET = """
 CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
 """
@@ -68,7 +66,7 @@ CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
 INSERT INTO seal VALUES (1, '');
 """
 
-# A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
+# Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
 _SEALED = (
     "SELECT study, publisher, question, version, words, epsilon, delta FROM spent ORDER BY 1, 2, 3",
     "SELECT id, secret, collector, publisher, study, version, document, closes, state, due, digest, "
@@ -84,7 +82,7 @@ _SEALED = (
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """An empty ledger, in one transaction."""
+    """Create an empty ledger, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     for statement in (_ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
         if statement.strip():
@@ -95,24 +93,24 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def digest_of(body: str) -> str:
-    """SHA-256 of a report's bytes, in hexadecimal digits."""
+    """Return the SHA-256 of a report's bytes, in hexadecimal digits."""
     return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
 def reseal(connection: sqlite3.Connection) -> None:
-    """Write the seal of the rows as they are."""
+    """Write the seal of the current rows."""
     connection.execute("UPDATE seal SET digest = ?", (_seal_of(connection),))
 
 
 def refuse_broken_seal(connection: sqlite3.Connection) -> None:
-    """Raises LedgerError unless every row is as it was written."""
+    """Raise LedgerError unless every row is as it was written."""
     found = connection.execute("SELECT digest FROM seal").fetchall()
     if found != [(_seal_of(connection),)]:
         raise LedgerError.say("device.ledger_changed")
 
 
 def refuse_damage(connection: sqlite3.Connection) -> None:
-    """Raises LedgerError for another layout, a broken structure or a broken seal."""
+    """Raise LedgerError for another layout, a broken structure or a broken seal."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found != LAYOUT:
         raise LedgerError.say("device.ledger_layout", found=found, known=LAYOUT)
@@ -123,5 +121,5 @@ def refuse_damage(connection: sqlite3.Connection) -> None:
 
 def _seal_of(connection: sqlite3.Connection) -> str:
     rows = [connection.execute(query).fetchall() for query in _SEALED]
-    # repr for bytes: damage can turn a text into a blob, which is then no text of any row.
+    # repr for bytes: damage can turn a text into a blob, which then matches no row's text.
     return digest_of(json.dumps(rows, default=repr))

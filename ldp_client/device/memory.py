@@ -1,8 +1,8 @@
-"""Permanent answers: for repeated collection a question is randomised once, and every round repeats that.
+"""Permanent answers: in repeated collection a question is randomised once, and every round reuses that.
 
-A memoized mechanism splits its noise in two: `permanent(quantised, random) -> bytes`, drawn once
-and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn for each report
-(Erlingsson, Pihur & Korolova 2014, RAPPOR).
+A memoized mechanism splits its noise in two: `permanent(quantised, random) -> bytes`, drawn once and kept in
+the ledger, and `instantaneous(permanent, random) -> payload`, drawn for each report (Erlingsson, Pihur &
+Korolova 2014, RAPPOR).
 """
 
 import sqlite3
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 WIPED = b""
-# No id of a question has it.
+# Never part of a question's id.
 ANOTHER = "#"
 
 
 def recall(
     connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher"
 ) -> "dict[str, Remembering]":
-    """The memoized questions of a publisher's study with what the device remembers of them.
+    """Return the memoized questions of a publisher's study with their kept permanent answers.
 
-    A question that asks another thing than before, in other words or with other choices, is a new one, of
-    which nothing is remembered; one that is said in more languages is not. Raises AlreadyAnsweredError for
-    one that was withdrawn, or whose noise is another.
+    A question with other words or choices than before is new, so nothing is remembered of it. Added languages
+    do not make it new. Raises AlreadyAnsweredError for a question that was withdrawn or whose noise changed.
     """
     rows = _rows(connection, terms.study, publisher)
     found = {}
@@ -57,7 +56,7 @@ def remember(
     publisher: "Publisher",
     remembering: "dict[str, Remembering]",
 ) -> None:
-    """Keep the permanent answers that were drawn."""
+    """Store the permanent answers that were drawn."""
     study = terms.study
     for question, mechanism in remembering.items():
         if mechanism.answer is None:
@@ -75,7 +74,7 @@ def remember(
             query = "UPDATE permanent SET fingerprint = ? WHERE study = ? AND fingerprint = ?"
             connection.execute(query, (exact, study.id, rows[place][1]))
         elif place is not None:
-            # What was asked first has the question's id, what it came to ask later its words beside it.
+            # The words asked first use the question's id alone as the key. Later words are appended to it.
             beside = key_of(now, not rows)
             key = f"{question}{ANOTHER}{beside}" if beside else question
             row = (study.id, publisher.name, key, exact, mechanism.answer)
@@ -85,7 +84,7 @@ def remember(
 def has_permanent(
     connection: sqlite3.Connection, study: "Study", publisher: "Publisher", question: str
 ) -> bool:
-    """Whether a permanent answer to the question is kept, or was until it was withdrawn."""
+    """Return True if a permanent answer to the question is stored, or was until it was withdrawn."""
     return any([_question_of(row[0]) == question for row in _rows(connection, study, publisher)])
 
 
@@ -96,7 +95,7 @@ def keeps_words(
     question: str,
     wholly: bool = False,
 ) -> bool:
-    """Whether a permanent answer is kept to what the question asks now in any language; wholly: in all."""
+    """Return True if a permanent answer covers the question as asked now in any language (wholly: in all)."""
     now = terms.told[question]
     kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, terms.study, publisher)]
     return any([is_same(told, now) if wholly else told.keys() & now for told in kept])
@@ -110,9 +109,10 @@ def take_over(
     question: str,
     words: str,
 ) -> bool:
-    """Whether a question asks what it did for another key, whose permanent answers are the publisher's then.
+    """Move another key's permanent answers to the publisher and return True, if the question is the same.
 
-    words: what the other key asked so far, where there is no permanent answer: one question was drawn.
+    words: what the other key asked so far. They are used if it has no permanent answer, as when a study draws
+    one question.
     """
     its = (terms.study.id, whose, question + ANOTHER)
     which = f"study = ? AND publisher = ? AND INSTR(question || '{ANOTHER}', ?) = 1"
@@ -120,7 +120,7 @@ def take_over(
     asked = [list(_told(row[0])) for row in rows] or [[one for one in words.split() if one.isalnum()]]
     if not any([is_same(one, terms.told[question]) for one in asked]):
         return False
-    # Beside an answer of the publisher's own where that has the question's id.
+    # Keep both answers if the publisher's own already uses the question's id.
     for key in ("question", f"question || '{ANOTHER}' || publisher"):
         query = f"UPDATE OR IGNORE permanent SET publisher = ?, question = {key} WHERE {which}"
         connection.execute(query, (publisher.name, *its))
@@ -128,7 +128,7 @@ def take_over(
 
 
 def wipe(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:
-    """Forget the permanent answers, though not that they were given."""
+    """Erase the permanent answers, but not the fact that they were given."""
     query = f"UPDATE permanent SET answer = ? WHERE {OF_PUBLISHER}"
     connection.execute(query, (WIPED, *publisher.of(study_id)))
 
@@ -145,6 +145,6 @@ def _question_of(key: str) -> str:
 
 
 def _told(fingerprint: str) -> "dict[str, str]":
-    """What the answer was given to, as `told_in` has it."""
+    """Return the words and noise that the answer was given to, as `told_in` does."""
     both = [one.rpartition(":") for one in fingerprint.split()]
     return {words: noise for words, _, noise in both}

@@ -1,7 +1,7 @@
-"""When a device makes requests: so many a minute, and none through a relay beside one in the clear.
+"""When a device may make requests: a limited number a minute, with relayed and clear requests far apart.
 
-What is kept for that decides no answer, so that the ledger's seal leaves it out; a ledger that was made
-without these tables gets them at its first request.
+These tables decide no answer, so the ledger's seal leaves them out. A ledger made without them gets them at
+its first request.
 """
 
 import sqlite3
@@ -10,20 +10,21 @@ from random import SystemRandom
 from ldp_client.device import clock
 
 MOST_REQUESTS = 15
-# Of these. The others are kept for uploads, as a deletion is asked for until it is acknowledged.
+# At most this many are deletions. The rest is for uploads, as a deletion is repeated until acknowledged.
 MOST_DELETIONS = 10
 PERIOD_SECONDS = 60.0
-# Of all requests, and of the deletions among them.
+# The moments of all requests, and of the deletions among them.
 _TABLES = ("attempts", "deletions")
-# After the collector saw this device's address nothing leaves through a relay for so long, and for up to as
-# long again, as chance has it: its time would tell whose it is. Nor is the address shown after that did.
+# After the collector saw this device's address, nothing leaves through a relay for this long, plus a random
+# time of up to the same length: its time would reveal the sender. After a relayed request, the address stays
+# hidden as long.
 APART_SECONDS = 3600.0
-# Who leaves next, and when: a program that seeds `random` at each start would draw the same for ever.
+# Draws which report leaves next, and when. `random` would repeat its draws in a program that seeds it.
 CHANCE = SystemRandom()
 
 
 def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False) -> bool:
-    """Count one more request now (seconds since 1970) if it may be made: whether it may."""
+    """Return True and count a request at `now` (seconds since 1970) if it may be made."""
     forget_moments(connection, now)
     limits = {"attempts": MOST_REQUESTS, **({"deletions": MOST_DELETIONS} if is_deletion else {})}
     for table, most in limits.items():
@@ -35,7 +36,7 @@ def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False
 
 
 def forget_moments(connection: sqlite3.Connection, now: float) -> None:
-    """Delete when requests were made, a minute later: for longer it would tell when somebody answered.
+    """Delete each request's moment after a minute: kept longer, it would tell when the person answered.
 
     A moment that is a minute in the future was noted before the clock was moved.
     """
@@ -50,17 +51,17 @@ def note_visit(connection: sqlite3.Connection) -> None:
 
 
 def apart_until(connection: sqlite3.Connection) -> float:
-    """Until when nothing may leave through a relay, as the collector saw this device lately; else 0."""
+    """Return until when nothing may be relayed, as the collector saw this device lately; else 0."""
     return _until(connection, "apart")
 
 
 def note_relayed(connection: sqlite3.Connection) -> None:
-    """Note until when nothing of the device's is seen, as a request leaves through a relay now."""
+    """Note until when this device's address stays hidden, as a request leaves through a relay now."""
     _note(connection, "unseen")
 
 
 def unseen_until(connection: sqlite3.Connection) -> float:
-    """Until when nothing may show this device's address, as something left through a relay lately; else 0."""
+    """Return until when this device's address stays hidden, as a request was relayed lately; else 0."""
     return _until(connection, "unseen")
 
 
@@ -72,7 +73,10 @@ def _note(connection: sqlite3.Connection, table: str) -> None:
 
 
 def _until(connection: sqlite3.Connection, table: str) -> float:
-    """What was noted, 0 once it is over. What lies too far ahead was before the clock was moved back."""
+    """Return the noted time, 0 once it is over.
+
+    A time too far ahead was noted before the clock was moved back, and is reduced.
+    """
     now = clock.now()
     connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (until REAL NOT NULL)")
     connection.execute(f"DELETE FROM {table} WHERE until <= ?", (now,))
@@ -82,11 +86,11 @@ def _until(connection: sqlite3.Connection, table: str) -> float:
 
 
 def is_late(connection: sqlite3.Connection, report_id: str) -> bool:
-    """Whether a report is overdue by far for the first time: by more than a window, and what a visit
-    keeps it for.
+    """Return True the first time that a report is far overdue.
 
-    Perhaps its clock was set right just after its token, or the visit that its study came with: it waits for
-    one more window, and for as long as after a visit. A device that is off for longer sends it then.
+    Far means more than a window plus the longest wait after a visit. Perhaps the clock was set right just
+    after the report got its token, or after the visit that fetched its study. The report then waits for one
+    more window, and for as long as after a visit. A device that stays off for longer sends it then.
     """
     connection.execute("CREATE TABLE IF NOT EXISTS late (report TEXT PRIMARY KEY)")
     connection.execute("DELETE FROM late WHERE report NOT IN (SELECT id FROM reports WHERE state <> 'sent')")

@@ -1,4 +1,4 @@
-"""What a device's owner allows: how much privacy may be lost, whom it talks to, whose studies it takes."""
+"""A device owner's rules: how much privacy may be lost, and which hosts and studies are accepted."""
 
 import os
 from fractions import Fraction
@@ -22,7 +22,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Limits:
-    """Most privacy that may be lost: epsilon and delta over the device's life, and epsilon for each study."""
+    """The most privacy that may be lost: epsilon and delta for the device's life, epsilon for each study."""
 
     def __init__(self, epsilon: Fraction, epsilon_per_study: Fraction, delta: Fraction) -> None:
         self.epsilon = epsilon
@@ -31,7 +31,7 @@ class Limits:
 
 
 class Policy:
-    """The owner's rules, as Device takes them. Raises InputError for one that cannot be read."""
+    """The owner's rules, as Device takes them. Raises InputError for a rule that cannot be read."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class Policy:
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
     def hold_to(self, kept: str) -> None:
-        """Allow for life what the ledger keeps."""
+        """Set the lifetime limit to the budget that the ledger keeps."""
         self.limits.epsilon = Fraction(kept)
 
     def refuse_unpublished(self, study: "Study") -> None:
-        """Raises RefusedError where digests are known and the study has another: perhaps for one person."""
+        """Raise RefusedError if digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:
             raise RefusedError.say(
                 "device.unpublished", study=study.id, version=study.version, digest=study.digest
@@ -68,16 +68,19 @@ class Policy:
 
     @property
     def key_ids(self) -> "list[str]":
-        """The pinned keys' ids."""
+        """Return the pinned keys' ids."""
         return [key.id for key in self.keys]
 
     def refuse_places(self, study: "Study", collector: "Optional[str]" = None) -> None:
-        """Raises RefusedError for a node, issuer or relay that is not allowed, or is on this device while the
-        collector is elsewhere, UsageError without https, and MissingExtraError where a relay is needed and
-        what encapsulates for it is not installed."""
+        """Raise an error if the device may not use the study's nodes, issuer or relay.
+
+        Raises RefusedError for a place that is not allowed, or that is on this device while the collector is
+        elsewhere. Raises UsageError without https, and MissingExtraError if a relay needs a library that is
+        not installed.
+        """
         trial = study.channel.left_from_trial(collector) if study.channel and collector is not None else []
         for place in trial:
-            # No report would ever leave, and whoever listens here would get the invitation.
+            # No report would ever leave, and any program that listens here would get the invitation.
             raise RefusedError.say("device.place_here", study=study.id, place=place)
         for node in study.route.nodes if study.route else ():
             self.node_url(node.url)
@@ -90,15 +93,16 @@ class Policy:
             require_hpke()
 
     def node_url(self, text: str) -> str:
-        """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""
+        """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""
         self.nodes.refuse_unknown(text)
         return self.base_url(text)
 
     def base_url(self, text: str) -> str:
-        """A collector's base URL in the one spelling that is compared: scheme and host in small letters,
-        no default port, no slash at its end.
+        """Return a collector's base URL in the spelling that is compared.
 
-        Raises InputError for what is no https URL in ASCII (http is taken for this machine only),
+        Scheme and host are in lower case, without a default port or a final slash.
+
+        Raises InputError for anything but an https URL in ASCII (http is accepted for this machine only),
         RefusedError for a host that is not allowed.
         """
         from urllib.parse import urlsplit
@@ -127,7 +131,7 @@ class Policy:
 
 
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
-    """A list, and no text: each part of a text would be taken for an entry. Nor the path of one key."""
+    """Return a list. Reject a text, whose characters would count as entries, and the path of one key."""
     if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
         raise InputError.say("device.list", name=name)
     try:
@@ -144,15 +148,16 @@ def _texts(name: str, given: "Sequence[Any]") -> "list[str]":
 
 
 def refuse_no_text(name: str, given: "Any") -> None:
-    """Raises InputError for what is no text."""
+    """Raise InputError unless `given` is text."""
     if not isinstance(given, str):
         raise InputError.say("device.text", name=name, found=type(given).__name__)
 
 
 def plain_invitation(given: "Any") -> str:
-    """An invitation without the blanks, quotes and dashes of the letter that it was copied from: a header
-    could not hold them; of a whole link what it carries. js/pasted.js is its twin. Raises InputError for
-    what is no text.
+    """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
+
+    A header could not hold them. For a whole link, return the invitation that it carries. js/pasted.js is its
+    twin. Raises InputError unless `given` is text.
     """
     refuse_no_text("invitation", given)
     text = "".join([one for one in given if "!" <= one <= "~"])
@@ -160,16 +165,16 @@ def plain_invitation(given: "Any") -> str:
 
 
 def folder_of(given: "str | os.PathLike[str]") -> str:
-    """A folder's path as text, with the home folder for its ~.
+    """Return a folder's path as text, with ~ replaced by the home folder.
 
-    Raises InputError for what is none, for bytes too, and for a ~ that is no home folder: it would be a
-    folder of that name, another one wherever the program starts.
+    Raises InputError for anything but a path, and for bytes. Also raises it for a ~ without a home folder:
+    that would be a folder named ~, a different one wherever the program starts.
     """
     path = given.__fspath__() if hasattr(given, "__fspath__") else given
     if not isinstance(path, str):
         raise InputError.say("device.folder", found=type(given).__name__)
     folder = os.path.expanduser(path)
-    # An empty HOME would put its folders into the root of the disk.
+    # An empty HOME would make ~ the root of the disk.
     is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
     if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
         raise InputError.say("device.no_home", folder=path)
@@ -187,7 +192,7 @@ def _above_zero(name: str, text: str) -> Fraction:
 
 
 def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
-    """The pinned keys. Of a folder in which none was found, an empty list would pin nothing in silence."""
+    """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
     keys = [load_public_key(key) for key in _listed("signing_keys", given)]
     if not keys:
         raise InputError.say("device.no_keys")
@@ -195,11 +200,11 @@ def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
 
 
 def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
-    """A key from its PEM text, or from a file that holds it. Raises InputError."""
+    """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
     if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
         return PublicKey.from_pem(text_or_path)
     if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
-        # A number would be taken for an open file.
+        # open() would take a number for an open file.
         raise InputError.say("device.key_kind", found=type(text_or_path).__name__)
     try:
         with open(text_or_path, encoding="ascii") as file:
@@ -214,7 +219,8 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
     """Return the pinned keys whose signatures on the study are valid.
 
-    Signatures of other keys do not count. Raises RefusedError where there is none or one is wrong.
+    Signatures of other keys do not count. Raises RefusedError if no pinned key signed, or if a signature is
+    wrong.
     """
     trusted = {key.id: key for key in keys}
     found = [

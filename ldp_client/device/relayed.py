@@ -1,7 +1,7 @@
-"""Requests about a report through the relay that its study states (RFC 9458), and never in any other way.
+"""Requests about a report, sent only through the relay that its study states (RFC 9458).
 
-The relay sees who sends, when, and one size; the collector what is sent and when, from the relay. All that
-this needs is durable with the report: whatever happens, it leaves encapsulated or not at all.
+The relay sees who sends, when, and one size. The collector sees the content, and when the relay forwards it.
+All data for this is stored durably with the report, so it leaves encapsulated or not at all.
 """
 
 import urllib.request
@@ -28,31 +28,32 @@ if TYPE_CHECKING:
 
     Exchange = Callable[[urllib.request.Request, int], Answer]
 
-# The API's paths begin so, wherever a collector's base URL puts them.
+# The API's paths start with this, after the path of a collector's base URL.
 API = "/v1/studies/"
-# Behind a gateway is one collector. Its address may be one that this person alone was given.
+# A gateway serves one collector. Its real address is left out, as it may be unique to this person.
 AUTHORITY = "collector"
-# The encapsulated request says its length and its target elsewhere, and nothing of the program.
+# An encapsulated request states its length and target elsewhere, and does not name the program.
 LEFT_OUT = ("content-length", "host", "user-agent")
 KEY_PROBLEM = b"http-problem-types#ohttp-key"
 TEMPORARY = (408, 425, 429)
 
 
 def way_of(oblivious: "Optional[Oblivious]", report_bytes: int) -> "Exchange":
-    """How requests about a report are made. report_bytes: the report's, which its study's others have too."""
+    """Return the function that makes a report's requests. report_bytes: the size of its study's reports."""
     return exchange if oblivious is None else Relayed(oblivious, request_bytes(report_bytes)).exchange
 
 
 class KeyGoneError(RefusedError):
-    """The relay says that a deletion cannot reach the collector. Nothing proves it: it is tried again, and
-    where it is true no attempt does more until people have acted.
+    """The relay says that a deletion cannot reach the collector.
+
+    Nothing proves it, so the deletion is retried. If it is true, no attempt succeeds until people have acted.
     """
 
     code = "device.relay_key_deletion"
 
 
 class Relayed:
-    """The way through one relay to one gateway's key. size: of each request, before it is encrypted."""
+    """The way through one relay to one gateway's key. size: bytes of each request before encryption."""
 
     def __init__(self, oblivious: "Oblivious", size: int) -> None:
         self._relay = oblivious.relay
@@ -61,9 +62,9 @@ class Relayed:
         self._size = size
 
     def exchange(self, request: urllib.request.Request, most: int = MOST_BYTES) -> Answer:  # noqa: ARG002
-        """The collector's answer to a request. most: as of `exchange`; all answers have one size here.
+        """Return the collector's answer to a request. most: ignored, as all relayed answers have one size.
 
-        Raises TransferError where another attempt may do, RefusedError where none will for a while.
+        Raises TransferError if another attempt may succeed, RefusedError if none will for a while.
         """
         try:
             asked = encapsulate(self._key_id, self._public_key, _binary(request).encode(self._size))
@@ -73,7 +74,7 @@ class Relayed:
         try:
             outer = exchange(urllib.request.Request(self._relay, asked.message, headers, method="POST"))
         except TransferError as error:
-            # Nobody asked the collector, which may well be there.
+            # The request never reached the collector, which may well be up.
             raise TransferError.say("device.relay_away", relay=self._relay, reason=error) from None
         if outer.status != 200 or outer.headers.get_content_type() != ANSWER_TYPE:
             raise self._refusal(outer, request)
@@ -83,10 +84,10 @@ class Relayed:
             raise RefusedError.say("device.relay_garbled", relay=self._relay) from None
 
     def _refusal(self, outer: Answer, request: urllib.request.Request) -> "TransferError | RefusedError":
-        """What an answer means that nobody encapsulated: nothing about the report, whoever gave it."""
+        """Return the error for an answer that is not encapsulated. It proves nothing about the report."""
         if outer.status == 400 and KEY_PROBLEM in outer.body:
             if request.get_method() == "DELETE":
-                # The report is stored elsewhere, perhaps for long: only people can go on from there.
+                # The report is stored elsewhere, perhaps for long. Only people can resolve this.
                 report = request.full_url.rpartition("/")[2]
                 return KeyGoneError(say("device.relay_key_deletion", relay=self._relay, report=report))
             return RefusedError.say("device.relay_key", relay=self._relay)

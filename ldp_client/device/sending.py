@@ -1,4 +1,4 @@
-"""Sending what is due, and asking for what is to be deleted, at most so many requests a minute."""
+"""Send due reports and request due deletions, with a limit on requests a minute."""
 
 import sqlite3
 import time
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 
 STILL_WAITS = ("waiting", "kept", "paced", "stuck")
-# No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
+# No request starts later than this after its flush: a stalled server delays a flush no longer.
 LONGEST_FLUSH_SECONDS = 300.0
 
 
 class Sender:
-    """Sends what a ledger holds for one collector, and for the nodes of secure sums."""
+    """Sends a ledger's reports for one collector and for the nodes of secure sums."""
 
     def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
         self._ledger = ledger
@@ -66,7 +66,7 @@ class Sender:
         self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
-        """One process of a device at a time, so that no deletion overtakes the report that it is about."""
+        """Flush in one process of a device at a time, so that no deletion overtakes its report."""
         result = Flushed()
         self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
         self._now = now
@@ -78,10 +78,10 @@ class Sender:
                 asked = self._withdrawn(set())
                 deletions = self._deletable(asked, now, result)
                 self._in_turn(*self._apart(deletions, self._due(now, result), result), attempts, result)
-                # What was withdrawn while its report was on the way.
+                # Reports that were withdrawn while they were being sent.
                 late = self._withdrawn({report.report_id for report in asked})
                 self._in_turn(*self._apart(self._deletable(late, now, result), [], result), attempts, result)
-                # Whoever made the ledger may have been stopped just before it did this.
+                # The process that made the ledger may have been stopped just before it marked the lock.
                 mark(lock)
         except BusyError:
             with self._ledger.reading() as connection:
@@ -92,7 +92,7 @@ class Sender:
         return result
 
     def _obstacle(self, report: "Queued") -> str:
-        """Why this device may not make the report's requests; "" where it may.
+        """Return why this device may not make the report's requests, "" if it may.
 
         Shares name their nodes; other reports may not know their collector yet.
         """
@@ -113,7 +113,7 @@ class Sender:
         return say("device.of_another_collector", collector=report.collector)
 
     def _due(self, now: bool, result: Flushed) -> "list[Queued]":
-        """The reports to send, or to get a token for; counts those that have to wait."""
+        """Return the reports to send or to get a token for; count the reports that must wait."""
         due = []
         with self._ledger.reading() as connection:
             queued = self._read(connection, outbox.pending(connection))
@@ -129,11 +129,11 @@ class Sender:
         return due
 
     def _waits(self, report: "Queued", now: bool, result: Flushed) -> bool:
-        """Whether the time of a report, or of its deletion, is still to come; then it is counted."""
+        """Return True if the time of a report or its deletion is still to come, and count it then."""
         wait = self._channels.longest_wait(report)
         ahead = report.due - clock.now()
         if wait and (ahead > wait or (-ahead > wait // 2 + 2 * APART_SECONDS and self._is_late(report))):
-            # The clock was moved: at once would perhaps be right behind its token.
+            # The clock was moved: sending now could follow directly after its token's arrival.
             self._postpone(report, Outcome("kept"))
             result.count_batched()
         elif (now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
@@ -152,7 +152,7 @@ class Sender:
     def _apart(
         self, deletions: "list[Queued]", uploads: "list[Queued]", result: Flushed
     ) -> "tuple[list[Queued], list[Queued]]":
-        """Both without what has to leave at another time."""
+        """Return both lists without the reports that must leave at another time."""
         with self._ledger.writing() as connection:
             fresh, until = outbox.untried(connection), apart_until(connection)
             is_unseen = unseen_until(connection) > 0
@@ -174,18 +174,18 @@ class Sender:
         return left[0], left[1]
 
     def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
-        """The reports to delete but those in `asked`."""
+        """Return the reports to delete, except the ids in `asked`."""
         with self._ledger.reading() as connection:
             withdrawn = self._read(connection, outbox.withdrawn(connection))
         return [report for report in withdrawn if report.report_id not in asked]
 
     def _read(self, connection: sqlite3.Connection, reports: "list[Queued]") -> "list[Queued]":
-        """The reports, and how they leave as of the same moment: another process may add some."""
+        """Return the reports, and read their channels in the same state: another process may add some."""
         self._channels = Channels(connection)
         return reports
 
     def _deletable(self, withdrawn: "list[Queued]", now: bool, result: Flushed) -> "list[Queued]":
-        """The reports whose deletion this device can ask for; counts the others. now: before its time."""
+        """Return the reports whose deletion this device can request; count the others. now: ignore times."""
         able = []
         for report in withdrawn:
             if not now and self._waits(report, False, result):
@@ -201,10 +201,10 @@ class Sender:
     def _in_turn(
         self, deletions: "list[Queued]", uploads: "list[Queued]", attempts: int, result: Flushed
     ) -> None:
-        """Make each request once before any a second time, up to `attempts` times.
+        """Make each request once before any request a second time, up to `attempts` times.
 
-        A deletion and an upload in turn, of each the one that chance takes: what is never settled, at
-        every flush again, holds nothing else up for good.
+        Deletions and uploads alternate, each kind in random order. So a request that fails at every flush
+        blocks no other permanently.
         """
         turns = _shuffled_together(deletions, uploads)
         for attempt in range(attempts):
@@ -214,7 +214,7 @@ class Sender:
             turns = [report for report in turns if not self._is_settled(report, is_last, result)]
 
     def _is_settled(self, report: "Queued", is_last: bool, result: Flushed) -> bool:
-        """Make a report's request: whether it is not tried again in this flush, and then counted."""
+        """Make a report's request. Return True, and count it, if this flush does not try it again."""
         is_deletion, awaits = not report.body, self._channels.awaits_token(report)
         request = self._ask_token if awaits else self._put
         outcome = self._ask(report, self._ask_deletion if is_deletion else request)
@@ -264,7 +264,7 @@ class Sender:
             )
 
     def _postpone(self, report: "Queued", outcome: Outcome) -> None:
-        """What was tried in vain is tried in the next window, at a fresh moment."""
+        """Move a failed request to a random moment of the next window."""
         channel = self._channels.of(report)
         if outcome.state == "paced":
             return
@@ -279,9 +279,9 @@ class Sender:
             what(connection, report.report_id)
 
     def _ask(self, report: "Queued", request: "Callable[[Queued], Outcome]") -> Outcome:
-        """Make a report's request once; that an upload may leave is durable before it does.
+        """Make a report's request once. Before an upload leaves, the ledger notes durably that it may leave.
 
-        Also "paced", where there were too many requests lately, or "withdrawn", where it was meanwhile.
+        The outcome may also be "paced" (too many requests lately) or "withdrawn" (meanwhile).
         """
         if time.monotonic() > self._until:
             return Outcome("kept", say("device.flush_too_long"))
@@ -298,14 +298,14 @@ class Sender:
         except LdpkitError as error:
             return Outcome("kept", str(error))
         except Exception as error:
-            # One report that cannot be sent keeps no other from its way. Not in the error's words.
+            # A report that cannot be sent must not block the others. Omit the error's text.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
 
     def _leave(self, connection: sqlite3.Connection, report: "Queued") -> "Optional[Outcome]":
-        """Note that a report's request leaves now; else why it may not."""
+        """Note that a report's request leaves now, or return why it may not."""
         is_deletion, until = not report.body, apart_until(connection)
         if until and self._channels.is_relayed(report) and not (is_deletion and self._now):
-            # Another process of the device was seen since this flush began.
+            # Another process of the device showed its address since this flush began.
             return Outcome("kept", _seen(until))
         if not allows(connection, clock.now(), is_deletion):
             return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
@@ -349,9 +349,9 @@ class Sender:
         return judge(self._collector, put_report(self._url(report), report.body, report.invitation, *along))
 
     def _find_publisher(self, report: "Queued") -> "Optional[Outcome]":
-        """Ask, as the report leaves, which collector takes it, where that is not known; else why not.
+        """Ask, as the report would leave, which collector takes it if that is unknown. Return any failure.
 
-        What the collector called itself in the clear may be a name for this address alone.
+        The identity that the collector stated in the clear may be unique to this address.
         """
         with self._ledger.reading() as connection:
             if publisher_of(connection, report.document, self._collector):
@@ -375,7 +375,7 @@ class Sender:
         return judge(self._collector, delete_report(self._url(report), report.secret, self._way(report)))
 
     def _way(self, report: "Queued") -> "Exchange":
-        """How the report's requests leave: through its study's relay where that states one."""
+        """Return the function for the report's requests, through its study's relay if it states one."""
         channel = self._channels.of(report)
         return way_of(channel.oblivious, self._channels.size(report)) if channel else exchange
 
@@ -388,6 +388,6 @@ def _seen(until: float) -> str:
 
 
 def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":
-    """Both kinds in turn, a deletion first, each kind in an order of its own."""
+    """Alternate both kinds, a deletion first, each kind in random order."""
     kinds = [CHANCE.sample(kind, len(kind)) for kind in (deletions, uploads)]
     return [report for pair in zip_longest(*kinds) for report in pair if report]

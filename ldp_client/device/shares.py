@@ -1,4 +1,4 @@
-"""Sealed shares of a secure sum: how the outbox keeps them, and their way to the nodes and back."""
+"""Sealed shares of a secure sum: how the outbox stores them, and their exchange with the nodes."""
 
 import json
 from binascii import a2b_base64, b2a_base64
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 def queued_shares(
     terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
 ) -> Queued:
-    """The sealed shares of one device's answers; `collector` names their nodes.
+    """Return the sealed shares of one device's answers; `collector` names their nodes.
 
-    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
+    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are not stored.
     """
     report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
     body = _written([message.body for message in messages])
@@ -44,7 +44,7 @@ def queued_shares(
 
 
 def body_size(study: "Study") -> int:
-    """How long what the outbox keeps of each answer is: a report's text, or all shares of a secure sum."""
+    """Return the length of an outbox body: a report's text, or all shares of a secure sum."""
     if study.route is None:
         return report_size(study)
     size = sum([mechanism.payload_size for mechanism in mechanisms_of(study).values()])
@@ -57,9 +57,9 @@ def _written(shares: "list[bytes]") -> str:
 
 
 def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
-    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good.
+    """Send every share once: "sent" if every node has its share, "refused" if a node refuses permanently.
 
-    judge: says of a node, by its base URL, what its answer means. token: each node takes it once.
+    judge: returns what the outcome of the node with this base URL means. token: each node accepts it once.
     """
     shares, digests = _sealed(queued)
 
@@ -70,26 +70,26 @@ def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
 
 
 def _sealed(queued: "Queued") -> "tuple[list[bytes], bytes]":
-    """The sealed shares, and SHA-256 of each."""
+    """Return the sealed shares, and the SHA-256 of each in one byte string."""
     shares = [a2b_base64(text) for text in json.loads(queued.body)]
     return shares, b"".join([sha256(share).digest() for share in shares])
 
 
 def nonce_for(queued: "Queued") -> bytes:
-    """The nonce of a token for these shares alone, none for another report: with one that is good for any, a
-    node could let in others of its own wherever the device comes later.
+    """Return the nonce that binds a token to these shares, b"" for a report that is no secure sum.
+
+    With an unbound token, a node could submit its own shares to nodes that the device contacts later.
     """
     return shares_nonce(queued.report_id, _sealed(queued)[1]) if queued.nodes else b""
 
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
-    """Ask every node once to delete its share: "sent" when all have none any more, "refused" when all keep
-    theirs.
+    """Ask every node once to delete its share: "sent" if all have deleted, "refused" if all keep theirs.
 
-    No sum is made without a share, but that one is gone is its node's word alone: where others keep theirs it
-    settles nothing, as one that lies would leave the answer in the sum, and the device without its secret. So
-    they are asked again, as a node whose sum lacks the device deletes its share at last: "stuck", and as
-    long after the last day as a closed study is waited for "refused".
+    No sum can be made without a share, but only its node says that the share is gone. While other nodes keep
+    theirs, that settles nothing: a lying node would leave the answer in the sum, and the device without its
+    secret. So the nodes are asked again ("stuck"), as a node whose sum lacks the device finally deletes its
+    share. The outcome becomes "refused" when the wait for a closed study ends.
     """
     outcomes = _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
     kept = [outcome for outcome in outcomes if outcome.state == "refused"]
@@ -106,13 +106,13 @@ def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
 
 
 def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> "list[Outcome]":
-    """What each node answers: all are asked, whatever the others say."""
+    """Return the judged answer of each node. All nodes are asked, whatever the others answer."""
     path = share_path(queued.study, queued.report_id)
     return [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
 
 
 def _worst(outcomes: "list[Outcome]", order: "tuple[str, ...]") -> Outcome:
-    """The first in this order of states."""
+    """Return the first outcome in this order of states."""
     for state in order:
         for outcome in outcomes:
             if outcome.state == state:

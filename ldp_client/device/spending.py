@@ -1,4 +1,4 @@
-"""What an answer costs, and whether it may be given: once, and within the budget."""
+"""The cost of an answer, and whether it is allowed: once, and within the budget."""
 
 import sqlite3
 from fractions import Fraction
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from ldp_client.device.terms import Terms
 
 ZERO = Fraction(0)
-# Of any key: where a report is deleted, nothing says whom it told. None but the owner's keys stand there.
+# Rows of any key: after a report is deleted, no row tells which publisher had its answer. Only the owner's
+# keys occur here.
 _OF_A_KEY = "study = ? AND NOT INSTR(publisher, '/')"
 
 
 class Spend:
-    """One question asked: its study, the study's version, and what the answer cost."""
+    """One question that was asked: its study, the study's version, and the cost of the answer."""
 
     def __init__(self, study: str, question: str, version: int, epsilon: Fraction, delta: Fraction) -> None:
         self.study = study
@@ -32,12 +33,12 @@ class Spend:
 
 
 def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher") -> None:
-    """Raises AlreadyAnsweredError where a question was asked before.
+    """Raise AlreadyAnsweredError if a question was asked before.
 
-    A memoized one may be asked again by each higher version of its study, unless it was answered without
-    a permanent answer: by a version in which it was not memoized, or in these words to somebody else. To
-    another publisher of that study's id, nothing is answered again that was asked in the same words, but a
-    permanent answer that was its own before.
+    Each higher version of a study may ask a memoized question again. It may not if the question was answered
+    without a permanent answer: in a version that did not memoize it, or in these words to another publisher.
+    A question that one publisher asked is not answered to another publisher of that study's id in the same
+    words. The exception is a permanent answer that this publisher had before.
     """
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     for question in terms.mechanisms:
@@ -50,7 +51,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
                 again = again or bool(
-                    # Where one is asked, the words of those that were not drawn stand there too.
+                    # A study that asks one question also stores the words of questions that were not drawn.
                     not terms.study.ask_one
                     and epsilon != "0"
                     and asked.intersection(words.split())
@@ -58,7 +59,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 )
             else:
                 again = not words or bool(asked.intersection(words.split()))
-                # What it was given before anybody else came draws nothing new.
+                # A permanent answer that this publisher had first draws nothing new.
                 again = again and not keeps_words(connection, terms, publisher, question, wholly=True)
             if again:
                 elsewhere = bool(whose) and not own
@@ -70,9 +71,9 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
 def refuse_others(
     connection: sqlite3.Connection, study_id: str, publisher: "Publisher", consents: bool = False
 ) -> None:
-    """Raises RefusedError where only other publishers' studies of that id were answered.
+    """Raise RefusedError if only other publishers' studies of that id were answered.
 
-    consents: whether a consent of the person's, which no answer followed, is enough.
+    consents: accept the person's consent even if no answer followed.
     """
     query = "SELECT DISTINCT publisher FROM {} WHERE study = ?"
     answered = [row[0] for row in connection.execute(query.format("spent"), (study_id,)).fetchall()]
@@ -90,7 +91,7 @@ def refuse_overspending(
     fresh: "list[str]",
     limits: "Limits",
 ) -> None:
-    """Raises BudgetError where the questions that are not paid for yet (`fresh`) exceed a limit."""
+    """Raise BudgetError if the questions that are not paid for yet (`fresh`) exceed a limit."""
     rows = connection.execute("SELECT study, epsilon, delta FROM spent").fetchall()
     query = f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER} OR {_OF_A_KEY}"
     here = connection.execute(query, (*publisher.of(terms.study.id), terms.study.id))
@@ -117,9 +118,9 @@ def write_spends(
     fresh: "list[str]",
     answered: "set[str]",
 ) -> None:
-    """Every question of the study counts as asked; what is fresh and was answered is charged.
+    """Record every question of the study as asked, and charge each fresh question that was answered.
 
-    Once more where a memoized question asks another thing than before.
+    A memoized question is charged again if it asks something else than before.
     """
     study = terms.study
     for question in [one.id for one in study.questions]:
@@ -127,7 +128,7 @@ def write_spends(
         epsilon = sum((Fraction(row[1]) for row in kept), ZERO)
         delta = sum((Fraction(row[2]) for row in kept), ZERO)
         if question in fresh and question in answered:
-            # Each version may draw another memoized one, and a study states their sum.
+            # Each version may draw another memoized question, and a study states the sum of their costs.
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
@@ -140,10 +141,11 @@ def write_spends(
 def _taken_over(
     connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher", question: str
 ) -> "list[tuple[str, str, str]]":
-    """Words, epsilon and delta of the publisher's rows of a question, those of its other keys taken away.
+    """Return words, epsilon and delta of the publisher's rows of a question, and delete its other keys' rows.
 
-    What is asked again in the same words is kept under who asks it now: the key before may be retired.
-    What is asked in other words stays where it was: where the new key was stolen, the one before goes on.
+    A question asked again in the same words moves to the key that asks it now, as the earlier key may be
+    retired. A question asked in other words keeps its row: if the new key was stolen, the earlier key goes
+    on.
     """
     query = "SELECT publisher, words, epsilon, delta FROM spent WHERE study = ? AND question = ?"
     kept = []

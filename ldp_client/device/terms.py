@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     Document = TypeVar("Document")
 
-# A device west of the study's author reaches the opening day later; one that is early does no harm.
+# A device west of the study's author reaches the opening day later; an early device does no harm.
 EARLY_DAYS = timedelta(days=1)
 
 _terms: "dict[str, Terms]" = {}
 
 
 class Cost:
-    """Privacy that is lost: epsilon in nats, delta a probability, both exact."""
+    """Privacy loss: epsilon in nats, delta a probability, both exact."""
 
     def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
         self.epsilon = epsilon
@@ -37,12 +37,11 @@ class Cost:
 class Terms:
     """A study as a device sees it.
 
-    mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so
-    that each version of the study may ask them again. told: of each question, as `told_in` has it; marks and
-    public_marks: what questions and public fields may be recognised by; clear_marks: what tells
-    each of these fields from all others. Of many labels in many languages these take seconds, for which no
-    ledger is to be locked.
-    Raises RefusedError for a mechanism that this version of ldpkit does not have.
+    mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so each version
+    of the study may ask them again. told: by question id, as `told_in` returns it. marks, public_marks: marks
+    by which questions and public fields may be recognised. clear_marks: a mark that tells each public field
+    from all others. With many labels in many languages these take seconds, so compute them before the ledger
+    is locked. Raises RefusedError for a mechanism that this version of ldpkit lacks.
     """
 
     def __init__(self, study: "Study") -> None:
@@ -61,7 +60,7 @@ class Terms:
         self.clear_marks = [clear_mark(field) for field in study.document.get("public", [])]
 
     def total(self, questions: "list[str]") -> Cost:
-        """Cost of answering these questions: the sum, or the largest where only one is asked."""
+        """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
         costs = [self.costs[question] for question in questions]
         join = max if self.asks_one and costs else sum
         return Cost(
@@ -69,7 +68,7 @@ class Terms:
         )
 
     def refuse_outside_days(self, today: date) -> None:
-        """Raises RefusedError before the study opens and after it closes."""
+        """Raise RefusedError before the study opens and after it closes."""
         study = self.study
         if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
             raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
@@ -78,16 +77,16 @@ class Terms:
 
 
 def terms_of(study: "Study") -> Terms:
-    """The study's terms, kept while the process lives: finding the integers takes milliseconds."""
+    """Return the study's terms, cached for the process: finding the integers takes milliseconds."""
     if study.digest not in _terms:
         _terms[study.digest] = Terms(study)
     return _terms[study.digest]
 
 
 def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> "Document":
-    """A document that came from outside, read by `read`.
+    """Read a document from outside with `read`.
 
-    Raises RefusedError where it names a mechanism that only a newer ldpkit can know, else StudyError.
+    Raises RefusedError if it names a mechanism that only a newer ldpkit can know, else StudyError.
     """
     try:
         return read(text)
@@ -102,7 +101,7 @@ def _unknown(study: str, what: str) -> RefusedError:
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
-    """The stated epsilon and delta, or those of the mechanism's integers if larger."""
+    """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
     return Cost(
         max(_fraction(true.epsilon), _fraction(stated.epsilon)),

@@ -1,7 +1,6 @@
-"""Asking a study's issuer for the token of a report, and what its answers mean.
+"""Request a report's token from its study's issuer, and interpret the answers.
 
-Only the signature of a key that the study names makes a token; whatever else an issuer says leaves the report
-where it was.
+Only the signature of a key that the study names makes a token. Any other answer leaves the report as it was.
 """
 
 import urllib.request
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from ldp_client.documents.channel import Channel, Tokens
 
 TOKEN_PATH = "/v1/tokens"
-# How the issuer named the key that is asked for.
+# How the issuer named the key to use.
 BY_PLACE, BY_ID = 1, 2
 
 
 def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
-    """Ask for a report's token once, and once more with another key where the issuer names that.
+    """Request a report's token once, and once more with another key if the issuer names one.
 
-    "sent" when the token is there, and the report's time is drawn.
+    The outcome is "sent" once the token is stored and the report's time is drawn.
     """
     tokens = channel.tokens
     assert tokens is not None
@@ -69,7 +68,7 @@ def _asking(report: "Queued", tokens: "Tokens", held: Held) -> Asking:
 
 
 def _ask(report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
-    """What the issuer answers. Raises TransferError."""
+    """Return the issuer's answer. Raises TransferError."""
     headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
     headers["LDPKit-Invitation"] = report.invitation
     body = _asking(report, tokens, held).body
@@ -77,10 +76,10 @@ def _ask(report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
 
 
 def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tuple[int, int]]":
-    """The key of the study that the issuer names in place of the one that was asked for, and how.
+    """Return the study's key that the issuer names instead of the requested key, and how it was named.
 
-    Followed once a report: an issuer that goes on naming keys would tell people apart. Once more only from a
-    place, which is the issuer's own count, to a key by its id: the place may have led to a wrong one.
+    It is followed once per report: an issuer that keeps naming keys could tell people apart. A second time is
+    allowed only from a place (the issuer's own count) to a key id, as the place may have been wrong.
     """
     document = document_of(answer)
     if answer.status != 409 or problem_of(answer, document) != "token-key-other":
@@ -95,7 +94,7 @@ def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tupl
 
 
 def _is_unnamed(document: "dict[str, Any]", tokens: "Tokens") -> bool:
-    """Whether the issuer names a key, by its id, that the study lacks: that of a stratum left out."""
+    """Return True if the issuer names a key id that the study lacks: the key of an omitted stratum."""
     by_id = document.get("key_id")
     return isinstance(by_id, int) and by_id not in _ids_of(tokens)
 
@@ -105,8 +104,10 @@ def _ids_of(tokens: "Tokens") -> "list[int]":
 
 
 def _refusal(answer: "Answer", tokens: "Tokens") -> Outcome:
-    """What the issuer's refusal means. None is final: another invitation may be given, or the report be
-    withdrawn."""
+    """Return the outcome of the issuer's refusal.
+
+    No refusal is final: the person may get another invitation, or withdraw the report.
+    """
     document = document_of(answer)
     problem = problem_of(answer, document)
     if problem is None:

@@ -1,4 +1,4 @@
-"""What a device has told so far: which study asked what, what that cost, and what became of the reports."""
+"""A device's history: which study asked what, what the answers cost, and the state of the reports."""
 
 import json
 from fractions import Fraction
@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.ledger import Ledger
 
-# A report's state in the ledger, by what a person would call it.
+# A report's state in the ledger: its name for a person.
 _STATES = {
     "queued": "waiting",
     "trying": "waiting",
@@ -25,16 +25,18 @@ class Told:
 
     Attributes:
         study: its id.
-        publisher: its collector's base URL, or the key that signed it; "" where an old ledger does not say.
-        version: the latest that was answered.
-        questions: ids of those that were asked.
-        epsilon: what the answers cost, exactly, in nats.
-        delta: the same, a probability.
-        reports: {state: how many}, for each of STATES. None of any was withdrawn and is deleted.
-        untokened: of those that wait, how many need a token that is still to be asked for.
-        batched: how many have one, or need none, and leave together with others.
-        strata: of those with a token whose key stands for public values, {field: value}: what the issuer says
-            of the person, and the collector will add.
+        publisher: its collector's base URL, or the key that signed it; "" if an old ledger does not record
+            it.
+        version: the latest version that was answered.
+        questions: ids of the questions that were asked.
+        epsilon: the exact cost of the answers, in nats.
+        delta: their exact cost as a probability.
+        reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
+            deleted.
+        untokened: how many waiting reports still have to request a token.
+        batched: how many waiting reports have a token or need none, and leave together with others.
+        strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
+            states these values, and the collector will add them.
     """
 
     def __init__(self, study: str, publisher: str) -> None:
@@ -51,10 +53,10 @@ class Told:
 
 
 def told_by(ledger: "Ledger") -> "list[Told]":
-    """Give what each publisher's study was told, in the order of ids. Raises LedgerError.
+    """Return an entry for each publisher's study, in the order of ids. Raises LedgerError.
 
-    Keys whose reports are for one collector are one publisher there: what was answered to one goes over to
-    the next.
+    Keys whose reports go to one collector count as one publisher: answers to one key are carried over to the
+    next key.
     """
     spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
     sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
@@ -76,7 +78,7 @@ def told_by(ledger: "Ledger") -> "list[Told]":
     for study, publisher, question, version, epsilon, delta in spends:
         entry = entry_of(study, publisher)
         entry.version = max(entry.version, version)
-        # Of a study that draws one question the others cost nothing.
+        # In a study that draws one question, the other questions cost nothing.
         if Fraction(epsilon) and question not in entry.questions:
             entry.questions.append(question)
         entry.epsilon += Fraction(epsilon)

@@ -1,9 +1,9 @@
-"""Requests to a collector, and what their answers mean.
+"""Requests to a collector, and the meaning of its answers.
 
-Only the collector's own receipts and its own problem documents settle anything. What a proxy, a captive
-portal or another server says, whatever its status, leaves a report where it was. Dropping a report loses it
-for good, so a refusal counts only from the collector that published the very study that was answered. A
-receipt of another collector counts no more: it may be the one that nobody reads.
+Only the collector's own receipts and problem documents settle anything. Any answer of a proxy, a captive
+portal or another server, whatever its status, leaves a report as it was. A dropped report is lost
+permanently, so a refusal counts only from the collector that published exactly the answered study. A receipt
+from another collector does not count either: that collector may never read the report.
 """
 
 import hashlib
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from ldp_client.device.outbox import Queued
     from ldp_client.device.relayed import Exchange
 
-# Client errors that time can heal: request timeout, too early, too many requests.
+# Temporary client errors: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
 IDENTITY = "LDPKit-Collector"
-# Beside a study that is served: whether reports to it are taken.
+# Header of a served study: whether reports to it are taken.
 STUDY_STATE = "LDPKit-Study"
 CLOSED = "closed"
 PROBLEM_PREFIX = "urn:ldpkit:problem:"
-# The problems that can be the last word about a report; see `judged` for when they are.
+# The problems that can be final for a report; `judged` decides when they are.
 FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
-# Those about a deletion.
+# The problems that can be final for a deletion.
 UNDELETABLE = ("sum-fixed",)
 STORED = ("stored", "duplicate")
 WITHDRAWN = ("withdrawn",)
-# Days after a study's last one, on this device's clock, until which a report waits for a closed study.
+# A report waits for a closed study until this many days after its last day, by this device's clock.
 GRACE_DAYS = 30
 
 
 class Outcome:
-    """What became of one request: "sent", "refused", "waiting", "kept" (waits too, for another flush) or
-    "stuck" (as "kept", and no other flush is likely to do more).
+    """The result of one request.
 
-    reason: in words. problem: the refusal's name. document: digest of the study that it is about. identity:
-    the collector that answered. date: as it says, in the form of HTTP. Each is "" where nothing said it.
-    ended: whether it says that its study takes the report never more.
+    state: "sent", "refused", "waiting", "kept" (waits too, for another flush) or "stuck" (as "kept", but
+    another flush is unlikely to help). reason: in words. problem: the refusal's name. document: digest of the
+    study concerned. identity: the collector that answered. date: the answer's date, in HTTP form. Each is ""
+    if the answer lacks it. ended: True if the answer says that its study will never take the report.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Outcome:
 def put_report(
     url: str, body: str, invitation: str = "", token: bytes = b"", way: "Exchange" = exchange
 ) -> Outcome:
-    """Send a report once. invitation: for a study that takes invited reports only; token: for one that takes
-    tokens; way: how it gets there.
+    """Send a report once. It waits if its invitation or token is not accepted.
 
-    A report whose invitation or token is not taken waits.
+    invitation: for a study that takes invited reports only. token: for a study that takes tokens. way: the
+    function that makes the request.
     """
     return _put(url, body.encode("utf-8"), "application/json", invitation, token, way)
 
 
 def put_share(url: str, share: bytes, invitation: str, token: bytes, digests: bytes) -> Outcome:
-    """Send a sealed share once, as `put_report` does a report. digests: of all shares, for their token."""
+    """Send a sealed share once, as `put_report` sends a report. digests: of all shares, for their token."""
     return _put(url, share, "application/octet-stream", invitation, token, exchange, digests)
 
 
@@ -101,7 +101,7 @@ def _put(
     if token:
         if digests:
             headers[SHARES] = hexlify(digests).decode()
-        # Never both: the one says who somebody is, the other that nobody knows.
+        # Never both: an invitation identifies the person, a token must not.
         headers["Authorization"] = header_of(token)
     elif invitation:
         headers["LDPKit-Invitation"] = invitation
@@ -109,10 +109,10 @@ def _put(
 
 
 def delete_report(url: str, secret: str, way: "Exchange" = exchange) -> Outcome:
-    """Ask once for a report's deletion: "sent" when the collector says that it takes it never more, "refused"
-    where it is part of a sum.
+    """Request a report's deletion once.
 
-    secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
+    The outcome is "sent" if the collector will never take the report again, "refused" if the report is part
+    of a sum. secret: the report's id was made of it, in hexadecimal digits; it appears in no URL.
     """
     headers = {"LDPKit-Withdrawal": secret}
     return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE, way)
@@ -121,9 +121,9 @@ def delete_report(url: str, secret: str, way: "Exchange" = exchange) -> Outcome:
 def _ask(
     request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]", way: "Exchange"
 ) -> Outcome:
-    """results: what a receipt may say. final: the problems that can be the last word.
+    """Make a request whose URL ends with the report's id, and return its outcome.
 
-    The report's id ends the request's address.
+    results: the results that a receipt may state. final: the problems that can be final.
     """
     request.add_header("User-Agent", "ldpkit")
     try:
@@ -156,19 +156,21 @@ def _ask(
 
 
 def identity_of(answer: "Answer") -> str:
-    """Which collector answers, "" where it does not say."""
+    """Return the identity of the collector that answers, "" if it states none."""
     identity: str = answer.headers.get(IDENTITY, "")
     return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
 
 
 def pause_of(status: int) -> str:
-    """The outcome's state for an HTTP status: whether to retry soon."""
+    """Return the outcome's state for an HTTP status: "waiting" to retry soon, else "kept"."""
     return "waiting" if status >= 500 or status in TEMPORARY else "kept"
 
 
 def media_type_of(answer: "Answer") -> str:
-    """What an answer says that it is, without parameters; of a compressed one, that instead: no device asks
-    for it, and what came is not what was sent."""
+    """Return an answer's media type without parameters, or its coding if it is compressed.
+
+    No device requests compression, so a compressed answer is not what the collector sent.
+    """
     coding = answer.headers.get("Content-Encoding", "").lower()
     if coding in ("gzip", "br"):
         return f"Content-Encoding {coding}"
@@ -176,7 +178,7 @@ def media_type_of(answer: "Answer") -> str:
 
 
 def document_of(answer: "Answer") -> "dict[str, Any]":
-    """The JSON object that came, {} for anything else."""
+    """Return the JSON object in the answer, {} for anything else."""
     import json
 
     if media_type_of(answer) not in ("application/json", "application/problem+json"):
@@ -196,7 +198,7 @@ def _is_receipt(
 
 
 def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
-    """The name of the collector's own problem."""
+    """Return the name of the collector's own problem, None for any other answer."""
     kind = document.get("type")
     own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) and answer.status >= 400
     if not own or media_type_of(answer) != "application/problem+json":
@@ -205,13 +207,13 @@ def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
 
 
 def strange(answer: "Answer") -> str:
-    """What to say of an answer that is none of ours."""
+    """Return a text about an answer that no collector of ours gives."""
     came = media_type_of(answer) or say("device.unnamed_type")
     return say("device.no_collectors_answer", status=answer.status, came=came)
 
 
 def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
-    """Decide what the outcome means for the report. publisher: the study's collector, "" for unknown."""
+    """Decide what the outcome means for the report. publisher: the study's collector, "" if unknown."""
     if outcome.state == "sent" and publisher and outcome.identity != publisher:
         return Outcome("kept", say("device.kept_other_collector"))
     if outcome.state != "refused":
@@ -230,7 +232,7 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
         why = why_not_over(report.closes, outcome.date)
-        # Nobody opens a secure sum again, nor a study that was deleted; no time comes back.
+        # A secure sum or a deleted study never reopens, and a time that passed does not return.
         if why and report.nodes:
             return say("device.kept_closed_sum")
         return say("device.kept_over") if why and outcome.ended else why
@@ -238,9 +240,10 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
 
 
 def why_not_over(closes: str, said: str) -> str:
-    """Why a refusal is not the last word yet, "" where it is. said: when it was, as the collector has it.
+    """Return why a refusal is not final yet, "" if it is. said: the refusal's date by the collector's clock.
 
-    A study may be closed by mistake, and clocks be wrong; the collector's only makes the wait longer.
+    A study may be closed by mistake, and clocks may be wrong; the collector's clock only makes the wait
+    longer.
     """
     if not closes:
         return say("device.kept")
@@ -251,7 +254,7 @@ def why_not_over(closes: str, said: str) -> str:
 
 
 def _day_of(said: str) -> date:
-    """The day in a Date header, the last one of all for none."""
+    """Return the day in a Date header, date.max if it has none."""
     from email.utils import parsedate_to_datetime
 
     try:
@@ -261,9 +264,10 @@ def _day_of(said: str) -> date:
 
 
 def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> Outcome:
-    """The identity of the collector there if it serves exactly the study that was answered, else why not.
+    """Return the identity of the collector there if it serves exactly the answered study, else why not.
 
-    It may say so by the study's ETag, its digest: the document itself fits no answer through a relay.
+    The collector may confirm it with the study's ETag, its digest: a relayed answer is too small for the
+    document.
     """
     url = f"{place}/v1/studies/{report.study}?version={report.version}"
     tag = f'"{report.document}"'

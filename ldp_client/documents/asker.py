@@ -1,4 +1,4 @@
-"""Who asks: the study's owner, a contact, the ethics approval, and how long reports are kept."""
+"""The study's owner, a contact, the ethics approval, and how long reports are kept."""
 
 from ldp_client.documents.fields import Integer, Record
 from ldp_client.documents.spoken import Spoken
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DIGITS = "0123456789"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 HTTPS = "https://"
-# In a host's name, before the @ of an e-mail address, and behind a host.
+# Characters allowed in a host's name, before the @ of an e-mail address, and after a host.
 _HOST = LETTERS + DIGITS + "-"
 _LOCAL = _HOST + "._+"
 _PATH = _LOCAL + "~:/?#[]@!$&'()*,;=%"
@@ -22,7 +22,7 @@ MOST_DAYS = 36500
 
 
 class Line(Spoken):
-    """The same on one line: no control characters, nor those that turn the direction of what follows."""
+    """A text on one line, without control characters and without marks that change the writing direction."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
         text = Spoken.read(self, value, path, error)
@@ -37,7 +37,7 @@ def _is_control(character: str) -> bool:
 
 
 class Contact:
-    """An e-mail address, or one that begins with https://."""
+    """An e-mail address, or a web address that begins with https://."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
         if not isinstance(value, str) or len(value) > LONGEST_CONTACT or not _is_contact(value):
@@ -72,7 +72,7 @@ def _consists(text: str, characters: str) -> bool:
     return bool(text) and all([one in characters for one in text])
 
 
-# As fields of a study document.
+# Fields of a study document.
 ASKER = {
     "owner": Line(200),
     "contact": Contact(),

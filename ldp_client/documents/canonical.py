@@ -14,7 +14,7 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n
 
 
 def canonical_json(value: "Any") -> str:
-    """The canonical JSON text of a plain value."""
+    """Return the canonical JSON text of a plain value."""
     if value is True:
         return "true"
     if value is False:
@@ -28,12 +28,12 @@ def canonical_json(value: "Any") -> str:
     if isinstance(value, dict):
         pairs = [_quote(key) + ":" + canonical_json(value[key]) for key in sorted(value)]
         return "{" + ",".join(pairs) + "}"
-    raise TypeError(f"{type(value)} has no place in a canonical document")
+    raise TypeError(f"{type(value)} is not allowed in a canonical document")
 
 
 def _quote(text: str) -> str:
     if text and min(text) >= " " and '"' not in text and "\\" not in text:
-        # As nearly every label, of which a study may have ten thousand in fifty languages.
+        # Fast path for nearly all labels: a study may have ten thousand of them in fifty languages.
         return f'"{text}"'
     escaped = [
         _SHORT_ESCAPES.get(character) or (f"\\u{ord(character):04x}" if ord(character) < 32 else character)
@@ -43,9 +43,9 @@ def _quote(text: str) -> str:
 
 
 def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int) -> "Any":
-    """Parse JSON; raises `error` for anything that is not one well-formed value of bounded size.
+    """Parse JSON. Raise `error` unless it is one well-formed value of at most `max_bytes`.
 
-    Duplicate keys are refused wherever the platform's json module lets them be seen.
+    Duplicate keys are rejected if the platform's json module can report them.
     """
     if len(text) > max_bytes:
         raise error("", f"larger than {max_bytes} bytes")
@@ -53,18 +53,18 @@ def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int
         decoded = text if isinstance(text, str) else bytes(text).decode("utf-8")
         return _load(decoded)
     except _DuplicateKeyError as duplicate:
-        raise error("", f"key {str(duplicate)[:80]!r} stands twice in one object") from None
+        raise error("", f"key {str(duplicate)[:80]!r} occurs twice in one object") from None
     except (ValueError, RuntimeError) as problem:  # RuntimeError: nested too deeply
         raise error("", "not well-formed JSON in UTF-8" + _place(problem)) from None
 
 
 def parse_canonical(text: str) -> "Any":
-    """The plain value of a text that `canonical_json` gave, which no other value shares a part with."""
+    """Parse the output of `canonical_json`. The value is new and shares no part with other values."""
     return _load(text)
 
 
 def _place(problem: Exception) -> str:
-    """Where CPython's parser stopped and why, without the text itself. Other parsers do not say."""
+    """Return where CPython's parser stopped and why, without the text itself; "" for other parsers."""
     line = getattr(problem, "lineno", 0)
     return f": line {line}, column {problem.colno}: {problem.msg}" if line else ""  # type: ignore[attr-defined]
 
@@ -74,7 +74,7 @@ class _DuplicateKeyError(Exception):
 
 
 def _load(text: str) -> "Any":
-    import json  # when something is parsed: it loads re and enum, a third of the start of a process
+    import json  # deferred: it loads re and enum, a third of a process's start time
 
     try:
         return json.loads(text, object_pairs_hook=_object)

@@ -1,4 +1,4 @@
-"""Which mechanisms and models a study may name, their parameters, and what each one fits.
+"""The mechanisms and models that a study may name, their parameters, and the kinds of question they fit.
 
 A name never changes meaning. To add a mechanism: docs/adding-a-mechanism.md; a model: docs/adding-a-model.md.
 """
@@ -10,22 +10,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-# The last is for a data holder, about its many records; the others are for one person.
+# "table" is for a data holder with many records; the other kinds are for one person.
 ASKS = ("number", "choice", "yes_no", "record", "table")
 PERSON_ASKS = ASKS[:-1]
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
-# As `share`: which part of a whole budget epsilon and delta are; a second study spends the rest.
+# As `share`: the fraction of a whole budget that epsilon and delta are. A second study spends the remainder.
 SHARE_OF_BUDGET = Decimal(above="0", below="1")
-# How often each kind of product of a record's entries is drawn, beside the others: 1 where it is not stated.
+# How often each kind of product of a record's entries is drawn, relative to the other kinds; 1 if not stated.
 KINDS_OF_PRODUCTS = ("means", "squares", "features", "response")
 WEIGHTS = Record({}, {kind: Integer(1, 1000) for kind in KINDS_OF_PRODUCTS})
-# So many products has a report of a record at most; 1 where it is not stated.
+# The most products in one report of a record; 1 if not stated.
 MOST_PRODUCTS = 4
 
 
 class Entry:
-    """One name: the parameters it takes and the kinds of question (`asks`) it fits."""
+    """A mechanism or model: its parameters, and the kinds of question (`asks`) that it fits."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ def _named(name: str, parameters: "dict[str, Any]") -> "dict[str, Any]":
 
 
 def _table(name: str, options: "Optional[dict[str, Any]]" = None, **parameters: "Any") -> Entry:
-    """A mechanism for a data holder's table, and the options that all of them have beside its own."""
+    """Return the entry of a table mechanism: the options of all table mechanisms, and its own options."""
     optional = {"count_share": SHARE_OF_BUDGET, "average": Integer(2, 10**6), "intercept": Boolean()}
     optional.update(options or {})
     return Entry(name, ("table",), optional, epsilon=EPSILON, **parameters)
@@ -98,23 +98,23 @@ MECHANISMS = _by_name(
 
 
 def add_mechanism(name: str, *asks: str, **parameters: "Any") -> None:
-    """Let studies name a mechanism.
+    """Register a mechanism, so that studies can name it.
 
     Args:
         name: Its name, which never changes meaning.
         *asks: The kinds of question that it fits.
-        **parameters: What a study states of it, with the shape of each.
+        **parameters: The parameters that a study states, with the shape of each.
 
     Raises:
-        ValueError: There is a mechanism of that name.
+        ValueError: A mechanism of that name exists.
     """
     if name in MECHANISMS:
-        raise ValueError(f"there is a mechanism {name!r} already")
+        raise ValueError(f"a mechanism {name!r} is already registered")
     MECHANISMS[name] = Entry(name, asks, None, **parameters)
 
 
 _FEATURES: "dict[str, Any]" = {
-    # The expected response (of a yes/no: its log-odds) at the middle of the features' bounds.
+    # The expected response (for a yes/no, its log-odds) at the middle of the features' bounds.
     "centre": REAL,
     "coefficients": EACH_REAL,
     "feature_mean": EACH_REAL,
@@ -126,27 +126,27 @@ MODELS: "dict[str, Entry]" = {}
 
 
 def add_model(name: str, *asks: str, **priors: "Any") -> None:
-    """Let studies name a model.
+    """Register a model, so that studies can name it.
 
     Args:
         name: Its name, which never changes meaning.
         *asks: The kinds of question that it fits.
-        **priors: The parameters whose prior a study may state: what each can be, a shape of `priors.py`.
+        **priors: The parameters whose prior a study may state, each with a shape of `priors.py`.
 
     Raises:
-        ValueError: There is a model of that name.
+        ValueError: A model of that name exists.
     """
     if name in MODELS:
-        raise ValueError(f"there is a model {name!r} already")
+        raise ValueError(f"a model {name!r} is already registered")
     if [ask for ask in asks if ask in ("number", "choice", "yes_no")]:
-        # Of all people, where the question offers refusal; all else is then of those who answer.
+        # The share of all participants who refuse, if allowed. Other parameters describe those who answer.
         priors["refused"] = SHARE
     entry = Entry(name, asks)
     entry.shape = Record(entry.shape.required, {"prior": Record({}, priors)})
     MODELS[name] = entry
 
 
-# What a question for a number gets that names no model: no law at all.
+# The model of a number question that names none. It assumes no distribution.
 NO_LAW = "free"
 add_model(NO_LAW, "number")
 add_model("normal", "number", mean=REAL, sd=POSITIVE)
@@ -155,7 +155,7 @@ add_model("exponential", "number", rate=POSITIVE)
 add_model("lognormal", "number", log_mean=REAL, log_sd=POSITIVE)
 add_model("gamma", "number", shape=POSITIVE, mean=POSITIVE)
 add_model("weibull", "number", shape=POSITIVE, scale=POSITIVE)
-# Of the position between the bounds: 0 at the lower, 1 at the upper.
+# A law for the position between the bounds: 0 at the lower, 1 at the upper.
 add_model("beta", "number", a=POSITIVE, b=POSITIVE)
 add_model("poisson", "number", rate=POSITIVE)
 # The number of failures before the first success, which has probability p.
@@ -164,5 +164,5 @@ add_model("bernoulli", "yes_no", p=SHARE)
 add_model("multinomial", "choice", p=SIMPLEX)
 add_model("linear_regression", "record", "table", sd=POSITIVE, **_FEATURES)
 add_model("logistic_regression", "record", **_FEATURES)
-# Of every feature and of the response.
+# Each feature and the response have a mean and an sd.
 add_model("marginals", "record", mean=EACH_REAL, sd=EACH_POSITIVE)

@@ -1,7 +1,7 @@
-"""How reports leave so that nobody can join a person and a report: batches, blind tokens, a relay.
+"""How to send reports so that they cannot be linked to a person: batches, blind tokens, a relay.
 
-Whoever reads the study reads these keys too: its digest and signatures give everybody the same ones, which
-the protocols leave to others (RFC 9578, section 10; RFC 9458, section 7).
+The study contains the keys of these protocols. Its digest and signatures ensure that all devices use the
+same keys, which the protocols do not do themselves (RFC 9578, section 10; RFC 9458, section 7).
 """
 
 from binascii import unhexlify
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.fields import Error
 
-# A week: from there on reports would miss the last day of most studies.
+# A week. With longer windows, reports would miss the last day of most studies.
 MOST_HOURS = 168
 MOST_KEYS = 64
 LONGEST_ADDRESS = 500
-# Names of the machine itself that asks.
+# Names of the local machine.
 HERE = ("localhost", "127.0.0.1", "::1")
 MODULUS_BYTES = 256
 EXPONENT = 65537
-# SubjectPublicKeyInfo with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48 bytes, as RFC 9578,
-# section 6.5, has it, for a modulus of 2048 bits; behind it the exponent. No ASN.1 is parsed: no other can
-# be stated.
+# SubjectPublicKeyInfo (RFC 9578, section 6.5) with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48
+# bytes, for a modulus of 2048 bits; the exponent follows the modulus. No ASN.1 is parsed, because a study
+# cannot state any other form.
 SPKI_HEAD = unhexlify(
     b"30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202a11a301806092a864886f70d010108"
     b"300b0609608648016503040202a2030201300382010f003082010a0282010100"
@@ -41,12 +41,12 @@ _POINT_AT = 3
 _LENGTH_AT = _POINT_AT + 32
 _SUITES_AT = _LENGTH_AT + 2
 _HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
-# Of a host's name in the DNS, and of each part of it.
+# The longest host name in the DNS, and the longest part of a host name.
 _NAME, _LABEL = 253, 63
 
 
 class WebAddress:
-    """A base URL in the one spelling that is compared: small letters in its host, no user or query."""
+    """A base URL in a unique spelling, so that URLs can be compared: lower-case host, no user or query."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
         if not isinstance(value, str) or len(value) > LONGEST_ADDRESS or not _is_address(value):
@@ -115,14 +115,14 @@ CHANNEL = Record(
 
 
 def check_channel(parsed: "dict[str, Any]") -> None:
-    """Raises StudyError where a study's channel does not go with its other fields."""
+    """Raise StudyError if a study's channel conflicts with its other fields."""
     channel = parsed["channel"]
     if channel is None:
         return
     if channel["tokens"] is None and channel["oblivious"] is None:
         raise StudyError(
             "channel",
-            "must have tokens, oblivious or both: batches alone hide nobody",
+            "must have tokens, oblivious or both: batches alone hide no sender",
             code="study.channel_empty",
         )
     if parsed["unit"] == "holder":
@@ -138,7 +138,7 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     if parsed["route"] is not None and channel["oblivious"] is not None:
         raise StudyError(
             "channel.oblivious",
-            "does not go with a secure sum, whose nodes have keys of their own",
+            "does not go with a secure sum, whose nodes have their own keys",
             code="study.oblivious_with_secure_sum",
         )
     if channel["tokens"] is not None:
@@ -146,17 +146,17 @@ def check_channel(parsed: "dict[str, Any]") -> None:
 
 
 def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, Any], ...]") -> None:
-    """Each key stands for its own values of the fields that invitations carry elsewhere."""
+    """Raise StudyError unless each key has its own values of the public fields that invitations carry."""
     fields = [PublicField(one) for one in public]
     carried = {field.id: field for field in fields if field.from_invitation}
     seen: "list[dict[str, str]]" = []
     for index, key in enumerate(keys):
         path, values = f"channel.tokens.keys[{index}]", key["public"] or {}
         if key["key"] in [other["key"] for other in keys[:index]]:
-            raise StudyError(f"{path}.key", "stands twice", code="study.duplicate_token_key")
+            raise StudyError(f"{path}.key", "occurs twice", code="study.duplicate_token_key")
         _check_values(values, carried, f"{path}.public")
         if values in seen:
-            problem = "must differ from those of every other key: two keys of one stratum tell people apart"
+            problem = "must differ from every other key's: two keys of one stratum tell people apart"
             raise StudyError(f"{path}.public", problem, code="study.token_public_invalid")
         seen.append(values)
 
@@ -185,7 +185,7 @@ def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", p
 
 
 class TokenKey:
-    """A key that tokens are signed with.
+    """A key that signs tokens.
 
     Args:
         parsed: its part of a study document, as CHANNEL reads it.
@@ -193,7 +193,7 @@ class TokenKey:
     Attributes:
         spki: the bytes of its SubjectPublicKeyInfo.
         modulus: its modulus, big-endian; the exponent is 65537.
-        public: the values of public fields that it stands for.
+        public: the values of public fields that a token of this key proves.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -203,14 +203,14 @@ class TokenKey:
 
 
 class Tokens:
-    """Who gives people tokens, one a person, and what they are checked by.
+    """The issuer that gives each person one token, and the keys that check tokens.
 
     Args:
         parsed: its part of a study document, as CHANNEL reads it.
 
     Attributes:
         issuer: its base URL, without a slash at the end.
-        name: the issuer's name in challenges: its host, and its port where the URL has one.
+        name: the issuer's name in challenges: its host, and its port if the URL has one.
         keys: in the document's order.
     """
 
@@ -247,8 +247,8 @@ class Channel:
         parsed: its part of a study document, as CHANNEL reads it.
 
     Attributes:
-        hours: how long each window is; a report leaves in the one after that in which it became ready.
-        tokens: who gives them, or None.
+        hours: the length of each window; a report that becomes ready in a window leaves in the next window.
+        tokens: the tokens' issuer and keys, or None.
         oblivious: the relay, or None.
     """
 
@@ -260,14 +260,14 @@ class Channel:
         )
 
     def left_from_trial(self, collector: str) -> "list[str]":
-        """The issuer and the relay that are each device's own machine, where the collector is elsewhere."""
+        """Return URLs of issuer and relay that name the local machine although the collector is remote."""
         issuer = [self.tokens.issuer] if self.tokens else []
         relay = [self.oblivious.relay] if self.oblivious else []
         return [] if is_here(collector) else [url for url in issuer + relay if is_here(url)]
 
 
 def is_here(url: str) -> bool:
-    """Whether a URL is of this machine itself."""
+    """Return True if a URL names the local machine."""
     from urllib.parse import urlsplit
 
     return urlsplit(url).hostname in HERE

@@ -1,15 +1,15 @@
 """Every error that ldpkit raises on purpose. Messages never contain a true answer.
 
-Each class says with which exit code a command ends that raised it: `exit_code`, one of the EXIT_… below.
-Each error has a `code` that names what is wrong and stays when the words change: programs compare it.
+Each class has an `exit_code`, one of the EXIT_… below: a command that raises the error exits with it.
+Each error has a `code` that names the problem. Programs can compare it: it stays when the words change.
 
 LdpkitError
 ├── DocumentError         a document is wrong: has .field and .problem
 │   ├── StudyError
 │   ├── ReportError
 │   ├── SummaryError
-│   └── StatementError    of a node of a secure sum
-├── AnswerError           an answer cannot be asked of its question: has .field
+│   └── StatementError    from a node of a secure sum
+├── AnswerError           an answer does not fit its question: has .field
 ├── RefusedError          the device's policy or ledger says no
 │   ├── BudgetError       the privacy budget would be exceeded
 │   └── AlreadyAnsweredError
@@ -17,7 +17,7 @@ LdpkitError
 ├── TransferError         a server could not be reached or said no
 ├── RandomnessError       random bytes are missing or their source is broken
 ├── InputError            a file, option or setting given by a person is wrong
-│   └── UsageError        the call alone is wrong, whatever the files are
+│   └── UsageError        the command line is wrong, whatever the files contain
 └── MissingExtraError     an optional part of ldpkit is not installed
 """
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-# How the command `ldpkit` ends. 0 is done, and to be trusted where something was judged.
+# Exit codes of the command `ldpkit`. 0: done, and any result that was judged can be trusted.
 EXIT_OTHER = 1
-# The call cannot be carried out, whatever the files are; argparse's own.
+# The command line is wrong, whatever the files contain; argparse uses the same code.
 EXIT_USAGE = 2
-# What the call names was read, or asked, and refused.
+# An input was read, or a device was asked, and refused.
 EXIT_REFUSED = 3
-# Of commands that judge what they found: it was written, and is not to be trusted.
+# The result was written, but the command's checks say not to trust it.
 EXIT_NOT_TRUSTED = 4
 EXIT_NETWORK = 5
-# 128 and the signal's number.
+# 128 plus the signal's number.
 EXIT_HUNG_UP = 129
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
@@ -53,8 +53,8 @@ class LdpkitError(Exception):
         code: as below; "" for the code of the class.
 
     Attributes:
-        exit_code: of a command that ends with it.
-        code: what is wrong, such as "files.not_utf8". It stays when the words change.
+        exit_code: the exit code of a command that raises this error.
+        code: names the problem, such as "files.not_utf8". It stays when the words change.
     """
 
     exit_code = EXIT_OTHER
@@ -67,12 +67,12 @@ class LdpkitError(Exception):
 
     @classmethod
     def say(cls, which: str, *arguments: str, **facts: "Any") -> "Self":
-        """The error whose message is a sentence of the catalogue; its code is the sentence's key.
+        """Return an error whose message is a sentence of the catalogue; its code is the sentence's key.
 
         Args:
             which: the sentence's key.
-            arguments: of the class, before its message: the field of a document.
-            facts: of the sentence.
+            arguments: the class's arguments before its message, such as the field of a document.
+            facts: the values that the sentence contains.
         """
         make: "Callable[..., Self]" = cls
         return make(*arguments, say(which, **facts), code=which)
@@ -87,7 +87,7 @@ class DocumentError(LdpkitError):
         code: as of every LdpkitError.
 
     Attributes:
-        kind: what the document is, in one word; the message begins with it.
+        kind: the kind of document, in one word; the message begins with it.
         field: as given.
         problem: as given.
     """
@@ -124,7 +124,7 @@ class SummaryError(DocumentError):
 
 
 class StatementError(DocumentError):
-    """What a node of a secure sum said, or was asked for, is not valid or not signed by it."""
+    """A statement of a secure sum's node, or a request to it, is not valid or not signed by the node."""
 
     code = "statement.invalid"
     kind = "statement"
@@ -134,7 +134,7 @@ class AnswerError(LdpkitError):
     """An answer does not fit its question; raised before any noise is spent.
 
     Args:
-        field: the question, or the part of its answer that is wrong; "answers" or "" for all of them
+        field: the question, or the part of its answer that is wrong; "answers" or "" for all answers
             together.
         problem: what is wrong, in words that do not repeat the answer.
         code: as of every LdpkitError.
@@ -175,7 +175,7 @@ class AlreadyAnsweredError(RefusedError):
         code: as of every LdpkitError.
 
     Attributes:
-        elsewhere: whether that was to another publisher, so that this one gets no answer.
+        elsewhere: whether the answer went to another publisher, so that this publisher gets none.
     """
 
     code = "device.already_answered"
@@ -199,7 +199,7 @@ class TransferError(LdpkitError):
 
 
 class RandomnessError(LdpkitError):
-    """The source of random bytes is missing, broken or no source of secrets: nothing was answered with it."""
+    """The source of random bytes is missing, broken or not secret; no answer was made with it."""
 
     code = "random.unusable"
 
@@ -212,13 +212,13 @@ class InputError(LdpkitError):
 
 
 class UsageError(InputError):
-    """A call is wrong whatever the files that it names hold: an option's value, or options together."""
+    """A command line is wrong, whatever its files contain: an option's value, or options together."""
 
     exit_code = EXIT_USAGE
     code = "usage.invalid"
 
 
-# Of the device library; the others are ldpkit's.
+# Extras of the device library; all other extras belong to ldpkit.
 DEVICE_EXTRAS = ("oblivious", "secure-sum", "signing")
 
 
@@ -226,7 +226,7 @@ class MissingExtraError(LdpkitError):
     """A part of ldpkit needs packages that are not installed; the message has the command that installs them.
 
     Args:
-        extra: the extra of ldpkit, or of ldp-client, that has them, such as "inference"; "": ldpkit itself.
+        extra: the extra of ldpkit or ldp-client to install, such as "inference"; "": ldpkit itself.
         module: the module that was not found.
 
     Attributes:

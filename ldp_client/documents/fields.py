@@ -1,7 +1,7 @@
 """The shapes that documents are made of. Each shape reads a plain JSON value and describes itself.
 
-`read(value, path, error)` gives the parsed value or raises `error(path, problem)`;
-`json_schema()` gives the same rule as JSON Schema, so that both come from one definition.
+`read(value, path, error)` returns the parsed value or raises `error(path, problem)`.
+`json_schema()` returns the same rule as JSON Schema, so that both have one definition.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -22,7 +22,7 @@ IDENTIFIER_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
 
 def printable(name: "Any", most: int = 64) -> str:
-    """A foreign name or text, cut, in plain ASCII and on one line, for a message."""
+    """Return a foreign name or text for a message: shortened, in plain ASCII, on one line."""
     return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:most]])
 
 
@@ -43,7 +43,7 @@ class Text:
         except UnicodeError:
             raise error(path, "contains half of a surrogate pair") from None
         if "\0" in value:
-            # Many programs end a text there: of two labels they would make one.
+            # Many programs end a text there and would confuse two labels.
             raise error(path, "contains the character U+0000")
         return value
 
@@ -88,7 +88,7 @@ class Hex:
 
 
 class Base64:
-    """Bytes in padded base64, with one spelling for each: what decodes must encode to the same text."""
+    """Bytes in padded base64. Each value has one spelling: the decoded bytes must encode to the same text."""
 
     def read(self, value: "Any", path: str, error: "Error") -> bytes:
         try:
@@ -104,7 +104,7 @@ class Base64:
 
 
 def to_base64(content: bytes) -> str:
-    """The one spelling that Base64 reads."""
+    """Encode bytes in the only spelling that Base64 reads."""
     return b2a_base64(content).decode().strip()
 
 
@@ -218,10 +218,10 @@ class Bounds:
         high = Decimal().read(value[1], f"{path}[1]", error)
         if not low < high:
             raise error(path, f"low {value[0]} must be below high {value[1]}")
-        # As the floats of this platform, in which answers are compared with them: some boards have 32 bits.
+        # Answers are compared with the bounds as floats of this platform, which have 32 bits on some boards.
         first, last = float(low), float(high)
         if not (-INFINITY < first < INFINITY and last - first < INFINITY):
-            raise error(path, "low, high and what is between them must be numbers that this device has")
+            raise error(path, "low, high and high − low must be finite floats on this device")
         if not (first < last and last - first > 0):
             raise error(path, "low and high are too close to tell apart")
         return low, high
@@ -255,7 +255,7 @@ def _is_day(text: str) -> bool:
 
 
 class ListOf:
-    """A list of `fewest` to `most` items of one shape, no two with the same key unless `repeats` may be."""
+    """A list of `fewest` to `most` items of one shape. Keys must be unique unless `repeats` is true."""
 
     def __init__(
         self, item: "Any", fewest: int, most: int, unique_by: "Optional[str]" = None, repeats: bool = False
@@ -282,7 +282,7 @@ class ListOf:
             key = item[self.unique_by] if self.unique_by else item
             if key in seen:
                 suffix = f".{self.unique_by}" if self.unique_by else ""
-                raise error(f"{path}[{index}]{suffix}", f"{key!r} stands twice")
+                raise error(f"{path}[{index}]{suffix}", f"{key!r} occurs twice")
             seen.add(key)
 
     def json_schema(self) -> "dict[str, Any]":
@@ -298,7 +298,7 @@ class ListOf:
 
 
 class Record:
-    """An object with exactly these fields; `optional` ones may be left out (and read as None)."""
+    """An object with exactly these fields; `optional` fields may be missing, and are then read as None."""
 
     def __init__(self, required: "dict[str, Any]", optional: "Optional[dict[str, Any]]" = None) -> None:
         self.required = required
@@ -335,9 +335,9 @@ class Record:
 
 
 class Tagged:
-    """An object whose field `tag` names which of several records it is.
+    """An object whose field `tag` selects one of several records.
 
-    `fits`: the names allowed here, where that is fewer than the names known; `here` says where in words.
+    `fits`: the names allowed here, if not all known names are; `here` describes the place in words.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Paper mode: questions that dice protect instead of a device, and what a record on paper then says.
+"""Paper mode: questions that dice protect instead of a device, and the meaning of a record on paper.
 
-Devices check this part of a study, so that all of them take the same documents, and use nothing of it.
+Devices check this part of a study, so that all devices accept the same documents, but do not use it.
 """
 
 from ldp_client.documents.fields import Identifier, ListOf, Record, Text
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.fields import Error
 
 MOST_QUESTIONS = 100
-# What people can do with dice and cards.
+# A limit of what participants can do with dice and cards.
 MOST_REPORTS = 20
 MOST_DIGITS = 9
 _PATTERN = r"^([0-9]{1,9}/[0-9]{1,9}|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?)$"
@@ -61,7 +61,7 @@ PAPER = Record(
 
 
 def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
-    """Raises the error where a study's paper mode does not fit its questions, or a matrix says nothing."""
+    """Raise `error` if a study's paper mode does not fit its questions, or a matrix reveals nothing."""
     if parsed["paper"] is None:
         return
     if parsed["ask_one"] or parsed["route"] is not None or parsed["unit"] == "holder":
@@ -80,7 +80,7 @@ def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
 
 
 def _choices(question: "Optional[dict[str, Any]]") -> "tuple[str, ...]":
-    """The labels of a question, () where it has none."""
+    """Return the labels of a question, or () if it has none."""
     if question is None:
         return ()
     if question["ask"] == "yes_no":
@@ -112,9 +112,9 @@ class PaperQuestion:
 
     Attributes:
         id: of the study's question.
-        instructions: what people do before they say anything.
-        answers: what may be true, the rows of the matrix.
-        reports: what may be written down, the columns of the matrix.
+        instructions: what participants do before they answer.
+        answers: the possible true answers, the rows of the matrix.
+        reports: the possible written reports, the columns of the matrix.
         matrix: P(report | answer), exact.
     """
 
@@ -127,7 +127,7 @@ class PaperQuestion:
 
     @property
     def ratio(self) -> "Optional[Rational]":
-        """How many times as likely one answer can make a report as another one: e^ε, None without a bound."""
+        """The largest likelihood ratio of a report under two answers: e^ε, or None if unbounded."""
         largest = Rational(1)
         for column in range(len(self.reports)):
             chances = [row[column] for row in self.matrix]
@@ -152,8 +152,8 @@ class Paper:
         choices: {question id: its choices}.
 
     Attributes:
-        instructions: for all questions together; "" where the document does not say.
-        questions: those that are asked on paper.
+        instructions: for all questions together; "" if the document has none.
+        questions: the questions asked on paper.
     """
 
     def __init__(self, parsed: "dict[str, Any]", choices: "dict[str, tuple[str, ...]]") -> None:

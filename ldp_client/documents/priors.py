@@ -1,10 +1,10 @@
-"""The priors that a study may state: which distributions there are, and what each parameter takes.
+"""The priors that a study may state: the known distributions, and which of them fit each parameter.
 
-A prior speaks of a parameter in the question's own units, as the posterior does. Distributions and
-their parameters have the names and meanings of the standard texts: `gamma` has shape and rate,
-`inverse_gamma` shape and scale, `log_normal` the loc and scale of the logarithm, `beta` a and b,
-`dirichlet` one concentration for all choices, a list with one for each, or the law of one for all that is
-not known, `lkj` the concentration of a correlation matrix (1: all matrices alike).
+A prior is in the question's own units, as the posterior is. Distributions and their parameters have
+the names and meanings of the standard texts: `gamma` has shape and rate, `inverse_gamma` shape and
+scale, `log_normal` the loc and scale of the logarithm, `beta` a and b, `dirichlet` a concentration,
+`lkj` the concentration of a correlation matrix (1: uniform over all matrices). The concentration of
+`dirichlet` is a number for all choices, a list with a number for each, or a prior for an unknown number.
 """
 
 from ldp_client.documents.fields import Constant, Decimal, ListOf, Record, Tagged, printable
@@ -23,7 +23,7 @@ POSITIVE_DECIMAL = Decimal(above="0")
 
 
 class Uniform:
-    """Two decimals, low below high, both within what the parameter can be."""
+    """Two decimals, low below high, both within the parameter's range."""
 
     def __init__(self, low: "Optional[Rational]" = None, high: "Optional[Rational]" = None) -> None:
         self.low = low
@@ -45,7 +45,7 @@ class Uniform:
 
 
 class _Concentration:
-    """One positive decimal for all choices, a list with one for each, or the law of one that is not known."""
+    """One positive decimal for all choices, a list with one for each, or a prior for an unknown one."""
 
     each = ListOf(POSITIVE_DECIMAL, 2, MOST_CHOICES, repeats=True)
 
@@ -92,7 +92,7 @@ def _taking(kind: str, *names: str, **special: "Any") -> Tagged:
 _ZERO, _ONE = Rational(0), Rational(1)
 _HALF_LINE = ("half_normal", "log_normal", "gamma", "inverse_gamma")
 
-# What a parameter can be decides which distributions fit it.
+# The range of a parameter decides which distributions fit it.
 REAL = _taking("any number", "normal", "student_t", uniform=Uniform())
 POSITIVE = _taking("positive", *_HALF_LINE, uniform=Uniform(_ZERO))
 SHARE = _taking("a share between 0 and 1", "beta", uniform=Uniform(_ZERO, _ONE))
@@ -101,7 +101,7 @@ CORRELATION = _taking("a correlation matrix", "lkj")
 
 
 class OfFeatures:
-    """A prior for each of some features: {feature id: distribution}. The others keep their default."""
+    """Priors for some features: {feature id: distribution}. All other features keep their default prior."""
 
     def __init__(self, item: Tagged) -> None:
         self.item = item
@@ -120,7 +120,7 @@ EACH_POSITIVE = OfFeatures(_taking("positive", *_HALF_LINE))
 
 
 def check_prior(question: "dict[str, Any]", path: str, error: "Error") -> None:
-    """A parsed question's priors speak of its own features and choices. Raises `error`."""
+    """Raise `error` unless a parsed question's priors fit its own features and choices."""
     for name, prior in given_priors(question["model"]).items():
         where = f"{path}.model.prior.{name}"
         if name == "refused" and not question.get("refusal"):
@@ -132,7 +132,7 @@ def check_prior(question: "dict[str, Any]", path: str, error: "Error") -> None:
 
 
 def given_priors(model: "dict[str, Any]") -> "dict[str, Any]":
-    """The priors that a parsed model states: {parameter: parsed distribution}."""
+    """Return the priors that a parsed model states: {parameter: parsed distribution}."""
     stated = model.get("prior") or {}
     return {name: stated[name] for name in stated if stated[name] is not None}
 
@@ -151,7 +151,7 @@ def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: s
 def _refuse_yes_no(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
     for feature in question["features"]:
         if feature["id"] in prior and feature.get("bounds") is None:
-            raise error(f"{path}.{feature['id']}", "is of a yes/no, whose share has an even prior")
+            raise error(f"{path}.{feature['id']}", "is for a yes/no, whose share has an even prior")
 
 
 def _check_length(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:

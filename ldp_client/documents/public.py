@@ -1,4 +1,4 @@
-"""Public fields: what a report says in clear beside its noisy answers, such as a region or an age."""
+"""Public fields: values that a report carries without noise next to its noisy answers, such as a region."""
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 MOST_FIELDS = 16
 MOST_CHOICES = 1000
 MOST_VALUES = 1_000_000
-# So that each value has one short spelling, without an exponent.
+# With these limits, each value has one short spelling without an exponent.
 MOST_PLACES = 9
 LARGEST = 10**12
 INVITATION = "invitation"
-# Of a step: what is taken for the error of a float.
+# The rounding error of a float that is accepted, as a fraction of a step.
 _TOLERANCE = Rational(1, 1000)
 _EXACT = Rational(0)
 
@@ -48,11 +48,11 @@ class _Field:
         low, high = found["bounds"]
         for name, number in (("bounds[0]", low), ("bounds[1]", high), ("step", found["step"])):
             if not _is_short(number):
-                problem = f"must have at most {MOST_PLACES} decimals, and lie within ±{LARGEST}"
+                problem = f"must have at most {MOST_PLACES} decimals, and be within ±{LARGEST}"
                 raise error(f"{path}.{name}", problem)
         steps = _quotient(high - low, found["step"])
         if steps.denominator != 1:
-            raise error(f"{path}.step", "must lead from low to high: high − low is no whole number of steps")
+            raise error(f"{path}.step", "must divide high − low into a whole number of steps")
         if steps.numerator >= MOST_VALUES:
             raise error(f"{path}.step", f"is too small: a field has at most {MOST_VALUES} values")
         return found
@@ -65,7 +65,7 @@ PUBLIC = ListOf(_Field(), 1, MOST_FIELDS, unique_by="id")
 
 
 class PublicValues:
-    """{public field id: value} of a report; which values a field has, its study says."""
+    """A report's {public field id: value}. The study lists the values of each field."""
 
     def read(self, value: "Any", path: str, error: "type[DocumentError]") -> "dict[str, str]":
         if not isinstance(value, dict) or not 1 <= len(value) <= MOST_FIELDS:
@@ -86,20 +86,20 @@ class PublicValues:
 
 
 class PublicField:
-    """One public field of a study. Fields that its kind does not have are None or empty.
+    """One public field of a study. Attributes that its kind does not have are None or empty.
 
     Args:
         parsed: the field's part of a study document, as PUBLIC reads it.
 
     Attributes:
-        id: its name within the study; no question has it.
-        text: what people are asked; "" where the document does not say.
+        id: its name within the study, different from all question ids.
+        text: the question's text; "" if the document has none.
         choices: the labels of a choice.
         bounds: the lowest and highest value of a number.
-        step: from each value of a number to the next.
+        step: the distance between neighbouring values of a number.
         longest: the most bytes that a value takes in a report.
         from_invitation: whether the invitation carries the value, so that the device need not ask.
-        size: how many values there are.
+        size: the number of values.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -115,7 +115,7 @@ class PublicField:
         if self.bounds is not None and self.step is not None:
             low, high = self.bounds
             self.size = _quotient(high - low, self.step).numerator + 1
-            # Of a number all its parts at their longest, whether or not one value has them all.
+            # An upper bound: each part of a number at its longest, even if no single value has all of them.
             places = max([len(_parts(str(number))[1]) for number in (low, self.step)])
             whole = max([len(_parts(str(number))[0]) for number in (low, high)])
             self.longest = 2 + (low < Rational(0)) + whole + (1 + places if places else 0)
@@ -128,15 +128,15 @@ class PublicField:
             value: the value.
 
         Returns:
-            How many, with its quotes and escapes.
+            The number of bytes, with quotes and escapes.
         """
         return len(canonical_json(value).encode("utf-8"))
 
     def value(self, place: int) -> str:
-        """Give the value at a place, in the only spelling that reports have.
+        """Return the value at an index, in the only spelling that reports use.
 
         Args:
-            place: 0 to size − 1.
+            place: the index, 0 to size − 1.
 
         Returns:
             The label; or the number as a decimal without exponent or needless zeros.
@@ -146,13 +146,13 @@ class PublicField:
         return str(self.bounds[0] + self.step * Rational(place))
 
     def place(self, value: str) -> "Optional[int]":
-        """Find a report's value among those of the field.
+        """Find a report's value among the field's values.
 
         Args:
             value: as the report spells it.
 
         Returns:
-            Its place, None where it is none of the field's values, or is spelled otherwise.
+            Its index; None if the field has no such value, or if the spelling differs.
         """
         if self.choices:
             return self._places.get(value)
@@ -160,17 +160,17 @@ class PublicField:
         return found if found is not None and self.value(found) == value else None
 
     def value_of(self, answer: "Any") -> str:
-        """Take a person's answer as the value that is sent.
+        """Convert a person's answer to the value that is sent.
 
         Args:
-            answer: a label of a choice; a number, or a decimal in a string. A float that is
-                no whole number stands for the value that it is within a thousandth of a step of.
+            answer: a label of a choice; a number, or a decimal in a string. A float that is not
+                a whole number is rounded to a value at most a thousandth of a step away.
 
         Returns:
             The value, as `value` spells it.
 
         Raises:
-            AnswerError: the answer is none of the field's values; the error names the field.
+            AnswerError: the answer is not a value of the field; the error names the field.
         """
         if self.choices:
             if isinstance(answer, str) and answer in self._places:
@@ -185,15 +185,15 @@ class PublicField:
 
     def _place_of(self, answer: "Any") -> "Optional[int]":
         try:
-            # Some boards spell 8.2 as 8.199999999999999, and hardly a float is on a grid of decimals.
+            # Some boards print 8.2 as 8.199999999999999, and few floats are exactly on a decimal grid.
             is_inexact = isinstance(answer, float) and answer % 1 != 0
             return self._nearest(str(answer), _TOLERANCE if is_inexact else _EXACT)
         except ValueError:
-            # Of more digits than Python spells.
+            # The integer has more digits than Python converts to text.
             return None
 
     def _nearest(self, text: str, tolerance: Rational = _EXACT) -> "Optional[int]":
-        """The place of the number that a text spells, in whatever way, up to such a part of a step."""
+        """Return the index of the number in a text, in any spelling. tolerance: in steps."""
         assert self.bounds is not None
         assert self.step is not None
         try:
@@ -213,7 +213,7 @@ def _is_short(number: Rational) -> bool:
 
 
 def _parts(decimal: str) -> "tuple[str, str]":
-    """The digits before and behind the point."""
+    """Return the digits before and after the point."""
     whole, _, fraction = decimal.lstrip("-").partition(".")
     return whole, fraction
 

@@ -52,10 +52,10 @@ class Rational:
         """Read a decimal exactly, such as "-0.5" or "1e-6".
 
         Args:
-            text: at most 40 characters; an exponent lies within ±60.
+            text: at most 40 characters, with an exponent within ±60.
 
         Returns:
-            The fraction that it writes.
+            The same number as a fraction.
 
         Raises:
             ValueError: the text is anything else.
@@ -92,7 +92,7 @@ class Rational:
         return self.numerator / self.denominator
 
     def __str__(self) -> str:
-        """Write the exact decimal if there is one of at most 40 digits, else numerator/denominator."""
+        """Write the exact decimal if it has at most 40 digits, else numerator/denominator."""
         for places in range(41):
             scaled = self.numerator * 10**places
             if scaled % self.denominator == 0:

@@ -24,17 +24,17 @@ FORMAT = "ldpkit.report/1"
 MAX_BYTES = 8 << 20
 ID_BYTES = 16
 SECRET_BYTES = 16
-# Two purposes never share a hash: what is hashed begins with what it is for.
+# Each kind of hash has its own prefix, so that no hash serves two purposes.
 ID_PREFIX = b"ldpkit.report-id/1\0"
 
 
 def report_id_of(secret: bytes) -> str:
-    """The id of the report whose device drew this secret: 16 bytes of a SHA-256, in hexadecimal digits.
+    """Return the id of the report with this secret: 16 bytes of a SHA-256, in hexadecimal digits.
 
-    Whoever knows the id alone cannot find the secret, which is the right to have the report deleted.
+    The secret gives the right to delete the report. It cannot be computed from the id.
     """
     from binascii import hexlify
-    from hashlib import sha256  # when a report is made: a hundredth of the start of a process
+    from hashlib import sha256  # deferred: it takes a hundredth of a process's start time
 
     return hexlify(sha256(ID_PREFIX + secret).digest()[:ID_BYTES]).decode()
 
@@ -82,13 +82,13 @@ class Report:
         version: its version.
         digest: its digest, 64 hexadecimal digits.
         payloads: {question id: the mechanism's bytes}.
-        padding: spaces behind its text when it leaves the device; whoever reads it drops them.
-        secret: what proves that the report may be deleted; the device keeps it beside the report, no document
-            has it (b"" for one that was read).
-        public: {public field id: value}, in clear; none in a study without such fields.
+        padding: the number of spaces after its text when it leaves the device; readers drop them.
+        secret: proves the right to delete the report. The device stores it next to the report; it is in no
+            document (b"" for a report that was read).
+        public: {public field id: value}, without noise; empty in a study without public fields.
 
     Attributes:
-        id: as given, and so are all the others.
+        id: as given, like all other attributes.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Report:
         self.study = study
         self.version = version
         self.digest = digest
-        # A mapping of its own, of bytes: whoever makes many reports may fill the same one anew for each.
+        # A copy: a caller that makes many reports may reuse one mapping for all of them.
         self.payloads = dict(payloads)
         self.padding = padding
         self.secret = secret
@@ -117,13 +117,13 @@ class Report:
         """Validate a plain JSON value and build the report that it states.
 
         Args:
-            document: what JSON makes of a report: a dictionary.
+            document: a report's JSON as a dictionary.
 
         Returns:
             The report, without secret and padding.
 
         Raises:
-            ReportError: the value is no report; the error names the field that is wrong.
+            ReportError: the value is not a report; the error names the field that is wrong.
         """
         parsed = REPORT.read(document, "", ReportError)
         del parsed["format"]
@@ -140,7 +140,7 @@ class Report:
             The report, without secret and padding.
 
         Raises:
-            ReportError: the text is no report; the error names the field that is wrong.
+            ReportError: the text is not a report; the error names the field that is wrong.
         """
         return cls.from_document(parse_json(text, ReportError, MAX_BYTES))
 
@@ -159,7 +159,7 @@ class Report:
         return document
 
     def to_json(self) -> str:
-        """Return the canonical JSON text, and the padding behind it."""
+        """Return the canonical JSON text, followed by the padding."""
         return canonical_json(self.to_document()) + " " * self.padding
 
     def __eq__(self, other: object) -> bool:

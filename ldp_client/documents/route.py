@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")
-# Sums are taken modulo 2**64; so many shares of the largest statistic cannot wrap.
+# Sums are modulo 2**64. With at most this many clients, even the largest statistic cannot wrap.
 MOST_CLIENTS = 1 << 24
-# Clients that neither cheat nor drop out: one, and two others whose noise protects it.
+# The fewest clients that neither cheat nor drop out: one client, and two others whose noise protects it.
 FEWEST_NOISY = 3
 
 
@@ -65,9 +65,9 @@ class Node:
 
 
 class Route:
-    """A secure sum (DCA Algorithm 1). clients: N; tolerate: T, how many may collude or drop out.
+    """A secure sum (DCA Algorithm 1). clients: N; tolerate: T, the most that may collude or drop out.
 
-    expansion: how a seed becomes a share, "chacha20" or "shake_256" (devices without a cipher).
+    expansion: how a seed is expanded to a share, "chacha20" or "shake_256" (devices without a cipher).
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -78,10 +78,10 @@ class Route:
 
     @property
     def fewest(self) -> int:
-        """N − T: no sum over fewer devices is ever released."""
+        """N − T, the fewest devices in a released sum."""
         return self.clients - self.tolerate
 
     @property
     def noisy(self) -> int:
-        """N − T − 1: how many devices' noise protects each one (DCA Theorem 1)."""
+        """N − T − 1, the number of devices whose noise protects each device (DCA Theorem 1)."""
         return self.clients - self.tolerate - 1

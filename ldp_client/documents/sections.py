@@ -1,4 +1,4 @@
-"""Sections of a study: questions that people are shown together, under a title of their own."""
+"""Sections of a study: questions that are shown together under a title."""
 
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Boolean, Identifier, ListOf, Record
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Question, Study
 
 MOST = 100
-# Behind a title that ends with one of these nothing need stand before more.
+# A title that ends with such a mark needs no colon before the text that follows.
 ENDS = "?:.!…؟？：。"
 _SECTION = Record({"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST)}, {"any_of": Boolean()})
 SECTIONS = ListOf(_SECTION, 1, MOST, unique_by="title")
@@ -24,9 +24,9 @@ class Section:
         parsed: the section's part of a study document.
 
     Attributes:
-        title: what stands above them, for people.
+        title: the heading above the questions.
         questions: their ids, in the order in which they are shown.
-        any_of: whether the title is the question and they are a list of boxes, of which any may be ticked.
+        any_of: whether the title is the question, and its questions are a list of boxes to tick.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -36,25 +36,25 @@ class Section:
 
 
 def title_above(document: "dict[str, Any]", question: str) -> str:
-    """What a question without words asks, in a study's document: its section's title, else the study's."""
+    """Return the title shown for a question without text: its section's title, else the study's."""
     own = [one["title"] for one in document.get("sections", []) if question in one["questions"]]
     title: str = (own or [document["title"]])[0]
     return title
 
 
 def below(title: str, text: str) -> str:
-    """What stands beside a box, behind the title of its list."""
+    """Return the full text of a box: the title of its list, then the box's own text."""
     ends = "" if title[-1] in ENDS else ":"
     return f"{title}{ends} {text}"
 
 
 def names_of(study: "Study", question: "Question") -> "list[str]":
-    """`names_in` of a study that is in one language."""
+    """Return `names_in` for a study in one language."""
     return names_in(study.document, question.id)
 
 
 def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
-    """What people may know a question by: its id and words, its list, a record's fields, as in files too."""
+    """Return all names of a question: its id, text and list title, and a record's fields, as in files."""
     (asked,) = [one for one in document["questions"] if one["id"] == question]
     names = [question, asked.get("text") or title_above(document, question)]
     for section in document.get("sections", []):
@@ -67,7 +67,7 @@ def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
 
 
 def check_sections(parsed: "dict[str, Any]") -> None:
-    """Raises StudyError unless each question of a parsed study stands in one of its sections, once."""
+    """Raise StudyError unless each question of a parsed study is in exactly one section."""
     if parsed["unit"] == "holder":
         raise StudyError(
             "sections",
@@ -95,7 +95,7 @@ def check_sections(parsed: "dict[str, Any]") -> None:
     if left:
         raise StudyError(
             "sections",
-            f"leave out {left[0]!r}: each question stands in one of them",
+            f"leave out {left[0]!r}: each question must be in a section",
             code="study.question_in_no_section",
         )
 
@@ -103,11 +103,11 @@ def check_sections(parsed: "dict[str, Any]") -> None:
 def _misplaced(
     question: "Optional[dict[str, Any]]", name: str, left: "list[str]", is_list: "Optional[bool]"
 ) -> str:
-    """Why a question may not stand there, or ""."""
+    """Return the reason why a question is not allowed at a place in a section, or ""."""
     if question is None:
-        return "is no question of this study"
+        return "is not a question of this study"
     if name not in left:
-        return "stands in a section before"
+        return "is already in a section"
     once = question["mechanism"]["name"] != "memoized"
     if is_list and not (question["ask"] == "yes_no" and once and not question.get("refusal")):
         return "is no yes/no that is asked once and without refusal, as each box of a list is"

@@ -46,12 +46,12 @@ class Signature:
         self.value = value
 
     def to_document(self) -> "dict[str, Any]":
-        """The plain JSON value."""
+        """Return the plain JSON value."""
         return {"algorithm": RSA, "key": self.key, "signature": to_base64(self.value)}
 
 
 class SignedStudy:
-    """A study and who signed it. `from_json` validates the form; it does not verify signatures.
+    """A study and its signatures. `from_json` validates the form; it does not verify signatures.
 
     study: the Study. signatures: one for each key.
     """
@@ -71,7 +71,7 @@ class SignedStudy:
         return cls(study, signatures)
 
     def to_json(self) -> str:
-        """The canonical JSON text."""
+        """Return the canonical JSON text."""
         return signed_json(self.study.to_json(), self.signatures)
 
     def __repr__(self) -> str:
@@ -79,6 +79,6 @@ class SignedStudy:
 
 
 def signed_json(study: str, signatures: "list[Signature]") -> str:
-    """The canonical JSON text of a signed study. study: its canonical JSON, which is not read again."""
+    """Return the canonical JSON text of a signed study. study: its canonical JSON, which is not parsed."""
     documents = [signature.to_document() for signature in signatures]
     return canonical_json({"format": FORMAT, "study": study, "signatures": documents})

@@ -1,7 +1,7 @@
-"""Texts of a study in several languages, {"en": …, "de": …} wherever one stands, all under one digest.
+"""Texts of a study in several languages, each text {"en": …, "de": …}, all under one digest.
 
-The study's `languages` says which, its own first. What a device reads is the plain document of that first
-language: its labels are what choices are answered, counted and sent by, whatever a person reads.
+The study's `languages` lists them, its own language first. Devices use the plain document in that
+language: they answer, count and send its labels, in whatever language the participant reads the study.
 """
 
 from ldp_client.documents.errors import StudyError
@@ -21,7 +21,7 @@ _TAG = {"type": "string", "pattern": "^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$", "maxLen
 
 
 class Tag:
-    """A language by its tag (BCP 47): "de", "pt-BR", "zh-Hant"."""
+    """The tag of a language (BCP 47): "de", "pt-BR", "zh-Hant"."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
         parts = value.split("-") if isinstance(value, str) and len(value) <= 35 else [""]
@@ -42,7 +42,7 @@ LANGUAGES = ListOf(Tag(), 1, MOST)
 
 
 class Spoken(Text):
-    """A text, or one for each of the study's languages, of which `plain` leaves one."""
+    """A text, or a text in each of the study's languages, from which `plain` selects."""
 
     def read(self, value: "Any", path: str, error: "Error") -> str:
         if isinstance(value, dict):
@@ -61,7 +61,7 @@ class Spoken(Text):
 
 
 def languages_of(document: "Any", error: "Error") -> "tuple[str, ...]":
-    """Read the languages that a document states, its own first; none where it states none."""
+    """Read the languages that a document states, its own first; empty if it states none."""
     if not isinstance(document, dict) or FIELD not in document:
         return ()
     found: "tuple[str, ...]" = LANGUAGES.read(document[FIELD], FIELD, error)
@@ -69,12 +69,12 @@ def languages_of(document: "Any", error: "Error") -> "tuple[str, ...]":
 
 
 def plain(document: "dict[str, Any]", language: str, error: "Error") -> "dict[str, Any]":
-    """Give the document with each text in one language.
+    """Return the document with each text in one language.
 
     Args:
-        document: of a study that states `languages`.
-        language: one of them.
-        error: what to raise for a text that lacks one of the languages, or has another.
+        document: a study's document that states `languages`.
+        language: a language of the study.
+        error: the error to raise for a text that lacks a language of the study, or has another.
 
     Returns:
         A document of plain texts.
@@ -109,8 +109,8 @@ def _texts(values: "Any", language: str, languages: "list[str]", path: str, erro
         if isinstance(label, str) and label in known and own[index] != label:
             raise error(
                 f"{path}[{index}]",
-                f"is in {language} what choices[{own.index(label)}] is in {languages[0]}: an answer in the "
-                "wrong language would be taken for the other choice; word one of them otherwise",
+                f"is in {language} the same text as choices[{own.index(label)}] in {languages[0]}: "
+                "answers could be mistaken for the other choice. Reword a label",
             )
     return found
 
@@ -126,7 +126,7 @@ def _text(value: "Any", language: str, languages: "list[str]", path: str, error:
     return value[language]
 
 
-# By its name in a document: a text, a list of them, and a part that has some.
+# How to read each member of a document: a text, a list of texts, or a part that contains texts.
 READERS = {
     "title": _text,
     "purpose": _text,
@@ -144,6 +144,6 @@ READERS = {
 
 
 def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
-    """A study's document in each of its languages, its own first; as it is where it states none."""
+    """Return a study's document in each of its languages, its own first; unchanged if it states none."""
     document = study.document
     return [plain(document, language, StudyError) for language in study.languages] or [document]

@@ -28,8 +28,8 @@ YES_NO = ("no", "yes")
 class Field:
     """One field of a record: a number has bounds, a choice its choices, a yes/no neither.
 
-    text: what people read in place of its id; measured_in: what its number counts; "" where not stated.
-    cuts: where a number's bins meet, from low to high; none where it is taken as it is.
+    text: a label for people, instead of its id; measured_in: the unit of its number; "" if not stated.
+    cuts: the boundaries of a number's bins, from low to high; empty if the number is not binned.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
@@ -45,8 +45,8 @@ class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
     weights: {kind of product: weight} of sampled products; 1 for a kind that is not stated.
-    products: how many of them a report has.
-    Of tables: count_share (None: the number of records is public), average (1: none), intercept and
+    products: the number of sampled products in a report.
+    For tables: count_share (None: the number of records is public), average (1: none), intercept and
     fourth_moments.
     """
 
@@ -78,34 +78,34 @@ class ModelSpec:
 
 
 class Question:
-    """One question of a study. Fields that its kind does not have are None or empty.
+    """One question of a study. Attributes that its kind does not have are None or empty.
 
     Args:
         parsed: the question's part of a study document, as STUDY reads it.
-        path: where it stands in the document, such as "questions[0]".
-        route: the study's, if it has one.
+        path: its path in the document, such as "questions[0]".
+        route: the study's route, if it has one.
 
     Attributes:
         path: as given.
         id: its name within the study.
         route: as given.
         ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
-            norm, response) or "table" (the same, of a data holder's many records).
-        text: what people are asked; "" where the document does not say.
-        list_title: of a box of a list what the list asks; "" elsewhere.
+            norm, response) or "table" (the same fields, for a data holder's many records).
+        text: the question's text; "" if the document has none.
+        list_title: the title of the list, if the question is a box of a list; else "".
         bounds: the lowest and highest number, in the question's own unit.
-        measured_in: that unit, such as "hours"; "" where the document does not say.
-        choices: labels, or range(count) where they are `numbered`.
+        measured_in: that unit, such as "hours"; "" if not stated.
+        choices: labels, or range(count) if they are `numbered`.
         numbered: whether choices are numbers without labels.
         ordered: whether the labels are a scale, from its low end to its high one.
         features: the fields of a record, with their bounds.
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
         fields: the features, and the response last.
-        refusal: whether no answer, None, is one of the answers: "prefer not to say".
-        refusal_share: of a number, which share of epsilon is for the coin that says so; None elsewhere.
+        refusal: whether None, "prefer not to say", is a valid answer.
+        refusal_share: the share of epsilon that the refusal's coin spends, for numbers; else None.
         mechanism: the mechanism's name and stated parameters.
-        model: the model that the analyst will fit, with the priors that are stated.
+        model: the model that the analyst will fit, with the stated priors.
         repeats: whether each version of the study may ask it again.
     """
 
@@ -136,12 +136,12 @@ class Question:
 
     @property
     def full_text(self) -> str:
-        """What people read of it: of a box of a list first what the list asks."""
+        """The text that participants read; for a box of a list, it begins with the list's title."""
         return below(self.list_title, self.text or self.id) if self.list_title else self.text
 
 
 def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
-    """The document's parts, in its own language; in each other one it has to be as good."""
+    """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
     own = plain(document, languages[0], StudyError) if languages else document
     parsed: "dict[str, Any]" = STUDY.read(own, "", StudyError)
     for language in languages[1:]:
@@ -155,40 +155,40 @@ class Study:
     Build it with `Study.from_json(text)` or `Study(document)`.
 
     Args:
-        document: the plain JSON value; whoever edits it later does not edit the study.
+        document: the plain JSON value, which is copied: later changes to it do not change the study.
 
     Attributes:
-        languages: what its texts are in, its own first; all other attributes are in that one. Empty where the
-            document does not say.
+        languages: the languages of its texts, its own first; all other attributes are in its own language.
+            Empty if not stated.
         id: the study's name.
         version: counts from 1.
-        title: for people.
-        purpose: for people; "" where the document does not say.
-        owner: who asks; "" where the document does not say, as of contact and ethics.
-        contact: an e-mail or https address of theirs.
-        ethics: who approved the study, or why nobody needs to.
-        retention_days: for how many days reports are kept: from the study's last day on, or where it has none
-            from the day on which each arrived. None where the document does not say.
+        title: for participants.
+        purpose: for participants; "" if not stated.
+        owner: who asks; "" if not stated, like contact and ethics.
+        contact: the owner's e-mail or https address.
+        ethics: who approved the study, or why no approval is needed.
+        retention_days: the number of days for which reports are kept: from the study's last day, or from
+            each report's arrival if the study has no last day. None if not stated.
         opens: the first day, YYYY-MM-DD, or None.
         closes: the last day, or None.
         route: the nodes of a secure sum, or None.
-        channel: how reports leave so that nobody can join a person and a report, or None.
-        ask_one: whether each device answers one question only, drawn by itself.
+        channel: how reports are sent so that they cannot be linked to a person, or None.
+        ask_one: whether each device answers only one question, which it draws itself.
         unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
             record).
         questions: in the document's order.
-        sections: which questions are shown together, in what order, each once; none where the document does
-            not say.
-        public: the fields that reports carry in clear, in the document's order; carried: those of them whose
-            values come with the invitation.
-        paper: how questions are asked with dice, beside devices, or None.
+        sections: groups of questions that are shown together, in order, each question once; empty if not
+            stated.
+        public: the fields that reports carry without noise, in the document's order; carried: the public
+            fields whose values come with the invitation.
+        paper: how questions are asked with dice, in addition to devices, or None.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
-        StudyError: the document is no study; the error names the field that is wrong.
+        StudyError: the document is not a study; the error names the field that is wrong.
     """
 
-    # Of what `shown_in` gives, which nobody published.
+    # True for a study that `shown_in` returned, which was never published.
     only_shown = False
 
     def __init__(self, document: "dict[str, Any]") -> None:
@@ -224,7 +224,7 @@ class Study:
             one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered
         }
         self.paper: "Optional[Paper]" = Paper(parsed["paper"], labels) if parsed["paper"] else None
-        # Here, as it costs an interpreter's start more than all else that a device loads.
+        # Deferred: it takes longer to import than all other modules that a device loads.
         import hashlib
 
         self._canonical = canonical_json(document)
@@ -241,13 +241,13 @@ class Study:
             The study.
 
         Raises:
-            StudyError: the text is no study; the error names the field that is wrong.
+            StudyError: the text is not a study; the error names the field that is wrong.
         """
         return cls(parse_json(text, StudyError, MAX_BYTES))
 
     @property
     def document(self) -> "Any":
-        """The plain JSON value, a new one each time: what is digested stays as it was, whoever edits one."""
+        """The plain JSON value, a new copy each time: changes to a copy do not change the digest."""
         return parse_canonical(self._canonical)
 
     def to_json(self) -> str:
@@ -255,37 +255,37 @@ class Study:
         return self._canonical
 
     def canonical(self) -> bytes:
-        """Return the canonical bytes: what is digested and signed."""
+        """Return the canonical bytes, over which the digest and signatures are computed."""
         return self._canonical.encode("utf-8")
 
     def shown_in(self, language: str) -> "Study":
-        """Give the study with its texts in one language, to show: it has another digest, and no answers.
+        """Return the study with its texts in one language, for display only: its digest differs.
 
         Args:
             language: any tag.
 
         Returns:
-            The study in that language where it has it, else in its own. Questions, choices and fields stand
-            in the same order, so that what a person picks is the study's choice of that place.
+            The study in that language, or in its own language if it lacks it. The order of questions,
+            choices and fields is the same, so that an index picked there is valid in the study.
         """
         if not self.languages:
             return self
         document = plain(self.document, self.language_for(language), StudyError)
-        # Those two refer to labels of the study's own language.
+        # paper and channel refer to labels in the study's own language.
         shown = Study({key: document[key] for key in document if key not in ("paper", "channel")})
         shown.channel = self.channel
         shown.only_shown = True
         return shown
 
     def language_for(self, language: str) -> str:
-        """Say in which language `shown_in` shows the study.
+        """Return the language in which `shown_in` shows the study.
 
         Args:
             language: any tag.
 
         Returns:
-            The study's tag that is the same, else begins with the same part, else its first one; "" where it
-            does not say which it has.
+            The study's tag that is equal, else has the same first part, else its first tag; "" if the study
+            states no languages.
         """
         parts = [one.split("-")[0] for one in self.languages]
         first = language.split("-")[0]
@@ -311,17 +311,17 @@ class Study:
 
     @property
     def epsilon(self) -> Rational:
-        """What these questions cost a device, in all versions together, in nats.
+        """The privacy budget that these questions spend on a device, in all versions together, in nats.
 
-        It is the sum of their stated epsilon (basic composition). If ask_one, a device answers one of those
-        that are asked once, and costs the largest of them. But every version draws anew among those that are
-        memoized, and a device may come to answer all: they count in full.
+        It is the sum of their stated epsilon (basic composition). If ask_one, a device answers only one
+        question, so questions asked once cost their largest epsilon. Memoized questions count in full:
+        each version draws again among them, and a device may eventually answer all.
         """
         return self._together([question.mechanism.epsilon for question in self.questions])
 
     @property
     def delta(self) -> Rational:
-        """What these questions cost a device of delta, a probability: added up as epsilon is."""
+        """The delta, a probability, that these questions spend on a device: added up as epsilon is."""
         return self._together([question.mechanism.delta for question in self.questions])
 
     def _together(self, costs: "list[Rational]") -> Rational:
@@ -335,21 +335,21 @@ class Study:
 
     @property
     def cells(self) -> int:
-        """How many combinations of public values there are; 1 without public fields."""
+        """The number of combinations of public values; 1 without public fields."""
         cells = 1
         for field in self.public:
             cells *= field.size
         return cells
 
     def wrong_public(self, values: "dict[str, str]", invited: bool = False) -> "Optional[tuple[str, str]]":
-        """Find out whether a report's public values are this study's.
+        """Check a report's public values against this study.
 
         Args:
             values: {field id: value}, as the report has them.
             invited: whether an invitation still adds the fields that it carries, so that they may be missing.
 
         Returns:
-            (field, problem) of the first value that is wrong, None where all are right.
+            (field, problem) of the first value that is wrong, or None if all are right.
         """
         known = {field.id: field for field in self.public}
         for name in sorted(values):
@@ -363,13 +363,13 @@ class Study:
         return None
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
-        """Find out whether a report with payloads for these questions answers all; if ask_one exactly one.
+        """Check that a report has payloads for all questions, or for exactly one if ask_one.
 
         Args:
             names: ids of the questions that the report has payloads for.
 
         Returns:
-            (question, problem) of the first payload that is wrong, None where the report answers the study.
+            (question, problem) of the first payload that is wrong, or None if the report answers the study.
         """
         given = sorted(names)
         asked = [question.id for question in self.questions]

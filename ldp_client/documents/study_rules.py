@@ -1,4 +1,4 @@
-"""The rules of a study document that join several of its fields."""
+"""The rules of a study document that involve several of its fields."""
 
 from ldp_client.documents.channel import check_channel
 from ldp_client.documents.errors import StudyError
@@ -11,14 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Of four features there are some 9000 products then, in one report.
+# Twenty features have some 9000 products of four features, all in one report.
 MOST_FEATURES_OF_POWERS = 20
-# Their answers together are one of 2**16 cells, over which a posterior takes a transform for each gradient.
+# Sixteen answers make 2**16 cells. A posterior transforms all cells for each gradient.
 MOST_YES_NO = 16
 
 
 def check_together(parsed: "dict[str, Any]") -> None:
-    """Raises StudyError for a parsed study whose fields do not go together."""
+    """Raise StudyError if fields of a parsed study conflict."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
         raise StudyError(
             "closes",
@@ -49,15 +49,15 @@ def check_together(parsed: "dict[str, Any]") -> None:
 
 
 def _check_field_names(questions: "list[dict[str, Any]]") -> None:
-    """A field of a record is record.field where answers stand side by side: no question looks like one.
+    """Reject question ids such as record.field: columns of answers name a record's fields that way.
 
-    Authors and collectors check it; to a browser, which answers by object, it is no matter.
+    Authors and collectors check this. Browsers need not: they pass a record's fields as an object.
     """
     records = [question["id"] for question in questions if question.get("response")]
     for index, question in enumerate(questions):
         for record in records:
             if question["id"].startswith(record + "."):
-                problem = f"looks like the name of a field of {record}: give it another"
+                problem = f"looks like the name of a field of {record}: choose another id"
                 raise StudyError(f"questions[{index}].id", problem, code="study.id_like_record_field")
 
 
@@ -78,7 +78,7 @@ def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: 
 
 
 def _check_holder(parsed: "dict[str, Any]") -> None:
-    """A data holder releases statistics of its own records to whoever wants them, on every question."""
+    """Raise StudyError for a data holder with a secure sum or ask_one: it releases statistics itself."""
     if parsed["route"] is not None:
         raise StudyError(
             "route",
@@ -94,7 +94,7 @@ def _check_holder(parsed: "dict[str, Any]") -> None:
 
 
 def _check_public(parsed: "dict[str, Any]") -> None:
-    """What is sent in clear has a name of its own, and travels in a report beside payloads."""
+    """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
     if parsed["route"] is not None:
         raise StudyError(
             "public",
@@ -104,7 +104,7 @@ def _check_public(parsed: "dict[str, Any]") -> None:
     if parsed["unit"] == "holder":
         raise StudyError(
             "public",
-            "does not go with the unit 'holder': a table is of many people",
+            "does not go with the unit 'holder': a table describes many people",
             code="study.public_for_holders",
         )
     private = set()
@@ -116,7 +116,7 @@ def _check_public(parsed: "dict[str, Any]") -> None:
         private.update([f"{question['id']}.{field['id']}" for field in fields])
     for index, field in enumerate(parsed["public"]):
         if field["id"] in private:
-            problem = f"{field['id']!r} is a private question: what is protected is never sent in clear too"
+            problem = f"{field['id']!r} is a private question: its answer must not be sent without noise too"
             raise StudyError(f"public[{index}].id", problem, code="study.public_id_invalid")
 
 
@@ -137,7 +137,7 @@ def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
 def _check_table(question: "dict[str, Any]", path: str) -> None:
     mechanism = question["mechanism"]
     if mechanism["average"] is not None and mechanism["count_share"] is not None:
-        # Without one record all later groups would be others: nothing hides that.
+        # Removing one record would change all later groups, and no noise hides that.
         raise StudyError(
             f"{path}.mechanism.count_share",
             "does not go with average, which needs a public count",
@@ -167,7 +167,7 @@ def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
     if question["mechanism"]["average"] is not None:
         raise StudyError(
             path,
-            "are those of records: average does not go with it",
+            "need single records: they do not go with average",
             code="study.fourth_moments_with_average",
         )
     if len(question["features"]) > MOST_FEATURES_OF_POWERS:
@@ -177,7 +177,7 @@ def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
 
 
 def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
-    """Noise that is shared among devices protects nobody unless only their sum is ever seen."""
+    """Raise StudyError unless `summed_gaussian` and secure sums go together: shared noise hides sums only."""
     summed = question["mechanism"]["name"] == "summed_gaussian"
     if summed and route is None:
         raise StudyError(
@@ -204,7 +204,7 @@ def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
     ):
         raise StudyError(
             f"{path}.share",
-            'goes with "statistic": "marginals", and that with it',
+            'needs "statistic": "marginals", which needs a share',
             code="study.share_needs_marginals",
         )
 
@@ -228,7 +228,7 @@ def _check_memoized(question: "dict[str, Any]", path: str) -> None:
 
 
 def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
-    """No answer is an answer where the noise of a report hides it, and the model tells it from the others."""
+    """Raise StudyError if the question offers refusal, but its noise or model does not support that."""
     if not question.get("refusal"):
         return
     if parsed["route"] is not None:
@@ -240,13 +240,13 @@ def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
     if question["mechanism"]["name"] == "memoized":
         raise StudyError(
             path,
-            "does not go with 'memoized': whoever refuses once would refuse for good",
+            "does not go with 'memoized': a person who refuses once would refuse forever",
             code="study.refusal_with_memoized",
         )
     if isinstance(question.get("choices"), range):
         raise StudyError(
             path,
-            "needs choices with labels: of numbered ones no place is left for it",
+            "needs choices with labels: numbered choices leave no place for it",
             code="study.refusal_needs_labels",
         )
     if parsed["paper"] and question["id"] in [one["id"] for one in parsed["paper"]["questions"]]:
@@ -274,7 +274,7 @@ def _check_record(question: "dict[str, Any]", path: str) -> None:
 
 
 def _check_fields(question: "dict[str, Any]", path: str) -> None:
-    """Sampled products take each field by its own bounds; all else a norm, and numbers as features."""
+    """Raise StudyError unless fields fit: sampled products need bounds, others a norm and number features."""
     if question["mechanism"]["name"] == "sampled_products":
         if question["norm"] is not None:
             problem = "does not go with 'sampled_products', which clips each field to its own bounds"
@@ -293,31 +293,31 @@ def _check_fields(question: "dict[str, Any]", path: str) -> None:
 
 
 def _check_cells(question: "dict[str, Any]", path: str) -> None:
-    """Where all is yes/no, features make cells."""
+    """Raise StudyError if too many yes/no features make too many cells."""
     if len(question["features"]) > MOST_YES_NO:
-        problem = f"must be {MOST_YES_NO} at most where all are yes/no, and so is the response"
+        problem = f"must be {MOST_YES_NO} at most if all features and the response are yes/no"
         raise StudyError(f"{path}.features", problem, code="study.cells_invalid")
     if "feature_correlation" in given_priors(question["model"]):
-        problem = "is for a number among the features: pairs of yes/no have a prior of their own"
+        problem = "is for a number among the features: pairs of yes/no have their own prior"
         raise StudyError(
             f"{path}.model.prior.feature_correlation", problem, code="study.correlation_prior_invalid"
         )
 
 
 def is_leveled(feature: "dict[str, Any]") -> bool:
-    """Whether a parsed feature is one of some levels, not just a yes/no."""
+    """Return True if a parsed feature has levels: bins or choices, not just a yes/no."""
     return bool(feature.get("cuts") or feature.get("choices"))
 
 
 def entries_of(feature: "dict[str, Any]") -> int:
-    """How many entries a parsed feature with levels has: below each cut or not, or characters of a choice."""
+    """Return the number of entries of a parsed feature with levels: its cuts, or characters of a choice."""
     if feature.get("cuts"):
         return len(feature["cuts"])
     return power_of_two(len(feature.get("choices") or ())) - 1
 
 
 def power_of_two(least: int) -> int:
-    """The smallest one that is two, and `least`, at least."""
+    """Return the smallest power of two that is at least 2 and at least `least`."""
     size = 2
     while size < least:
         size *= 2
@@ -325,7 +325,7 @@ def power_of_two(least: int) -> int:
 
 
 def _check_levels(question: "dict[str, Any]", path: str) -> None:
-    """Where one feature has levels, all have, in few enough cells for a posterior."""
+    """Raise StudyError unless all features have levels, in few enough cells for a posterior."""
     cells = 1
     for index, feature in enumerate(question["features"]):
         where = f"{path}.features[{index}]"
@@ -337,13 +337,13 @@ def _check_levels(question: "dict[str, Any]", path: str) -> None:
         raise StudyError(f"{path}.features", problem, code="study.levels_invalid")
     for name in given_priors(question["model"]):
         if name.startswith("feature_"):
-            problem = "is for features that are numbers without cuts: levels have shares"
+            problem = "is for number features without cuts: levels have shares instead"
             raise StudyError(f"{path}.model.prior.{name}", problem, code="study.level_prior_invalid")
 
 
 def _check_cuts(feature: "dict[str, Any]", path: str) -> None:
     if not feature["cuts"]:
-        problem = "are missing: beside a choice or a number with cuts, every number has some"
+        problem = "are missing: if a feature is a choice or has cuts, every number needs cuts"
         raise StudyError(f"{path}.cuts", problem, code="study.cuts_invalid")
     ends = [float(end) for end in feature["bounds"][:1] + feature["cuts"] + feature["bounds"][1:]]
     if not all([one < other for one, other in zip(ends, ends[1:])]):

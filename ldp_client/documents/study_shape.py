@@ -1,4 +1,4 @@
-"""The shape of a study document: its fields, and what each of them takes."""
+"""The shape of a study document: its fields and their values."""
 
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS, NO_LAW
@@ -33,9 +33,9 @@ FORMAT = "ldpkit.study/1"
 # Who answers: one person about herself, or a data holder about its many records.
 UNITS = ("person", "holder")
 
-# More levels of one field than these make entries that hardly anybody is asked about.
+# With more levels in a field, hardly any participants would be asked about each entry.
 MOST_LEVELS = 16
-# What people read in place of a field's id, and what its number counts, such as hours.
+# A label for people instead of a field's id, and the unit of its number, such as hours.
 _LABEL: "dict[str, Any]" = {"text": Spoken(200)}
 _UNIT = Spoken(40)
 _MEASURED: "dict[str, Any]" = {"measured_in": _UNIT}
@@ -66,7 +66,7 @@ class _Field:
 
 
 class _Feature(_Field):
-    """The same, or one of a few choices; a number may be cut into bins."""
+    """A field of a record, or one of a few choices; a number may be cut into bins."""
 
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
         asked = value.get("ask") if isinstance(value, dict) else None
@@ -93,7 +93,7 @@ class _Choices:
 
 
 class _Fitting:
-    """An entry of a catalogue that fits a kind of question, looked up when read: entries may be added."""
+    """A catalogue entry that fits a kind of question. It is looked up on each read: entries may be added."""
 
     def __init__(self, catalogue: "dict[str, Entry]", ask: str) -> None:
         self.catalogue = catalogue
@@ -112,7 +112,7 @@ class _Fitting:
 
 
 class _Question(Record):
-    """A question of one kind. A number needs no model: it then is a number without a law."""
+    """A question of one kind. A number question without a model gets the model NO_LAW."""
 
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
         found = Record.read(self, value, path, error)
@@ -145,14 +145,14 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
         "response": _NUMBER_FIELD,
     },
 }
-# Sampled products and a record's marginal moments take no norm, all else does: study_rules.
+# Sampled products and a record's marginal moments have no norm, other record mechanisms do: see study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "record": {"norm": Decimal(above="0.001", at_most="1000")},
-    # Whether people may prefer not to say: one more choice, inside the mechanism. Whether the labels are a
-    # scale, from its low end to its high one: noise and likelihood are those of any choice.
+    # refusal: people may prefer not to say, one more choice inside the mechanism. ordered: the labels are a
+    # scale, from its low end to its high end; noise and likelihood are the same as for any choice.
     "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
-    # Of a number by a coin of its own, which gets this share of epsilon.
+    # A number's refusal has a separate coin, which gets this share of epsilon.
     "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "measured_in": _UNIT},
 }
 

@@ -1,6 +1,6 @@
-"""Answer files: NDJSON, one object per person, or CSV with a header; public fields beside the questions.
+"""Answer files: NDJSON, one object per person, or CSV with a header, with questions and public fields.
 
-A record question takes an object in NDJSON, and in CSV one column for each of its fields,
+A record question is an object in NDJSON. In CSV it is one column for each of its fields,
 `question.field`. Errors name the row and the field, never the value.
 """
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Question, Study
 
-# What files say where there is no value.
+# Texts for a missing value in files.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 MAX_LINE = 1 << 20
-# Blanks of any width, and apostrophes, which are marks between thousands in some countries.
+# Spaces of any width and apostrophes separate thousands in some countries.
 MARKED_THOUSANDS = re.compile(r"[+-]?\d{1,3}([\s'\u2019\u02bc_]\d{3})+([.,]\d+)?")
 YES_OR_NO = {
     "yes": True,
@@ -40,9 +40,9 @@ YES_OR_NO = {
 
 
 def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator[tuple[int, dict[str, Any]]]":
-    """(line number, {question id: answer}) for each person; None refuses. Raises InputError, AnswerError.
+    """Yield (line number, {question id: answer or None}) for each person. Raises InputError, AnswerError.
 
-    refusals: take a blank cell, or null, as one, where the question offers it.
+    None is a refusal. refusals: treat a blank cell, or null, as a refusal if the question offers it.
     """
     refuse_workbook(path)
     read = _read_csv if path.lower().endswith(".csv") else _read_ndjson
@@ -79,7 +79,7 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
             if not isinstance(answers, dict):
                 raise InputError.say("files.line_object", file=os.path.basename(path), line=number)
             if set(answers) - set(known):
-                # Not even the name is repeated: it may be an answer that was mistyped.
+                # Do not repeat even the name: it may be a mistyped answer.
                 where = say("files.line", file=os.path.basename(path), line=number)
                 raise InputError.say("files.line_unknown", where=where, known=", ".join(known))
             yield number, answers
@@ -111,9 +111,9 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
 
 
 def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
-    """(line number, cells) of each row below the header, without empty lines.
+    """Yield (line number, cells) of each row below the header, without empty lines.
 
-    Of one column, an empty line is somebody's empty cell where somebody follows; at the end it is nobody.
+    With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
     """
     empty: "list[int]" = []
     for cells in reader:
@@ -127,7 +127,7 @@ def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
 
 
 def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
-    """Raises InputError unless the header of file `name` is the expected columns, each once."""
+    """Raise InputError unless the header of file `name` has exactly the expected columns, each once."""
     for column in expected:
         if column not in header:
             raise InputError.say(
@@ -142,20 +142,20 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
 
 
 def all_columns(study: "Study") -> "list[str]":
-    """The columns that hold a person's answers and public values."""
+    """Return the columns that hold a person's answers and public values."""
     private = [column for question in study.questions for column in columns_of(question)]
     return [*private, *[field.id for field in study.public]]
 
 
 def columns_of(question: "Question") -> "list[str]":
-    """The columns that hold one question's answer: its id, or `question.field` for a record."""
+    """Return the columns that hold one question's answer: its id, or `question.field` for a record."""
     if question.response is None:
         return [question.id]
     return [f"{question.id}.{field.id}" for field in question.fields]
 
 
 def _number_columns(study: "Study") -> "list[str]":
-    """The columns of a person's numbers, in clear or not."""
+    """Return the columns of a person's numbers, including public fields."""
     found = [field.id for field in study.public if not field.choices]
     for question in study.questions:
         if question.ask == "number":
@@ -169,16 +169,16 @@ def _number_columns(study: "Study") -> "list[str]":
 
 
 def refuse_two_readings(name: str, columns: "dict[str, TwoReadings]") -> None:
-    """Raises InputError for a column of file `name` whose points may be marks between thousands."""
+    """Raise InputError for a column of file `name` whose points may be thousands separators."""
     for column in columns:
         if columns[column].first:
             raise InputError(f"{name}: {column}: {say('files.two_readings')}", code="files.two_readings")
 
 
 def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
-    """`answers_from_text` of one person, of whom no other number shows what a point is.
+    """Return `answers_from_text` for one person: no other number shows what a point means.
 
-    Raises AnswerError for a number that may be of thousands, too.
+    Raises AnswerError also for a number whose point may separate thousands.
     """
     for column in _number_columns(study):
         readings = TwoReadings(NO_VALUE)
@@ -189,7 +189,7 @@ def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]
 
 
 def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
-    """Answers from {column: text}; columns that are not there are left out. Raises AnswerError."""
+    """Return answers from {column: text}, without missing columns. Raises AnswerError."""
     answers: "dict[str, Any]" = {}
     for question in study.questions:
         if question.response is None:
@@ -213,7 +213,7 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
 
 def _plain_answer(question: "Question", text: str) -> "Any":
     word = text.strip().lower()
-    # A label that reads like a blank is one as it stands alone: else it may be misspelt.
+    # A blank that is also a label, in any case, is not a refusal: it may be a misspelt label.
     labels = [str(label).strip().lower() for label in question.choices]
     if question.refusal and word in NO_VALUE and word not in labels:
         return None
@@ -232,14 +232,14 @@ def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
         return YES_OR_NO[word]
     plain = _unmarked(word, column)
     try:
-        # Python reads 1_000 as a number; a file's 1_000 is a slip.
+        # Python reads 1_000 as a number. In a file it is a mistake.
         return float("" if "_" in plain else plain)
     except ValueError:
         raise AnswerError.say("core.number", column) from None
 
 
 def _unmarked(text: str, column: str) -> str:
-    """Without blanks around it. Raises AnswerError for a number whose thousands are set apart."""
+    """Strip spaces around a text. Raises AnswerError for a number with separated thousands."""
     if MARKED_THOUSANDS.fullmatch(text.strip()):
         raise AnswerError.say("files.thousands", column)
     return text.strip()

@@ -1,4 +1,4 @@
-"""Device-side noise for a file of answers that someone already holds (a gateway does), or of a table."""
+"""Device-side noise for a file of answers that a gateway already holds, or for a data holder's table."""
 
 import os
 from itertools import islice
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Public = dict[str, str]
 
 
-# People at once: bounds the memory, and how often progress is told.
+# People at once: it limits memory, and how often progress is reported.
 CHUNK = 4096
 
 
@@ -41,18 +41,18 @@ def perturb_file(
     note: "Callable[[str], None]" = lambda _: None,
     refusals: bool = False,
 ) -> int:
-    """Write one report for each person of an answer file, NDJSON; returns how many.
+    """Write one report for each person of an answer file, as NDJSON, and return how many.
 
-    A data holder's file is its table, of which it writes one report.
-    Nothing is written when any answer is wrong. progress is told how many are done, note in one line how many
-    answers were clipped. Uses NumPy where it is installed. refusals: take blanks as such, where
+    A data holder's file is its table, which makes one report.
+    Nothing is written if any answer is wrong. `progress` receives how many reports are done, `note` one line
+    with the number of clipped answers. Uses NumPy if it is installed. refusals: treat blanks as refusals, if
     questions offer them.
 
-    Raises InputError with the line, for reports that exist, and for memoized questions, which need a memory
-    of each person; RefusedError for a study with a route, or one whose reports need tokens.
+    Raises InputError with the line, if the reports file exists, and for memoized questions, which need state
+    for each person. Raises RefusedError for a study with a route, or whose reports need tokens.
     """
     if study.channel is not None and study.channel.tokens is not None:
-        # Before any noise is drawn: it would be spent for nothing.
+        # Refuse before any noise is drawn: its privacy budget would be wasted.
         raise RefusedError.say("files.tokenless", study=study.id)
     return _perturb(study, answers_path, reports_path, progress, note, refusals)
 
@@ -93,7 +93,7 @@ def _write_reports(
     reports_path: str,
     progress: "Callable[[int], None]",
 ) -> int:
-    """One report for each person; returns how many. Raises InputError where there is nobody."""
+    """Write one report for each person and return how many. Raises InputError for a file without people."""
     count = 0
     with replacing(reports_path, is_new=True, private=True) as file:
         while chunk := list(islice(people, CHUNK)):
@@ -108,7 +108,7 @@ def _write_reports(
 
 
 def _refuse_unasked(study: "Study", refusals: bool) -> None:
-    """Raises InputError where blanks would be refusals, and no question offers any."""
+    """Raise InputError if `refusals` is set but no question offers refusal."""
     if refusals and not any([question.refusal for question in study.questions]):
         raise InputError.say("core.no_refusal", question=study.id)
 
@@ -116,7 +116,7 @@ def _refuse_unasked(study: "Study", refusals: bool) -> None:
 def _quantised_people(
     study: "Study", mechanisms: "Mechanisms", path: str, clipped: ClippedCount, refusals: bool
 ) -> "Iterator[tuple[Quantised, Public]]":
-    """What each person is asked, and what is sent of them in clear: nobody's invitation adds to that here."""
+    """Yield each person's quantised answers and public values. No invitation adds public values here."""
     for number, answers in read_answers(study, path, refusals):
         try:
             quantised = quantise_answers(study, mechanisms, answers)
@@ -137,9 +137,9 @@ def perturb_people(
     random: "Source" = urandom,
     public: "Optional[list[Public]]" = None,
 ) -> "Iterator[Report]":
-    """One report for each person's quantised answers: in bulk where NumPy is installed and all are asked.
+    """Yield a report for each person's quantised answers: in bulk with NumPy, unless the study asks one.
 
-    public: each person's public values, none without such fields.
+    public: each person's public values; None for a study without public fields.
     """
     values = public or [{} for _ in people]
     one_by_one = (report_of(study, mechanisms, person, random, each) for person, each in zip(people, values))
@@ -161,9 +161,9 @@ def perturb_table(
     report_path: str,
     clipped: ClippedCount,
 ) -> None:
-    """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
+    """Write the report of a table, one line of NDJSON. Nothing is written if a value is wrong.
 
-    clipped counts the rows that were.
+    clipped: counts the clipped rows.
 
     Raises InputError with the row and the column.
     """
@@ -180,12 +180,12 @@ def perturb_table(
 def counted_tables(
     study: "Study", tables: "Mapping[str, Any]", clipped: ClippedCount
 ) -> "dict[str, CountedTable]":
-    """The tables of a holder's answers; clipped counts their rows as they are read."""
+    """Wrap a data holder's tables so that `clipped` counts their clipped rows as they are read."""
     return {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
 
 
 class CountedTable:
-    """A table whose rows are counted, where they are clipped, while its parts are read."""
+    """A table that counts its clipped rows while its parts are read."""
 
     def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
         self.question = question
@@ -193,7 +193,7 @@ class CountedTable:
         self.count = count
 
     def chunks(self) -> "Iterator[Any]":
-        """The table's parts, each counted once it was taken."""
+        """Yield the table's parts. Each part is counted after it was consumed."""
         before = 0
         for part in self.table.chunks():
             yield part

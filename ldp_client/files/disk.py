@@ -1,6 +1,6 @@
-"""Files: study documents and bytes read, and texts written so that a half-written one is never seen.
+"""Read study documents and bytes, and write texts atomically: a half-written file is never visible.
 
-None is overwritten that must not be.
+Files that must not be replaced are never overwritten.
 """
 
 import os
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Question, Study
 
 
-# As a path: standard input, or standard output.
+# This path means standard input, or standard output.
 STREAM = "-"
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
-# What nothing here writes: files that are compressed, and tables in forms of other programs.
+# Extensions that ldpkit never writes: compressed files, and tables in other programs' formats.
 PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar")
 TABLES = (
     ".tsv",
@@ -40,12 +40,12 @@ TABLES = (
     ".pkl",
 )
 UNWRITTEN = (*PACKED, *TABLES)
-# The standard input that was read.
+# Holds the standard input that was already read.
 _read: "list[Any]" = []
 
 
 def load_study(path: str) -> "Study":
-    """Read a study document. Raises InputError, which names the file, and the field that is wrong."""
+    """Read a study document. Raises InputError, which names the file and the wrong field."""
     from ldp_client.documents.signed import FORMAT
     from ldp_client.documents.study import Study
 
@@ -59,7 +59,7 @@ def load_study(path: str) -> "Study":
 
 
 def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":
-    """The question that `--question` names; all of them where it names none. Raises InputError."""
+    """Return the question that `--question` names, or all questions without it. Raises InputError."""
     questions = [question for question in study.questions if question_id in (None, question.id)]
     if not questions:
         known = ", ".join([question.id for question in study.questions])
@@ -68,7 +68,7 @@ def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Ques
 
 
 def read_bytes(path: "str | os.PathLike[str]") -> bytes:
-    """A file's content, or all of standard input. Raises InputError."""
+    """Return a file's content, or all of standard input. Raises InputError."""
     if path == STREAM:
         return standard_input().read()
     try:
@@ -79,7 +79,7 @@ def read_bytes(path: "str | os.PathLike[str]") -> bytes:
 
 
 def count_lines(path: str) -> int:
-    """About how many lines a file has; 0 for what cannot be read, which is said where it is."""
+    """Estimate how many lines a file has. Return 0 for an unreadable file: its reader reports the error."""
     # A pipe can be read once.
     if not os.path.isfile(path):
         return 0
@@ -91,7 +91,7 @@ def count_lines(path: str) -> int:
 
 
 def standard_input() -> "BinaryIO":
-    """What `-` names. Raises UsageError for the second who asks: nothing would be left."""
+    """Return the standard input, for `-`. Raises UsageError on a second call: no input would be left."""
     if sys.stdin in _read:
         raise UsageError.say("files.stdin_twice")
     _read[:] = [sys.stdin]
@@ -99,27 +99,27 @@ def standard_input() -> "BinaryIO":
 
 
 def standard_output() -> "TextIO":
-    """Standard output for what is a file elsewhere: in UTF-8, whatever a terminal here would have."""
+    """Return standard output for a file's content: in UTF-8, whatever the terminal's encoding."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
     return sys.stdout
 
 
 def refuse_workbook(path: "str | os.PathLike[str]") -> None:
-    """Raises InputError for a file in a spreadsheet's own format, by its name."""
+    """Raise InputError if a file's name has a spreadsheet's own format."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
         raise InputError.say("files.workbook", path=path)
 
 
 def refuse_unwritten(path: "str | os.PathLike[str]") -> None:
-    """Raises InputError for a file whose name has a format that is not written: it would hold another."""
+    """Raise InputError if a file's name has a format that ldpkit does not write."""
     refuse_workbook(path)
     if os.fspath(path).lower().endswith(UNWRITTEN):
         raise InputError.say("files.unwritten", path=path)
 
 
 def refuse_table(path: "str | os.PathLike[str]") -> None:
-    """Raises InputError for a name of a table where JSON is written."""
+    """Raise InputError if a file for JSON has a table's name."""
     if os.fspath(path).lower().endswith((".csv", ".parquet")):
         raise InputError.say("files.no_table", path=path)
 
@@ -128,12 +128,12 @@ def refuse_table(path: "str | os.PathLike[str]") -> None:
 def replacing(
     path: str, is_new: bool = False, read: "Iterable[str]" = (), private: bool = False
 ) -> "Iterator[TextIO]":
-    """A text file that takes its final name only when everything was written; if is_new, none that is taken.
+    """Yield a text file that gets its final name only when it is complete.
 
-    It keeps the mode of the file that it replaces. read: what it is made from, which it must not replace.
-    private: whether a new one is its owner's alone, such as the reports of single people; else the umask
-    decides. Raises InputError when it cannot be written, a full disk included; then nothing is left behind.
-    The path - is standard output, which gets all of it at the end, or nothing.
+    It keeps the mode of the file that it replaces. is_new: fail if the name exists. read: the source files,
+    which it must not replace. private: whether only the owner may read a new file, such as reports of single
+    people; else the umask decides. Raises InputError if it cannot be written, for example on a full disk;
+    then nothing is left behind. The path - is standard output, which gets all of it at the end, or nothing.
     """
     if path == STREAM:
         with _to_standard_output() as file:
@@ -163,7 +163,7 @@ def replacing(
 
 
 def name_new(temporary: str, path: "str | os.PathLike[str]") -> None:
-    """Give a finished file a name that nobody has: of two processes that write it at once, one gets it.
+    """Give a finished file a name that does not exist yet. If two processes do so at once, one succeeds.
 
     Raises OSError.
     """
@@ -172,7 +172,7 @@ def name_new(temporary: str, path: "str | os.PathLike[str]") -> None:
     except FileExistsError:
         raise
     except OSError:
-        # A file system without links, such as a stick's.
+        # A file system without links, such as on a USB stick.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             os.replace(temporary, path)
@@ -196,7 +196,7 @@ def _to_standard_output() -> "Iterator[TextIO]":
 
 
 def refuse_unwritable(path: str) -> None:
-    """Raises InputError where `replacing` could not begin; for what cannot be undone before it writes."""
+    """Raise InputError if `replacing` could not begin. Call it before work that cannot be undone."""
     _require_plain(path)
     try:
         handle, temporary = _new_file(path, 0o600)
@@ -213,23 +213,23 @@ def _require_plain(path: str) -> None:
 
 
 def _new_file(path: "str | os.PathLike[str]", mode: int) -> "tuple[int, str]":
-    """Open a new file beside the path, of a name that nobody has, with what the umask leaves of the mode."""
+    """Open a new file in the path's folder, with a random name. The umask restricts the mode."""
     folder = os.path.dirname(os.path.abspath(path))
     name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
 def refuse_replacing(path: str, read: "Iterable[str]") -> None:
-    """Raises InputError where a result would replace a file that it is made from, by whatever name."""
+    """Raise InputError if a result would replace a file that it is made from, under any name."""
     for source in read:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise InputError.say("files.is_read", path=path, source=source)
 
 
 def refuse_replacing_other(path: str, *kinds: str) -> None:
-    """Raises InputError where a result would replace a file that is neither empty nor an earlier one.
+    """Raise InputError if a result would replace a file that is neither empty nor an earlier result.
 
-    kinds: what the first `format` in a document begins with, or the file.
+    kinds: prefixes of an earlier result: of its first `format` if it is a JSON object, or of the file.
     """
     if path == STREAM or not os.path.isfile(path) or not os.path.getsize(path):
         return
@@ -247,10 +247,10 @@ def refuse_replacing_other(path: str, *kinds: str) -> None:
 
 
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
-    """A durable file that did not exist yet; nobody beyond `mode` can read it even for a moment.
+    """Write a durable new file, with `mode` from the start: other users cannot read it even for a moment.
 
-    It takes its name when all of it is on the disk. Raises InputError where there is one already, or it
-    cannot be written, a full disk included; then nothing is left behind.
+    It gets its name when all of it is on the disk. Raises InputError if the name exists or the file cannot be
+    written, for example on a full disk; then nothing is left behind.
     """
     if path == STREAM:
         raise UsageError.say("files.new_file")

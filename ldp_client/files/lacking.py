@@ -1,4 +1,4 @@
-"""What to say of a module that is not there: which extra has it; a lost file of ldpkit's own has none."""
+"""The error for a missing module: it names the extra to install. ldpkit's own files belong to no extra."""
 
 from ldp_client.documents.errors import MissingExtraError
 
@@ -10,14 +10,14 @@ OWN = ("collector", "inference", "ldp_client", "ldpkit", "schemas", "summaries")
 
 
 def top_of(error: ModuleNotFoundError) -> str:
-    """The package that was not found; "" where the error names none."""
+    """Return the name of the package that was not found; "" if the error names none."""
     return (error.name or "").split(".")[0]
 
 
 def lacking(error: ModuleNotFoundError, extra: str) -> "Optional[MissingExtraError]":
-    """What to install, of the extra that the caller needs; None for what no extra has.
+    """Return the error that names the caller's extra; None for a module that no extra contains.
 
-    A module of ldpkit's own is missing by a fault of ldpkit, or of how it was installed.
+    A module of ldpkit itself is missing because of a bug in ldpkit, or a broken installation.
     """
     module = top_of(error)
     return None if not module or module in OWN else MissingExtraError(extra, module)

@@ -1,4 +1,4 @@
-"""Numbers whose point or comma may be a mark between thousands: a column of them has two readings."""
+"""Numbers whose point or comma may separate thousands: a column of such numbers is ambiguous."""
 
 import re
 
@@ -11,16 +11,16 @@ _PLAIN = re.compile(r"[+-]?\d{1,3}")
 
 
 class TwoReadings:
-    """Whether all numbers of a column that have a mark have exactly three digits behind it.
+    """A check for a column in which every mark (point or comma) is followed by exactly three digits.
 
-    Others have no more than three: whoever marks thousands marks all of them.
+    Its other numbers have at most three digits: if thousands are separated, all of them are.
 
     Args:
-        blanks: what stands, in small letters, where there is no value.
+        blanks: texts for a missing value, in lower case.
 
     Attributes:
-        first: the first number with a mark; "" without one, or where another number shows that marks are
-            decimal points.
+        first: the first number with a mark; "" without such a number, or if another number shows that marks
+            are decimal points.
     """
 
     def __init__(self, blanks: "Collection[str]") -> None:
@@ -35,7 +35,7 @@ class TwoReadings:
             if text.lower() in self.blanks or _PLAIN.fullmatch(text):
                 continue
             found = _MARKED.fullmatch(text)
-            # A zero of any script: `float` reads their digits too.
+            # A leading zero, in any script: `float` reads digits of all scripts.
             if not found or not int(found[1]):
                 self.first, self._is_settled = "", True
                 return

@@ -1,4 +1,4 @@
-"""Making keys and signatures. Needs the package `cryptography`; devices only verify."""
+"""Make keys and signatures. Needs the package `cryptography`. Devices only verify."""
 
 from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
 from ldp_client.documents.errors import InputError, MissingExtraError
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def new_key() -> "tuple[str, str]":
-    """A fresh RSA key pair: (private PEM, PKCS#8 and not encrypted; public PEM)."""
+    """Return a fresh RSA key pair: (private PEM as unencrypted PKCS#8, public PEM)."""
     return _pems(rsa.generate_private_key(RSA_EXPONENT, RSA_BITS))
 
 
 def sign_study(study: "Study", private_pem: bytes) -> SignedStudy:
-    """The study, signed with a private key in PEM. Raises InputError for a key of another kind."""
+    """Sign a study with a private key in PEM. Raises InputError for a key of another kind."""
     private = _load(private_pem)
     key = PublicKey.from_pem(_pems(private)[1])
     value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())

@@ -1,7 +1,7 @@
-"""A data holder's table in a file: CSV with a header, or Parquet. Read in parts, in bounded memory.
+"""A data holder's table in a file: CSV with a header, or Parquet. It is read in parts, in bounded memory.
 
-Columns are named as the study's fields; with several table questions, `question.field`. Errors name the
-row, counted from 1 below the header, and the column, never a value.
+Columns are named like the study's fields, or `question.field` if there are several table questions. Errors
+name the row, counted from 1 below the header, and the column, never a value.
 """
 
 import csv
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     Part = dict[str, Any]
 
 ROWS = 8192
-# What a spreadsheet takes for the beginning of a formula.
+# Characters with which a spreadsheet's formula may begin.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def no_formula(text: str) -> str:
-    """A text as no spreadsheet computes it."""
+    """Return the text, quoted if a spreadsheet would compute it as a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
-    """{question id: its table in the file}, as a device answers. Raises InputError for other columns."""
+    """Return {question id: its table in the file}, as answers. Raises InputError for other columns."""
     names = {question.id: _columns_of(study, question) for question in study.questions}
     refuse_workbook(path)
     file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
@@ -50,7 +50,7 @@ class TableFile:
         self.columns = columns
 
     def chunks(self) -> "Iterator[Part]":
-        """{field id: column} of some rows at a time, in order. Raises InputError."""
+        """Yield {field id: column} for some rows at a time, in order. Raises InputError."""
         for part in self.file.parts(list(self.columns.values())):
             yield {field: part[column] for field, column in self.columns.items()}
 
@@ -63,15 +63,15 @@ class CsvFile:
         self.name = os.path.basename(path)
 
     def header(self) -> "list[str]":
-        """The column names."""
+        """Return the column names."""
         for row in self._rows():
             return [cell.strip() for cell in row]
         raise InputError.say("files.table_empty", file=self.name)
 
     def parts(self, columns: "list[str]") -> "Iterator[Part]":
-        """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None.
+        """Yield {column: numbers} for some rows at a time. Other text is kept; a missing value is None.
 
-        Raises InputError, behind the last of them for a column whose numbers have two readings.
+        Raises InputError. For a column of ambiguous numbers it does so after the last rows.
         """
         rows = self._rows()
         header = [cell.strip() for cell in next(rows)]
@@ -97,7 +97,7 @@ class CsvFile:
         return {name: [row[place] for row in rows] for name, place in zip(columns, places)}
 
     def _rows(self) -> "Iterator[list[str]]":
-        """All rows that are not blank, the header first."""
+        """Yield all rows that are not blank, the header first."""
         number = 0
         try:
             with open(self.path, encoding="utf-8-sig", newline="") as file:
@@ -133,11 +133,11 @@ class ParquetFile:
             raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
 
     def header(self) -> "list[str]":
-        """The column names."""
+        """Return the column names."""
         return list(self._file.schema_arrow.names)
 
     def parts(self, columns: "list[str]") -> "Iterator[Part]":
-        """{column: NumPy array of floats} of some rows at a time; missing is NaN."""
+        """Yield {column: NumPy array of floats} for some rows at a time; a missing value is NaN."""
         import pyarrow
 
         kinds = pyarrow.types
@@ -164,7 +164,7 @@ def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
 
 def _numbers(texts: "list[str]") -> "list[Any]":
     try:
-        # Python reads 1_000 as a number; a table's 1_000 is a slip.
+        # Python reads 1_000 as a number. In a table it is a mistake.
         if "_" not in "".join(texts):
             return [float(text) for text in texts]
     except ValueError:

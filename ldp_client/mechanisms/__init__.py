@@ -1,7 +1,7 @@
 """The mechanisms, by the names that studies use.
 
-To add one: its line in ldp_client/documents/catalogue.py and a file of its name here, whose class registers
-itself (docs/adding-a-mechanism.md).
+To add a mechanism, add a line to ldp_client/documents/catalogue.py and a file of the mechanism's name here.
+Its class registers itself (docs/adding-a-mechanism.md).
 """
 
 from ldp_client.documents import catalogue
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _of_table(question: "Question") -> Mechanism:
-    # Loaded when a study asks a table: no device needs it.
+    # Loaded only if a study asks a table: no device needs it.
     built: Mechanism = part_of_ldpkit("ldp_client.mechanisms.tables", "table_mechanism")(question)
     return built
 
@@ -52,7 +52,7 @@ for _name in catalogue.MECHANISMS:
 
 __all__ = ["MECHANISMS", "Mechanism", "Privacy", "mechanism_for", "mechanisms_of"]
 
-# A process meets few studies; a server that meets many builds theirs again, in milliseconds.
+# Most processes see few studies. A server that sees more rebuilds their mechanisms, in milliseconds.
 MOST_STUDIES = 64
 _built: "dict[str, dict[str, Mechanism]]" = {}
 
@@ -64,7 +64,7 @@ def mechanism_for(question: "Question") -> Mechanism:
         question: one question of a study.
 
     Returns:
-        The mechanism; it holds no answer and no state, so that it may be shared.
+        The mechanism, which may be shared: it holds no answer and no state.
 
     Raises:
         StudyError: ε or δ is too small for the question.
@@ -75,7 +75,7 @@ def mechanism_for(question: "Question") -> Mechanism:
 
 
 def mechanisms_of(study: "Study") -> "dict[str, Mechanism]":
-    """Build the mechanism of every question, once in a process for each study: finding integers takes time.
+    """Build the mechanism of every question, once per process and study: finding integers takes time.
 
     Args:
         study: the study; equal documents share their mechanisms.

@@ -1,4 +1,4 @@
-"""What every mechanism states: its sampler, its privacy, and which payloads are possible."""
+"""The base class of all mechanisms: sampler, privacy loss, and the check of payloads."""
 
 import struct
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST_SIGNED = (1 << 31) - 1
 
-# How a question's mechanism is built, by the name that studies use.
+# Builds a question's mechanism, by the name that studies use.
 MECHANISMS: "dict[str, Callable[[Question], Mechanism]]" = {}
 
 
@@ -31,16 +31,16 @@ def register(kind: "Kind") -> "Kind":
         ValueError: Another mechanism has the name.
     """
     if kind.name in MECHANISMS:
-        raise ValueError(f"there is a mechanism {kind.name!r} already")
+        raise ValueError(f"a mechanism {kind.name!r} is already registered")
     MECHANISMS[kind.name] = kind
     return kind
 
 
 def part_of_ldpkit(module: str, name: str) -> "Any":
-    """Import what comes with ldpkit, not with the device library alone.
+    """Import a name from a module of ldpkit that the device library lacks.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: The module is not installed.
     """
     try:
         return getattr(__import__(module, None, None, [name]), name)
@@ -52,7 +52,7 @@ def part_of_ldpkit(module: str, name: str) -> "Any":
 
 
 class Privacy:
-    """The privacy loss that a mechanism's integers really give, replace-one neighbours.
+    """The exact privacy loss of a mechanism's integer arithmetic, for replace-one neighbours.
 
     Args:
         epsilon: nats; exact, or (a logarithm) at most 2**-100 above the exact value.
@@ -70,19 +70,19 @@ class Privacy:
 class Mechanism:
     """One way to answer one question with noise.
 
-    A subclass sets `privacy` and `payload_size` and implements `quantise` and `randomise`; what it does to an
-    answer is a sentence in ldp_client/words/en.json.
+    A subclass sets `privacy` and `payload_size` and implements `quantise` and `randomise`. A sentence in
+    ldp_client/words/en.json describes the mechanism.
 
     Args:
         question: the question that it answers.
 
     Attributes:
-        name: as studies write it.
+        name: the mechanism's name in studies.
         field: the question's id.
-        where: where the study document states the mechanism.
-        privacy: the loss that its integers really give.
+        where: the path of the mechanism in the study document.
+        privacy: the exact loss of its integer arithmetic.
         payload_size: bytes, the same for every answer.
-        refusal: whether None is an answer too, "prefer not to say", which the noise hides as all others.
+        refusal: whether None, "prefer not to say", is an answer too, which the noise hides like all others.
     """
 
     name = ""
@@ -100,8 +100,8 @@ class Mechanism:
 
         Args:
             answer: a number, a choice, a yes or no, or a record, as the question asks; None, "prefer not to
-                say", where the question offers it.
-            random: gives secret random bytes; the operating system's unless another is passed in.
+                say", if the question offers it.
+            random: a source of secret random bytes; by default the operating system's.
 
         Returns:
             `payload_size` bytes.
@@ -114,35 +114,35 @@ class Mechanism:
     def perturb_many(
         self, answers: "Any", random: "Source" = urandom, refusals: bool = False
     ) -> "NDArray[uint8]":
-        """Draw one noisy payload for each of many answers, by the law of `perturb`. Needs NumPy.
+        """Draw one noisy payload for each of many answers, distributed as in `perturb`. Needs NumPy.
 
         Args:
             answers: an array of numbers, booleans, labels or numbered choices; for a record
                 {field: array}; or a sequence of answers.
             random: as in `perturb`.
-            refusals: take what is missing (None, NaN, masked) as "prefer not to say", where the question
-                offers it; else it is refused.
+            refusals: treat missing values (None, NaN, masked) as "prefer not to say", if the question
+                offers it; else they are rejected.
 
         Returns:
             An array of n rows of `payload_size` bytes.
 
         Raises:
             AnswerError: an answer does not fit.
-            InputError: refusals of a question that does not offer it.
+            InputError: refusals is true for a question that does not offer refusal.
             MissingExtraError: the device library is installed alone, or without NumPy.
         """
-        # By its name: the floor above, of ldpkit.
+        # Imported by name: the module is in a layer above, which ldpkit installs.
         perturb_many = part_of_ldpkit("ldp_client.bulk", "perturb_many")
         return perturb_many(self, answers, random, refusals)  # type: ignore[no-any-return]
 
     def quantise(self, answer: "Any") -> "Any":
-        """Turn an answer into integers within the mechanism's domain; a subclass does it.
+        """Convert an answer to integers within the mechanism's domain; subclasses implement it.
 
         Args:
             answer: as in `perturb`.
 
         Returns:
-            What `randomise` takes.
+            The argument of `randomise`.
 
         Raises:
             AnswerError: the answer does not fit; the error does not repeat it.
@@ -150,11 +150,11 @@ class Mechanism:
         raise NotImplementedError(self.name)
 
     def randomise(self, quantised: "Any", random: "Source") -> bytes:
-        """Draw the noisy payload of a quantised answer; a subclass does it.
+        """Draw the noisy payload of a quantised answer; subclasses implement it.
 
         Args:
-            quantised: what `quantise` returns.
-            random: gives secret random bytes.
+            quantised: the result of `quantise`.
+            random: a source of secret random bytes.
 
         Returns:
             `payload_size` bytes.
@@ -162,28 +162,28 @@ class Mechanism:
         raise NotImplementedError(self.name)
 
     def in_words(self) -> str:
-        """Say what the mechanism does to an answer, for people. No device core has the words."""
-        # By its name: it is a floor above.
+        """Describe what the mechanism does to an answer, for people. Device cores have no words."""
+        # Imported by name: the module is in a layer above.
         describing = __import__("ldp_client.describing", None, None, ["in_words"])
         return describing.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:
-        """Refuse a payload that no device could have sent.
+        """Reject a payload that no device could have sent.
 
         Args:
             payload: a report's bytes for this question.
 
         Raises:
-            ReportError: the size is wrong or, in subclasses, so is what the bytes say.
+            ReportError: the size is wrong or, in subclasses, the content is.
         """
         if len(payload) != self.payload_size:
             raise self.impossible(f"must have {self.payload_size} bytes, has {len(payload)}")
 
     def words(self, payload: bytes) -> "list[int]":
-        """Read the integers with noise that a payload consists of.
+        """Read a payload's noisy integers.
 
         Args:
-            payload: signed 32-bit big-endian integers; bytes that are left over stay out.
+            payload: signed 32-bit big-endian integers; trailing bytes of an incomplete integer are ignored.
 
         Returns:
             The integers.
@@ -191,10 +191,10 @@ class Mechanism:
         return unpack_signed(payload[: len(payload) - len(payload) % 4])
 
     def impossible(self, problem: str) -> ReportError:
-        """Make the error for an impossible payload of this question; the caller raises it.
+        """Build the error for an impossible payload of this question; the caller raises it.
 
         Args:
-            problem: what is wrong, in words.
+            problem: a description of the problem.
 
         Returns:
             The error, which names the question.
@@ -203,13 +203,13 @@ class Mechanism:
 
 
 def pack_signed(values: "list[int]") -> bytes:
-    """Signed 32-bit big-endian integers; beyond their range they saturate (post-processing)."""
+    """Pack values as signed 32-bit big-endian integers. Values out of range saturate (post-processing)."""
     if max(values) > LARGEST_SIGNED or min(values) < -LARGEST_SIGNED:
         values = [min(max(value, -LARGEST_SIGNED), LARGEST_SIGNED) for value in values]
     return struct.pack(f">{len(values)}i", *values)
 
 
 def unpack_signed(payload: bytes) -> "list[int]":
-    """The integers of pack_signed."""
+    """Return the integers that `pack_signed` packed."""
     words = [int.from_bytes(payload[i : i + 4], "big") for i in range(0, len(payload), 4)]
     return [word - (1 << 32) if word >> 31 else word for word in words]

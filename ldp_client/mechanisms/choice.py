@@ -1,7 +1,7 @@
-"""What all choice mechanisms share: a random set of supported choices.
+"""The base class of choice mechanisms: each report supports a random set of choices.
 
-A report stands for a set S of choices, and P(report | x) is c·e^ε if x is in S, else c, with c the
-same for every x (METHODS 3.2b). Subclasses say how S is drawn and written.
+A report encodes a set S of choices. P(report | x) is c·e^ε if x is in S, else c, with c the same for
+every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 """
 
 import hashlib
@@ -25,10 +25,10 @@ LABEL_BYTES = 4 * 200
 
 
 class Places:
-    """Finds a label among many in the same steps whichever it is.
+    """Find the index of a label in a number of steps that does not depend on the label.
 
-    A list is walked longer for a later label, and a dictionary's collisions can be arranged by who writes the
-    labels. This looks the digest up among sorted digests, in so many halvings as their number needs.
+    A list search takes longer for later labels, and the author of the labels can provoke collisions in a
+    dictionary. This is a binary search among sorted digests; its steps depend only on their number.
     """
 
     def __init__(self, labels: "Sequence[Any]") -> None:
@@ -41,7 +41,7 @@ class Places:
         self._digests.extend([b"\xff" * 32] * (2 * self._half - len(digests)))
 
     def of(self, label: str) -> int:
-        """The label's place, or −1."""
+        """Return the label's index, or −1 if it is unknown."""
         digest = _digest(label)
         at, step = 0, self._half
         while step:
@@ -51,7 +51,7 @@ class Places:
 
 
 def _digest(label: str) -> bytes:
-    """Of the label at a fixed length."""
+    """Return the SHA-256 of the label, padded to a fixed length."""
     try:
         text = label.encode()
     except UnicodeError:  # half of a surrogate pair: no label has one
@@ -64,11 +64,11 @@ def _digest(label: str) -> bytes:
 class ChoiceMechanism(Mechanism):
     """A mechanism for one of k choices.
 
-    choices: k. labels: what they are called, or range(k); the last is None where the question offers refusal.
-    bits: probabilities are integers over 2**bits. p: probability that S contains the true choice; q: that it
-    contains a given other one. odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload is a bit for
-    each choice, each drawn by itself. seed_bits: at least so many bits of a payload are uniform, whatever the
-    answer.
+    choices: k. labels: their names, or range(k); the last label is None if the question offers refusal.
+    bits: probabilities are integers over 2**bits. p: probability that S contains the true choice; q: that S
+    contains a given other choice. odds: (a, b) with e^ε = a / b exactly. bitwise: whether a payload has a bit
+    for each choice, drawn independently. seed_bits: the fewest bits of a payload that are uniform, whatever
+    the answer.
     """
 
     bits = CHOICE_BITS
@@ -80,7 +80,7 @@ class ChoiceMechanism(Mechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         labels: "Any" = question.choices
-        # Spelt out for MicroPython, which unpacks in no tuple.
+        # Spelt out because MicroPython does not unpack in tuples.
         self.labels = labels + (None,) if self.refusal else labels  # noqa: RUF005
         self.choices = len(self.labels)
         self.numbered = question.numbered
@@ -88,10 +88,10 @@ class ChoiceMechanism(Mechanism):
         self.boolean = question.ask == "yes_no"
 
     def quantise(self, answer: "Any") -> int:
-        """The index of the choice; a yes/no also takes True and False. Raises AnswerError.
+        """Return the index of the choice; a yes/no also accepts True and False. Raises AnswerError.
 
-        Where the choices are numbers they are given as int, or as text. None, where the question offers
-        refusal, is the last one.
+        Numbered choices are given as int or as text. If the question offers refusal, None is the last
+        choice.
         """
         if self.boolean and isinstance(answer, bool):
             if not self.refusal:
@@ -99,7 +99,7 @@ class ChoiceMechanism(Mechanism):
             answer = self.labels[int(answer)]
         if self._places is None:
             return self._number(answer)
-        # Looked up whatever it is: a refusal that is found sooner would tell itself by its time.
+        # Always search: a shortcut for refusals would reveal them by their time.
         index = self._places.of(answer if isinstance(answer, str) else "")
         index = self.choices - 1 if self.refusal and answer is None else index
         if index < 0:
@@ -116,11 +116,11 @@ class ChoiceMechanism(Mechanism):
         return answer
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether choice `index` is in the set S that a possible payload stands for."""
+        """Return True if choice `index` is in the set S that a possible payload encodes."""
         raise NotImplementedError(self.name)
 
     def support_probability(self, true: int, index: int) -> Rational:
-        """The probability that S contains choice `index` when choice `true` was answered, exactly."""
+        """Return the exact probability that S contains choice `index` if the answer is choice `true`."""
         return self.p if true == index else self.q
 
     def _state_odds(self, often: int, seldom: int) -> None:

@@ -1,8 +1,8 @@
-"""One record as it is, with noise on every entry: perturbed features and response (LDPBI 3.2.3, METHODS 5).
+"""One record with noise on every entry: perturbed features and response (LDPBI 3.2.3, METHODS 5).
 
-A numeric response is released with the features in one normal vector; the study's response_share is
-the share of the squared L2 distance of two records that the response may use. For a yes/no response
-it is the share of ε: the features are normal, the response randomized response.
+A numeric response is released with the features in one normal vector. The study's response_share is
+then the share of the squared L2 distance of two records that the response may use. A yes/no response
+is released by randomized response, next to normal features. response_share is then its share of ε.
 """
 
 from ldp_client.core.integers import isqrt
@@ -35,7 +35,7 @@ class GaussianRecord(RecordMechanism):
     radius: int
 
     def _set_grid(self, question: "Question", distance: int) -> None:
-        """The grid on which clipped features have at most half of `distance` as their norm."""
+        """Set the grid on which clipped features have a norm of at most half of `distance`."""
         norm = question.norm
         assert norm is not None
         self.radius = distance // 2
@@ -58,7 +58,7 @@ class GaussianRecord(RecordMechanism):
 
 
 class GaussianNumberRecord(GaussianRecord):
-    """The response is one more entry of the vector, on a grid of its own.
+    """The response is one more entry of the vector, on its own grid.
 
     response_grid: integers for a scaled response of 1. Two records are at most 2·radius apart in their
     features and 2·response_grid in their response: together no more than the radius that the noise hides.
@@ -86,19 +86,19 @@ class GaussianNumberRecord(GaussianRecord):
         return (1 << NOISE_BITS) / self.response_grid
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Features, clipped to the norm, and response, on their grids. Raises AnswerError."""
+        """Return features, clipped to the norm, and response, on their grids. Raises AnswerError."""
         features, response = self.quantise_fields(answer, self.grid, self.response_grid)
         entries = clip_norm(features, self.radius)
         entries.append(response)
         return entries
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """One normal for each entry."""
+        """Add one normal to each entry."""
         noise = normal(len(quantised), random)
         return pack_signed([value + disturbance for value, disturbance in zip(quantised, noise)])
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError where an entry is beyond record and noise together."""
+        """Raise ReportError if an entry exceeds the largest sum of record and noise."""
         super().check(payload)
         self._check_features(payload[:-4])
         if abs(unpack_signed(payload[-4:])[0]) > self.response_grid + NOISE_REACH:
@@ -129,21 +129,21 @@ class GaussianYesNoRecord(GaussianRecord):
         self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
+        """Return features, clipped to the norm, and 0 or 1 for the response. Raises AnswerError."""
         features, response = self.quantise_fields(answer, self.grid, 1)
         entries = clip_norm(features, self.radius)
         entries.append(int(response > 0))
         return entries
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """One normal for each feature, then randomized response."""
+        """Add one normal to each feature, then apply randomized response."""
         noise = normal(len(self.features), random)
         response = truth_or_other(quantised[-1], 2, self.threshold, random)
         features = [value + disturbance for value, disturbance in zip(quantised, noise)]
         return pack_signed(features) + bytes([response])
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError where a feature is beyond record and noise, or the response is not 0 or 1."""
+        """Raise ReportError if a feature exceeds record plus noise, or the response is not 0 or 1."""
         super().check(payload)
         self._check_features(payload[:-1])
         if payload[-1] > 1:
@@ -157,6 +157,6 @@ def _share_of(question: "Question") -> Rational:
 
 
 def gaussian_record(question: "Question") -> Mechanism:
-    """The mechanism for the question's kind of response. Raises StudyError."""
+    """Build the mechanism for the question's kind of response. Raises StudyError."""
     assert question.response is not None
     return (GaussianYesNoRecord if question.response.bounds is None else GaussianNumberRecord)(question)

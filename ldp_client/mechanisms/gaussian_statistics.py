@@ -27,10 +27,10 @@ class GaussianStatistics(RecordMechanism):
     """The upper triangle of vvᵀ in integers, plus round(2**20 × N(0, 1)) on each.
 
     coordinates: the pairs (i, j), i ≤ j, of v = (constant, features…, response) that are released.
-    distance: R, the L2 distance of two records' integers that the noise hides.
+    distance: R, the largest L2 distance of two records' integers that the noise hides.
     units: weight of the constant and of a response of 1, in units of 2**-20 (features have weight 1).
-    A payload has 4 signed bytes for each coordinate. In terms of v in scaled units a released
-    integer is v_i v_j × grid on the diagonal and √2 × v_i v_j × grid off it.
+    A payload has 4 signed bytes for each coordinate. With v in scaled units, a released integer is
+    v_i v_j × grid on the diagonal and √2 × v_i v_j × grid off the diagonal.
     """
 
     name = "gaussian_statistics"
@@ -57,7 +57,7 @@ class GaussianStatistics(RecordMechanism):
         return [pair for pair in pairs if pair not in known]
 
     def _set_grid(self) -> None:
-        """Multipliers so that any two records' integer statistics are at most `distance` apart in L2.
+        """Set multipliers so that any two records' integer statistics are at most `distance` apart in L2.
 
         Rounding to nearest moves each coordinate of a difference by at most 1: √D in L2.
         """
@@ -91,7 +91,7 @@ class GaussianStatistics(RecordMechanism):
         return self.weight / UNIT
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """v in units of 2**-20, its features clipped to the norm. Raises AnswerError."""
+        """Return v in units of 2**-20, with features clipped to the norm. Raises AnswerError."""
         scaled, response = self.quantise_fields(answer, UNIT, self.weight)
         vector = [self.weight]
         vector.extend(clip_norm(scaled, self.radius))
@@ -99,7 +99,7 @@ class GaussianStatistics(RecordMechanism):
         return vector
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """One normal for each coordinate of the statistic."""
+        """Add one normal to each coordinate of the statistic."""
         noise = normal(len(self.coordinates), random)
         half = 1 << (MULTIPLIER_BITS - 1)
         sums = [
@@ -112,7 +112,7 @@ class GaussianStatistics(RecordMechanism):
         return pack_signed(values)
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError where a coordinate is beyond the statistic and the noise together."""
+        """Raise ReportError if a coordinate exceeds the largest sum of statistic and noise."""
         super().check(payload)
         if any([abs(value) > self.largest for value in unpack_signed(payload)]):
             raise self.impossible("has a number out of range")

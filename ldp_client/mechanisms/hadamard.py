@@ -1,9 +1,9 @@
 """Hadamard response (Acharya, Sun & Zhang 2019): one column of a Hadamard matrix, in a few bytes.
 
-Sylvester's matrix has 1 in row r and column c where r & c has an even number of ones. A choice is a
-row, not the first; S(c) is the set of rows with 1 in column c. For a large ε half of all columns
-is too many for one choice: the block form has `blocks` matrices side by side, each choice a row of
-one of them, supported by half of that block's columns only. It needs no table anywhere.
+Sylvester's matrix has 1 in row r and column c if r & c has an even number of ones. A choice is a
+row, except the first; S(c) is the set of rows with 1 in column c. For a large ε, half of all columns
+are too many for a choice. The block form therefore has `blocks` matrices side by side. Each choice is
+a row of a single block, and only half of that block's columns support it. No table is stored.
 """
 
 from ldp_client.core.integers import bytes_below
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Hadamard(ChoiceMechanism):
-    """One of blocks × width columns, in a supporting one with probability threshold / 2**bits.
+    """Report one of blocks × width columns, which supports the truth with probability threshold / 2**bits.
 
     Choice x is row x mod (width − 1) + 1 of block x div (width − 1). A payload is block × width + column,
-    big-endian, in as few bytes as they need. q is for another choice of the same block; q_elsewhere
-    for one of another block: they are equal where blocks is 1, which is so for e^ε ≤ 2.
+    big-endian, in the fewest bytes that fit. q is for another choice in the same block, q_elsewhere for a
+    choice in another block. They are equal if blocks is 1, which holds for e^ε ≤ 2.
     """
 
     name = "hadamard"
@@ -35,14 +35,14 @@ class Hadamard(ChoiceMechanism):
         self.width = 2
         while (self.width - 1) * self.blocks < self.choices:
             self.width *= 2
-        # Each block splits by the choice's row into two halves; one of all these halves supports it.
+        # A choice's row splits each block into two halves. Only one half, in the choice's block, supports it.
         halves = 2 * self.blocks
         self.threshold = truth_threshold(epsilon, halves)
         whole, others = 1 << self.bits, halves - 1
         self._state_odds(self.threshold * others, whole - self.threshold)
         self.p = Rational(self.threshold, whole)
         other_half = Rational(whole - self.threshold, whole * others)
-        # A row of the same block cuts both halves in two; one of another block has half of it.
+        # Another row of the block cuts both halves in two. One half supports a row of another block.
         half_of_both = self.p + other_half
         self.q = Rational(half_of_both.numerator, 2 * half_of_both.denominator)
         self.q_elsewhere = other_half if self.blocks > 1 else self.q
@@ -50,39 +50,39 @@ class Hadamard(ChoiceMechanism):
         self.payload_size = bytes_below(self.columns)
 
     def place(self, index: int) -> "tuple[int, int]":
-        """The block of a choice and its row there."""
+        """Return the block of a choice and its row there."""
         return index // (self.width - 1), index % (self.width - 1) + 1
 
     def support_probability(self, true: int, index: int) -> Rational:
-        """p for the true choice, q for another of its block, q_elsewhere for the rest."""
+        """Return p for the true choice, q for others of its block, q_elsewhere for all others."""
         if true == index:
             return self.p
         return self.q if self.place(true)[0] == self.place(index)[0] else self.q_elsewhere
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Draws a half of a block by randomized response, then a column of it, uniformly."""
+        """Draw a half of a block by randomized response, then a column of that half, uniformly."""
         block, row = self.place(quantised)
         half = truth_or_other(2 * block, 2 * self.blocks, self.threshold, random)
         column = random_bits(32, random) & (self.width - 1)
-        # Flipping one of the row's bits maps the one half of the columns onto the other.
+        # Flipping one of the row's bits maps each half of the columns onto the other half.
         column ^= (row & -row) * (parity(column & row) ^ (half & 1))
         return ((half >> 1) * self.width + column).to_bytes(self.payload_size, "big")
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether the choice's row has 1 in the reported column."""
+        """Return True if the choice's row has 1 in the reported column."""
         block, row = self.place(index)
         reported, column = divmod(int.from_bytes(payload, "big"), self.width)
         return reported == block and parity(column & row) == 0
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless it is a column."""
+        """Raise ReportError unless the payload is a column."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.columns:
             raise self.impossible(f"is not one of {self.columns} codes")
 
 
 def parity(word: int) -> int:
-    """Whether a word of at most 32 bits has an odd number of ones: 0 or 1."""
+    """Return 1 if a word of at most 32 bits has an odd number of ones, else 0."""
     word ^= word >> 16
     word ^= word >> 8
     word ^= word >> 4

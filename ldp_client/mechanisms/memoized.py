@@ -1,8 +1,8 @@
 """A permanent noisy answer, and fresh noise on it for each report (as RAPPOR; Erlingsson et al. 2014).
 
 However often a device reports, all its reports together are post-processing of one permanent answer,
-which is drawn once and kept: they cost the longitudinal ε once. The instantaneous ε is that of
-one report alone, and hides that two reports come from the same permanent answer.
+which is drawn once and kept: they cost the longitudinal ε once. The instantaneous ε applies to a
+single report, and hides that two reports come from the same permanent answer.
 """
 
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Memoized(ChoiceMechanism):
-    """What one report says about the choice: p, q, odds and report_privacy are those of a single report.
+    """A choice mechanism with two stages. p, q, odds and report_privacy describe a single report.
 
-    privacy: of all reports together, longitudinal. of: the mechanism's name at both stages; a state and
-    a payload are written as its payloads. first: the permanent stage. again: the instantaneous one's
-    integer over 2**bits.
+    privacy: the longitudinal loss, of all reports together. of: the name of the mechanism at both stages,
+    which also defines the format of states and payloads. first: the permanent stage. again: the threshold
+    of the instantaneous stage, over 2**bits.
     """
 
     name = "memoized"
@@ -42,28 +42,28 @@ class Memoized(ChoiceMechanism):
         self.payload_size = self.first.payload_size
 
     def permanent(self, quantised: int, random: "Source") -> bytes:
-        """The permanent noisy answer, to be drawn once and kept."""
+        """Draw the permanent noisy answer. Call it once, and keep the result."""
         return self.first.randomise(quantised, random)
 
     def instantaneous(self, state: bytes, random: "Source") -> bytes:
-        """A payload from the permanent answer."""
+        """Draw a payload from the permanent answer."""
         raise NotImplementedError(self.of)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Both stages, for a device that reports once."""
+        """Apply both stages, for a device that reports once."""
         return self.instantaneous(self.permanent(quantised, random), random)
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """As in the mechanism that is memoized."""
+        """Return True if the payload supports the choice in the memoized mechanism."""
         return self.first.supported(payload, index)
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError for a payload that no device could have sent."""
+        """Raise ReportError for a payload that no device could have sent."""
         self.first.check(payload)
 
 
 class MemoizedResponse(Memoized):
-    """k-ary randomized response of randomized response: again k-ary randomized response."""
+    """k-ary randomized response applied twice, which is k-ary randomized response again."""
 
     of = "randomized_response"
 
@@ -79,13 +79,13 @@ class MemoizedResponse(Memoized):
         self.q = Rational(everything - truth, everything * (k - 1))
 
     def instantaneous(self, state: bytes, random: "Source") -> bytes:
-        """The permanent choice with probability again / 2**bits, else another one."""
+        """Return the permanent choice with probability again / 2**bits, else another choice."""
         kept = int.from_bytes(state, "big")
         return truth_or_other(kept, self.choices, self.again, random).to_bytes(self.payload_size, "big")
 
 
 class MemoizedSue(Memoized):
-    """Every bit flipped twice: again symmetric unary encoding."""
+    """Symmetric unary encoding with every bit flipped twice, which is symmetric unary encoding again."""
 
     of = "sue"
 
@@ -101,7 +101,7 @@ class MemoizedSue(Memoized):
         self._pack = first.pack
 
     def instantaneous(self, state: bytes, random: "Source") -> bytes:
-        """The permanent bits, each flipped with probability again / 2**bits."""
+        """Return the permanent bits, each flipped with probability again / 2**bits."""
         flips = biased_bits(self.again, self.payload_size, random)
         return self._pack(int.from_bytes(state, "little") ^ flips)
 
@@ -109,7 +109,7 @@ class MemoizedSue(Memoized):
 class Remembering(Mechanism):
     """A memoized mechanism with one person's permanent answer: drawn at its first use, None before.
 
-    Whoever makes a report with it keeps `answer`, durably and before the report leaves, for every later one.
+    A caller that makes a report must store `answer` durably before the report leaves, for all later reports.
     """
 
     def __init__(self, mechanism: "Any", answer: "Optional[bytes]") -> None:
@@ -130,8 +130,9 @@ class Remembering(Mechanism):
 
 
 def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
-    """Raises InputError for a memoized mechanism without a person's memory: it would draw a new permanent
-    answer for each report, and many of them together tell the true one.
+    """Raise InputError for a memoized mechanism that is not `Remembering`.
+
+    It would draw a new permanent answer for each report, and many reports together reveal the true answer.
     """
     for question in mechanisms:
         if hasattr(mechanisms[question], "permanent"):
@@ -145,5 +146,5 @@ def _instantaneous(question: "Question") -> Rational:
 
 
 def memoized(question: "Question") -> Mechanism:
-    """The mechanism that memoizes what the study names. Raises StudyError."""
+    """Build the memoized form of the mechanism that the study names in `of`. Raises StudyError."""
     return {kind.of: kind for kind in (MemoizedResponse, MemoizedSue)}[question.mechanism.of](question)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NumberMechanism(Mechanism):
-    """i in 0..levels, plus noise of scale `scale`; a subclass sets `levels` and `privacy`.
+    """A grid point i in 0..levels, plus noise of scale `scale`; a subclass sets `levels` and `privacy`.
 
     A payload is one signed 32-bit integer in grid units: 0 is the lower bound, `levels` the upper.
     """
@@ -33,7 +33,7 @@ class NumberMechanism(Mechanism):
         stated = question.mechanism
         self.levels = self.levels_at(stated.epsilon, stated.delta)
         if question.refusal_share is not None:
-            # Half of them must be hidden by what the coin of `refusable.py` leaves.
+            # The ε that the coin of `refusable.py` leaves must hide half of the levels.
             rest = stated.epsilon - stated.epsilon * question.refusal_share
             self.levels = min(self.levels, 2 * self.levels_at(rest, stated.delta))
         assert question.bounds is not None
@@ -41,16 +41,16 @@ class NumberMechanism(Mechanism):
         self._limits = float(self.bounds[0]), float(self.bounds[1])
 
     def levels_at(self, epsilon: Rational, delta: Rational) -> int:
-        """The most grid points whose distance is hidden; a subclass says it."""
+        """Return the largest distance in grid points that the noise hides; subclasses implement it."""
         raise NotImplementedError(self.name)
 
     def quantise(self, answer: "Any") -> int:
-        """The nearest grid point; beyond the bounds the nearest bound. Raises AnswerError."""
+        """Return the nearest grid point; the nearest bound if out of bounds. Raises AnswerError."""
         return grid_index(answer, self._limits, self.levels, self.field)
 
 
 class Laplace(NumberMechanism):
-    """i in 0..levels, released as i + round(scale × Laplace(1)); true epsilon = levels / scale."""
+    """Release i in 0..levels as i + round(scale × Laplace(1)); true epsilon = levels / scale."""
 
     name = "laplace"
 
@@ -65,22 +65,22 @@ class Laplace(NumberMechanism):
         self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
 
     def levels_at(self, epsilon: Rational, delta: Rational) -> int:  # noqa: ARG002
-        """ε in units of 1 / scale, rounded down."""
+        """Return ε in units of 1 / scale, rounded down."""
         return laplace_levels(epsilon)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Every 32-bit integer is possible, whatever the answer."""
+        """Add Laplace noise. Any answer can give any 32-bit integer, except −2**31."""
         return pack_signed([quantised + laplace(1, random)[0]])
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless it has four bytes and is not the one integer that is never sent."""
+        """Raise ReportError unless the payload has four bytes and is not −2**31, which is never sent."""
         super().check(payload)
         if payload == b"\x80\x00\x00\x00":
             raise self.impossible("is out of range")
 
 
 class Gaussian(NumberMechanism):
-    """i in 0..levels, released as i + round(scale × N(0, 1)), truncated at 16 sd."""
+    """Release i in 0..levels as i + round(scale × N(0, 1)), truncated at 16 sd."""
 
     name = "gaussian"
 
@@ -96,15 +96,15 @@ class Gaussian(NumberMechanism):
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
     def levels_at(self, epsilon: Rational, delta: Rational) -> int:
-        """The analytic radius."""
+        """Return the radius of the analytic Gaussian mechanism."""
         return gaussian_radius(epsilon, delta, 1)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """One normal."""
+        """Add one normal."""
         return pack_signed([quantised + normal(1, random)[0]])
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError where the number is beyond bounds and noise together."""
+        """Raise ReportError if the number is further out of bounds than noise can move it."""
         super().check(payload)
         if not -NOISE_REACH <= unpack_signed(payload)[0] <= self.levels + NOISE_REACH:
             raise self.impossible("is out of range")

@@ -20,16 +20,16 @@ SEED_BYTES = 4 * COEFFICIENTS
 
 
 class Olh(ChoiceMechanism):
-    """The hash ((a·x² + b·x + c) mod PRIME) mod hashes of the choice x, by randomized response, with a, b, c.
+    """Send a seed a, b, c, and by randomized response the hash ((a·x² + b·x + c) mod PRIME) mod hashes of x.
 
     S is the set of choices that hash to the reported value. A payload is a, b and c (4 bytes each), drawn
-    uniformly below PRIME, then the value in as few bytes as `hashes` needs; all big-endian. Over the
-    seed the hashes of any three choices are independent, which makes q exact and supports of two choices
-    uncorrelated whatever a third one's share is; privacy holds for each seed.
+    uniformly below PRIME, then the value in the fewest bytes that hold `hashes` values; all big-endian. Over
+    random seeds, the hashes of any three choices are independent. So q is exact, and the supports of two
+    choices are uncorrelated whatever the share of a third choice is. Privacy holds for each seed.
     """
 
     name = "olh"
-    # Below PRIME there are more than 2**30 coefficients.
+    # A coefficient has more than 2**30 values below PRIME.
     seed_bits = 30 * COEFFICIENTS
 
     def __init__(self, question: "Question") -> None:
@@ -44,7 +44,7 @@ class Olh(ChoiceMechanism):
         self.payload_size = SEED_BYTES + self.value_size
 
     def _other_probability(self) -> Rational:
-        """Another choice's hash is the true one's with probability c, else any other, equally."""
+        """Return q. Another choice has the true hash with probability c, and any other hash equally often."""
         whole, others = 1 << self.bits, self.hashes - 1
         smaller, larger_ones = PRIME // self.hashes, PRIME % self.hashes
         collisions = larger_ones * (smaller + 1) ** 2 + (self.hashes - larger_ones) * smaller**2
@@ -53,23 +53,23 @@ class Olh(ChoiceMechanism):
         return Rational(same + different, PRIME * PRIME * whole * others)
 
     def hash(self, seed: "tuple[int, ...]", index: int) -> int:
-        """The hash of a choice, 0..hashes−1. seed: a, b, c."""
+        """Return the hash of a choice, 0..hashes−1. seed: a, b, c."""
         a, b, c = seed
         return ((a * index + b) % PRIME * index + c) % PRIME % self.hashes
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Draws the hash function, the coin and the other value, whatever the answer."""
+        """Draw the hash function, the coin and the other value, whatever the answer."""
         seed = (_below_prime(random), _below_prime(random), _below_prime(random))
         value = truth_or_other(self.hash(seed, quantised), self.hashes, self.threshold, random)
         return struct.pack(">III", *seed) + value.to_bytes(self.value_size, "big")
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether the choice hashes to the reported value."""
+        """Return True if the choice hashes to the reported value."""
         seed = struct.unpack(">III", payload[:SEED_BYTES])
         return self.hash(seed, index) == int.from_bytes(payload[SEED_BYTES:], "big")
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless a, b, c and the value are in their ranges."""
+        """Raise ReportError unless a, b, c and the value are in their ranges."""
         super().check(payload)
         if max(struct.unpack(">III", payload[:SEED_BYTES])) >= PRIME:
             raise self.impossible("has a seed that is never drawn")
@@ -78,7 +78,7 @@ class Olh(ChoiceMechanism):
 
 
 def _below_prime(random: "Source") -> int:
-    """A uniform integer below PRIME, by rejection of the one word of 31 bits that is not."""
+    """Draw a uniform integer below PRIME; reject the only 31-bit word that is not below it."""
     while True:
         word = random_bits(32, random) >> 1
         if word < PRIME:

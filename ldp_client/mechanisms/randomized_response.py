@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class RandomizedResponse(ChoiceMechanism):
-    """The true one of k choices with probability threshold / 2**bits, else one of the others, equally.
+    """Report the true choice with probability threshold / 2**bits, else a uniform other choice.
 
-    S is the reported choice. A payload is its index, big-endian, in as few bytes as k needs.
+    S is the reported choice. A payload is its index, big-endian, in the fewest bytes that hold k values.
     """
 
     name = "randomized_response"
@@ -31,16 +31,16 @@ class RandomizedResponse(ChoiceMechanism):
         self.payload_size = bytes_below(self.choices)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Draws the coin and the other choice whether or not it needs them."""
+        """Draw the coin and the other choice, even if the other choice is not needed."""
         reported = truth_or_other(quantised, self.choices, self.threshold, random)
         return reported.to_bytes(self.payload_size, "big")
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether it is the reported choice."""
+        """Return True if it is the reported choice."""
         return int.from_bytes(payload, "big") == index
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless it is the index of a choice."""
+        """Raise ReportError unless the payload is the index of a choice."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.choices:
             raise self.impossible(f"is not one of {self.choices} choices")

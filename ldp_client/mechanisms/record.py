@@ -1,4 +1,4 @@
-"""What mechanisms for a record of features and a response share: reading an answer into integers."""
+"""The base class of mechanisms for a record of features and a response: it reads answers into integers."""
 
 from ldp_client.core.quantise import as_float, grid_index, signed_units, signed_units_of
 from ldp_client.documents.errors import AnswerError
@@ -16,9 +16,11 @@ SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}
 
 
 class RecordMechanism(Mechanism):
-    """features and response: the fields that are asked. norm: what features are clipped to, if anything.
-    binary: whether the response is a yes/no. By a feature's id, places: where its choices stand; cuts: where
-    its bins meet, as floats. Answers themselves are compared with them: a grid would move finer cuts.
+    """A mechanism for a record of features and a response.
+
+    features and response: the fields of the question. norm: the norm that clips the features, or None.
+    binary: whether the response is a yes/no. places: the index of choices, by feature id. cuts: the
+    boundaries of bins as floats, by feature id. Answers are compared with them: a grid would move fine cuts.
     """
 
     def __init__(self, question: "Question") -> None:
@@ -32,23 +34,23 @@ class RecordMechanism(Mechanism):
         self.cuts = {field.id: [float(cut) for cut in field.cuts] for field in self.features if field.cuts}
         fields = list(self.features)
         fields.append(self.response)
-        # What each answer takes: its name, its path in the answers, and a number's bounds as floats.
+        # For each field: its name, its path in the answers, and a number's bounds as floats.
         self._asked = [(field, field.id, f"{self.field}.{field.id}", _limits(field)) for field in fields]
         self._names = [field.id for field in fields]
-        # Of fields that are all numbers: they are read in one loop.
+        # If all fields are numbers, one loop reads them.
         limits = [(name, path, found) for _, name, path, found in self._asked if found]
         self._numbers = [(name, path, low, high, high - low) for name, path, (low, high) in limits]
         self._all_numbers = len(self._numbers) == len(fields)
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
-        """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
+        """Return features in −unit..unit or as levels, not clipped to the norm; response in −weight..weight.
 
         Raises AnswerError.
         """
         if not isinstance(answer, dict):
             raise AnswerError.say("core.record", self.field)
         at_once = unit == weight and self._all_numbers
-        # A plain one of so many numbers lacks none that the loop then finds.
+        # A plain dict of the right length lacks a name only if the loop raises KeyError.
         if not (at_once and type(answer) is dict and len(answer) == len(self._numbers)):
             self._check_names(answer)
         if at_once:
@@ -79,7 +81,7 @@ class RecordMechanism(Mechanism):
             raise AnswerError.say("core.unasked_field", self.field)
 
     def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:
-        """No and yes at −size and size; of a choice, or bins, the place."""
+        """Return −size for no and size for yes; for a choice or bins, return the index."""
         if field.choices:
             return self._place(field, value, path)
         if field.cuts:
@@ -91,7 +93,7 @@ class RecordMechanism(Mechanism):
         return sign * size
 
     def _place(self, field: "Field", value: "Any", name: str) -> int:
-        """Which of its choices."""
+        """Return the index of a choice."""
         index = self.places[field.id].of(value) if isinstance(value, str) else -1
         if index < 0:
             raise AnswerError.say("core.one_of_choices", name, choices=len(field.choices))
@@ -99,7 +101,7 @@ class RecordMechanism(Mechanism):
 
 
 def _limits(field: "Field") -> "Optional[tuple[float, float]]":
-    """A number's bounds; none of one that is cut into bins."""
+    """Return a number's bounds, or None if the number is cut into bins."""
     if field.bounds is None or field.cuts:
         return None
     return float(field.bounds[0]), float(field.bounds[1])

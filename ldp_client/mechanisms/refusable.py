@@ -1,9 +1,9 @@
-"""A number that people may prefer not to say: whether they did by a coin, and a noisy number in any case.
+"""A number that people may prefer not to say: always a noisy number, and a noisy bit for the refusal.
 
-Who refuses sends the noise of a number in the middle of the bounds, so that length, time and bytes tell
-nothing, and the coin of randomized response. Two people who say numbers differ by these alone; one who says
-one and one who refuses by the coin, and by half the bounds at most. So up to half of ε is free for the coin:
-the worst pair costs max(ε of the number, ε of the coin + half of that of the number).
+The bit is a randomized-response coin. A refusal sends a noisy number from the middle of the bounds, so that
+length, time and bytes reveal nothing. Two numbers differ in the number only. A number and a refusal differ in
+the coin, and by at most half the bounds. So up to half of ε is free for the coin: the worst pair costs
+max(ε of the number, ε of the coin + half the ε of the number).
 """
 
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
@@ -26,7 +26,7 @@ class RefusableNumber(Mechanism):
     """The number's payload, then a byte: 1 for a refusal, else 0, true with probability threshold / 2**32.
 
     number: the mechanism of numbers, whose levels leave the coin its share. middle: the grid point of
-    refusals. p, q: of a coin that is true, or not.
+    refusals. p, q: the probabilities that the coin is true or false.
     """
 
     def __init__(self, question: "Question", number: "NumberMechanism") -> None:
@@ -54,7 +54,7 @@ class RefusableNumber(Mechanism):
         self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
         coin = log_ratio(*self.odds)
         if Rational(0) < stated.delta:
-            # Half the bounds are hidden at what the coin leaves, and the whole of them at all of it.
+            # The ε that the coin leaves hides half the bounds; the whole ε hides all of them.
             self.privacy = self.number.privacy
             return
         far = coin + Rational(self.levels - self.middle, self.scale)
@@ -62,20 +62,20 @@ class RefusableNumber(Mechanism):
         self.privacy = Privacy(far if number < far else number, Rational(0))
 
     def quantise(self, answer: "Any") -> "tuple[int, int]":
-        """(the middle, 1) for None, else (its grid point, 0), in the same steps. Raises AnswerError."""
+        """Return (the middle, 1) for None, else (grid point, 0), in the same steps. Raises AnswerError."""
         refused = answer is None
         low, high = self.bounds
         index = self.number.quantise((float(low) + float(high)) / 2 if refused else answer)
         return self.middle if refused else index, int(refused)
 
     def randomise(self, quantised: "tuple[int, int]", random: "Source") -> bytes:
-        """The number's noise, then the coin."""
+        """Draw the number's noise, then the coin."""
         index, refused = quantised
         noisy = self.number.randomise(index, random)
         return noisy + bytes([truth_or_other(refused, 2, self.threshold, random)])
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError where the number is none that is sent, or the last byte is neither 0 nor 1."""
+        """Raise ReportError if the number is impossible, or the last byte is neither 0 nor 1."""
         super().check(payload)
         self.number.check(payload[:-1])
         if payload[-1] > 1:
@@ -83,12 +83,12 @@ class RefusableNumber(Mechanism):
 
 
 def laplace(question: "Question") -> Mechanism:
-    """Laplace noise on a number, which may be refused where the question offers it."""
+    """Build the Laplace mechanism for a number, with refusal if the question offers it."""
     return _offered(question, Laplace(question))
 
 
 def gaussian(question: "Question") -> Mechanism:
-    """The same with Gaussian noise."""
+    """Build the Gaussian mechanism for a number, with refusal if the question offers it."""
     return _offered(question, Gaussian(question))
 
 

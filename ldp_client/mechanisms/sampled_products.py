@@ -1,15 +1,15 @@
 """One or several products of two entries of a record, as noisy bits (Duchi, Jordan & Wainwright 2018).
 
-u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. A number that is cut
-into bins has an entry for each cut, 1 from there on; a choice one for each character of its place in binary
-(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. Which product
-is sent is drawn whatever the answers are. Its value is rounded to −1 or 1 without bias, and that sign is the
-report's, by randomized response. So of the reports on a product with mean m over all people a share of
-½(1 + gain · m) is positive, exactly, whatever law the entries have.
+u = (1, features…, response), each entry scaled to −1…1 by its own bounds; a yes/no is −1 or 1. A number cut
+into bins has an entry for each cut, which is 1 above the cut. A choice has an entry for each character of
+its binary index (Cormode, Kulkarni & Srivastava 2018). No product of two entries of such a field is sent.
+The product to send is drawn independently of the answers. Its value is rounded to −1 or 1 without bias, and
+randomized response perturbs that sign. If m is a product's mean over all people, the share of positive
+reports on it is exactly ½(1 + gain · m), whatever law the entries have.
 
-Where a report has k products, all of them stand in blocks of k, and one block is drawn. Each of its products
-is rounded by itself, and the pattern of the k signs sent by 2^k-ary randomized response. Each sign, and each
-product of signs of one report, then has a share of ½(1 + gain · m) positive ones, m its mean over all people.
+If a report has k products, all products are grouped in blocks of k, and one block is drawn. Each product of
+the block is rounded independently, and 2^k-ary randomized response perturbs the pattern of the k signs. Each
+sign, and each product of signs of one report, is positive with a share of ½(1 + gain · m), m its mean.
 """
 
 import struct
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Field, Question
 
-# Of products of two fields that have several entries each has its part of so much, rounded down: together
-# they are drawn as often as the one product of two other fields, or up to 7.2 % less often.
+# The weight that all products of two fields with several entries share, rounded down: together they are
+# drawn as often as the single product of two other fields, or up to 7.2 % less often.
 PARTS = 2520
-# A product of two entries is a whole number of 2**-40: it is rounded by 41 of 64 random bits, exactly.
+# A product of two entries is a multiple of 2**-40: 41 of 64 random bits round it exactly.
 SQUARE = UNIT * UNIT
 SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
 
 
 @register
 class SampledProducts(RecordMechanism):
-    """Which of the products, and its sign: the true one with probability threshold / 2**32.
+    """Report a block of products and their signs, which are true with probability threshold / 2**32.
 
-    codes: of each feature with levels the entries (−1 and 1) of each level.
+    codes: for each feature with levels, the entries (−1 and 1) of each level.
     owners: each entry's field, from 0 for the constant to the response.
-    coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those that are always 1, or
-    known from others.
-    signs: k, the products of one report. patterns: 2**k. blocks: the products that are sent together, as
-    places in `coordinates`; where their number is no multiple of k, the last block has some of the first.
-    With one product a report a block is a product, in the same order.
-    weights: how often each block is drawn, out of their sum, `total`: what its products weigh together.
-    ends: the weights, added up.
-    gain: the difference of the shares of a product's positive and negative reports is so many times its mean.
-    A payload is 2**k × the block's place + the pattern, big-endian: the bit of its first product is the
-    highest, 1 if the sign is positive.
+    coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent. Products that are always 1 or
+    known from other products are left out.
+    signs: k, the number of products in a report. patterns: 2**k. blocks: the products that are sent together,
+    as indices in `coordinates`. If their number is not a multiple of k, the last block repeats some of the
+    first products. If k is 1, blocks are the products in order.
+    weights: the weight of each block, the sum of its products' weights; a block is drawn with probability
+    weight / `total`. ends: the cumulative weights.
+    gain: the shares of a product's positive and negative reports differ by gain × its mean.
+    A payload is 2**k × the block's index + the pattern, big-endian. The highest bit is the first product's, 1
+    if the sign is positive.
     """
 
     name = "sampled_products"
@@ -81,7 +81,7 @@ class SampledProducts(RecordMechanism):
         for weight in self.weights:
             self.total += weight
             self.ends.append(self.total)
-        # 0 where they are not all the same.
+        # 0 if the weights differ.
         self._weight = self.weights[0] if min(self.weights) == max(self.weights) else 0
         self._reads = ">I" + "Q" * self.signs + "I"
         self._ceiling = (1 << 32) - (1 << 32) % self.total
@@ -98,7 +98,7 @@ class SampledProducts(RecordMechanism):
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
     def _pairs(self) -> "list[tuple[int, int]]":
-        """All but squares of the constant, of a yes/no and of levels, and products within a field."""
+        """Return all pairs except squares of the constant, yes/no and levels, and pairs within a field."""
         known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
         owners = self.owners
         pairs = []
@@ -109,7 +109,7 @@ class SampledProducts(RecordMechanism):
         return pairs
 
     def _weights(self, stated: "dict[str, int]") -> "list[int]":
-        """How often each product is drawn: entries of one field share what another field has alone."""
+        """Return each product's weight: the entries of a field share the weight of a field with one entry."""
         size = [self.owners.count(owner) for owner in range(max(self.owners) + 1)]
         parts = PARTS if max(size) > 1 else 1
         weights = []
@@ -119,7 +119,7 @@ class SampledProducts(RecordMechanism):
         return weights
 
     def _blocks(self, weights: "list[int]") -> "tuple[list[tuple[int, ...]], list[int]]":
-        """The products that are sent together, those of like weights, and what they weigh."""
+        """Group products of similar weights into blocks. Return the blocks and their weights."""
         count, signs = len(weights), self.signs
         order = [place for _, place in sorted([(weights[place], place) for place in range(count)])]
         if signs == 1:
@@ -136,7 +136,7 @@ class SampledProducts(RecordMechanism):
         return "response" if j == len(self.owners) - 1 else "features"
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """u in units of 2**-20. Raises AnswerError."""
+        """Return u in units of 2**-20. Raises AnswerError."""
         features, response = self.quantise_fields(answer, UNIT, UNIT)
         vector = [UNIT]
         if not self._levels:
@@ -144,7 +144,7 @@ class SampledProducts(RecordMechanism):
         else:
             for codes, value in zip(self.codes, features):
                 if codes:
-                    # From one table for all answers, whatever they are.
+                    # One table lookup, whatever the answer is.
                     vector.extend([UNIT * sign for sign in codes[value]])
                 else:
                     vector.append(value)
@@ -152,9 +152,9 @@ class SampledProducts(RecordMechanism):
         return vector
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Draws the block and rounds its products, then whether their signs are told, or which others are."""
+        """Draw the block, round its products, then draw whether to send their signs or another pattern."""
         word, *roundings, coin = struct.unpack(self._reads, read(random, 8 + 8 * self.signs))
-        # Drawn again, without bias, whatever the answers are.
+        # Rejection sampling, which does not depend on the answers.
         while word >= self._ceiling:
             word, coin = coin, random_bits(CHOICE_BITS, random)
         flips = 1 if self.signs == 1 else 1 + uniform_below(self.patterns - 1, random)
@@ -167,18 +167,18 @@ class SampledProducts(RecordMechanism):
         return told.to_bytes(self.payload_size, "big")
 
     def _drawn(self, number: int) -> int:
-        """The first block whose end is above the number, which no answer has a part in."""
+        """Return the first block whose end is above the number. The number is independent of answers."""
         return number // self._weight if self._weight else first_above(self.ends, number)
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless it names a product."""
+        """Raise ReportError unless the payload names a block."""
         super().check(payload)
         if int.from_bytes(payload, "big") >= self.patterns * len(self.blocks):
             raise self.impossible(f"is not one of {len(self.blocks)} products")
 
 
 def _codes(field: "Field") -> "list[list[int]]":
-    """The entries of each level, −1 and 1; none for a field without levels."""
+    """Return the entries of each level, −1 and 1; empty for a field without levels."""
     if field.cuts:
         levels = range(len(field.cuts) + 1)
         return [[1 if cut < level else -1 for cut in range(len(field.cuts))] for level in levels]
@@ -187,7 +187,7 @@ def _codes(field: "Field") -> "list[list[int]]":
 
 
 def _character(level: int, number: int) -> int:
-    """1 where they have an even number of binary ones in common, else −1."""
+    """Return 1 if level and number have an even number of binary ones in common, else −1."""
     sign, both = 1, level & number
     while both:
         sign, both = -sign, both & (both - 1)

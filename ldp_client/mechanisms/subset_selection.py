@@ -1,4 +1,4 @@
-"""Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set of choices, the true one likely in it."""
+"""Subset selection (Ye & Barg 2018; Wang et al. 2016): a random set that likely has the true choice."""
 
 import struct
 
@@ -16,9 +16,9 @@ WORD = 1 << 32
 
 
 class SubsetSelection(UnaryMechanism):
-    """`size` choices: the true one with probability threshold / 2**bits, the rest uniform among the others.
+    """Report `size` choices: the truth with probability threshold / 2**bits, and uniform other choices.
 
-    A payload is a bit for each choice, `size` of them 1.
+    A payload has a bit for each choice; `size` bits are 1.
     """
 
     name = "subset_selection"
@@ -30,7 +30,7 @@ class SubsetSelection(UnaryMechanism):
         self.size = subset_size(epsilon, k)
         self.threshold = truth_threshold_of_weights(epsilon, self.size, k - self.size)
         whole, rest = 1 << self.bits, k - self.size
-        # Given the truth, C(k−1, size−1) sets are equally likely; without it, C(k−1, size).
+        # C(k−1, size−1) sets with the truth are equally likely, and so are C(k−1, size) sets without it.
         self._state_odds(self.threshold * rest, (whole - self.threshold) * self.size)
         self.p = Rational(self.threshold, whole)
         self.q = Rational(whole * self.size - self.threshold, whole * (k - 1))
@@ -38,10 +38,10 @@ class SubsetSelection(UnaryMechanism):
         self._ceilings = [WORD - WORD % (k - 1 - place) for place in range(self.size)]
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """Draws `size` other choices in random order, and lets the truth take the first one's place.
+        """Draw `size` other choices in random order; the truth may replace the first.
 
-        It draws all of them whether or not the truth is in. What it reads, and the places it touches
-        until the others are renamed around the truth, depend on random bytes only.
+        All of them are drawn, whether or not the truth is in the set. Until the other choices are renamed
+        around the truth, memory access depends on random bytes only.
         """
         truthful = random_bits(self.bits, random) < self.threshold
         others = self._draw_others(random)
@@ -53,7 +53,7 @@ class SubsetSelection(UnaryMechanism):
         return bytes(bits)
 
     def _draw_others(self, random: "Source") -> "list[int]":
-        """`size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
+        """Draw `size` distinct numbers of 0..k−2 in uniformly random order: a shuffle that stops early."""
         deck = list(range(self.choices - 1))
         words = struct.unpack(f"<{self.size}I", read(random, 4 * self.size))
         for place, word in enumerate(words):
@@ -63,7 +63,7 @@ class SubsetSelection(UnaryMechanism):
         return deck[: self.size]
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless exactly `size` choices are in the set."""
+        """Raise ReportError unless exactly `size` choices are in the set."""
         super().check(payload)
         if bin(int.from_bytes(payload, "little")).count("1") != self.size:
             raise self.impossible(f"must name {self.size} choices")

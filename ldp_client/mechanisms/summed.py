@@ -1,13 +1,13 @@
-"""One device's share of a Gaussian noise that protects a sum: for the route secure_sum alone.
+"""One device's share of the Gaussian noise that protects a sum, for the route secure_sum only.
 
-N − T − 1 devices' noise together is that of the analytic Gaussian mechanism (DCA Theorem 1, with
-METHODS 1.5 in place of its variance). A sum of rounded normals of sd 2**20 is, to a total variation
-far below 2**-188, the rounding of an exact normal plus independent rounding errors: post-processing.
+The noise of N − T − 1 devices adds up to the analytic Gaussian mechanism's (DCA Theorem 1, with the
+variance of METHODS 1.5). A sum of rounded normals of sd 2**20 is, to a total variation far below
+2**-188, the rounding of an exact normal plus independent rounding errors: post-processing.
 One device's vector alone is *not* protected; it leaves the device only as secret shares.
 
-Sums are taken modulo 2**64 and cannot wrap: a distance is at most 64 × 2**20 × √N grid units, a
-coordinate of a statistic at most that, and N at most 2**24, so that N coordinates stay below 2**62
-and all the noise below 2**49.
+Sums are modulo 2**64 and cannot wrap. A distance, and so a coordinate of a statistic, is at most
+64 × 2**20 × √N grid units, and N is at most 2**24. So N coordinates stay below 2**62, and all the
+noise below 2**49.
 """
 
 from ldp_client.core.integers import isqrt
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 WORD_BYTES = 8
 MODULUS = 1 << 64
-# The square of a number in [−1, 1] weighs 3/2: (x, 3/2 x²) still has L2 diameter 2, reached by x = ±1.
+# The square of a number in [−1, 1] has weight 3/2: (x, 3/2 x²) still has L2 diameter 2, reached by x = ±1.
 SQUARE_TOP, SQUARE_BOTTOM = 3, 2
 
 
 def summed_distance(question: "Question", size: int) -> int:
-    """The L2 distance of two sums, in grid units, that the noise of N − T − 1 devices hides."""
+    """Return the L2 distance of two sums, in grid units, that the noise of N − T − 1 devices hides."""
     route, stated = question.route, question.mechanism
     assert route is not None
     one = gaussian_radius(stated.epsilon, stated.delta, size * route.clients)
@@ -36,20 +36,20 @@ def summed_distance(question: "Question", size: int) -> int:
 
 
 def pack_words(values: "list[int]") -> bytes:
-    """Integers modulo 2**64, little-endian."""
+    """Pack integers modulo 2**64, little-endian."""
     return b"".join([(value % MODULUS).to_bytes(WORD_BYTES, "little") for value in values])
 
 
 def shares_only(field: str) -> RefusedError:
-    """What `perturb` raises: its payload could be sent, and the noise of one device protects nobody."""
+    """Return the error that `perturb` raises: one device's noise alone would not protect a payload."""
     return RefusedError.say("core.sum_leaves", field=field)
 
 
 class SummedMechanism(Mechanism):
     """A vector of `size` integers plus round(2**20 × N(0, 1)) on each; 8 bytes a coordinate.
 
-    grid: integers for one unit of the statistic. noise_sd: of one device's share, in those units.
-    largest: no coordinate of one device is beyond it.
+    grid: integers for one unit of the statistic. noise_sd: the sd of one device's share, in those units.
+    largest: the largest absolute coordinate of one device.
     """
 
     name = "summed_gaussian"
@@ -57,7 +57,7 @@ class SummedMechanism(Mechanism):
     grid: int
     largest: int
 
-    # Which statistic of an answer is summed.
+    # The name of the summed statistic.
     statistic: str
 
     def __init__(self, question: "Question") -> None:
@@ -69,7 +69,7 @@ class SummedMechanism(Mechanism):
         return (1 << NOISE_BITS) / self.grid
 
     def _take_grid(self, grid: int, span: int) -> None:
-        """span: the largest coordinate of the statistic, in units."""
+        """Set the grid and the payload size. span: the largest coordinate of the statistic, in units."""
         if grid < 1:
             raise StudyError(
                 f"{self.field}.mechanism",
@@ -81,21 +81,21 @@ class SummedMechanism(Mechanism):
         self.payload_size = WORD_BYTES * self.size
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Raises RefusedError."""
+        """Raise RefusedError: the vector must not be sent as a payload."""
         del quantised, random
         raise shares_only(self.field)
 
     def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
-        """What a device splits into shares. Nearly the answer itself: never send, write or show it."""
+        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
         noise = normal(self.size, random)
         return pack_words([value + share for value, share in zip(quantised, noise)])
 
     def check(self, payload: bytes) -> None:
-        """No single report is ever sent."""
+        """Raise ReportError: no single report is ever sent."""
         del payload
         raise self.impossible("travels as secret shares only")
 
 
 def nearest(numerator: int, denominator: int) -> int:
-    """The nearest integer to a fraction; halves go up."""
+    """Return the nearest integer to a fraction; halves are rounded up."""
     return (2 * numerator + denominator) // (2 * denominator)

@@ -1,6 +1,6 @@
-"""`summed_gaussian`: of one answer a choice, a number's cell, or a number and its square.
+"""`summed_gaussian`: sums of choices, of a number's cells, or of a number and its square.
 
-Of a record it sums products of its entries, or the marginal moments of each field.
+For a record, it sums products of entries, or the marginal moments of each field.
 """
 
 from ldp_client.core.integers import isqrt
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SummedRecord(GaussianStatistics):
-    """GaussianStatistics whose noise is shared among the devices of a sum; 8 bytes a coordinate."""
+    """GaussianStatistics with noise shared among the devices of a sum; 8 bytes a coordinate."""
 
     name = "summed_gaussian"
     statistic = "record"
@@ -46,16 +46,16 @@ class SummedRecord(GaussianStatistics):
         return pack_words(values)
 
     def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
-        """Raises RefusedError."""
+        """Raise RefusedError: the vector must not be sent as a payload."""
         del quantised, random
         raise shares_only(self.field)
 
     def noisy_vector(self, quantised: "list[int]", random: "Source") -> bytes:
-        """What a device splits into shares. Nearly the answer itself: never send, write or show it."""
+        """Return the vector to split into shares. It nearly is the answer: never send, write or show it."""
         return super().randomise(quantised, random)
 
     def check(self, payload: bytes) -> None:
-        """No single report is ever sent."""
+        """Raise ReportError: no single report is ever sent."""
         del payload
         raise self.impossible("travels as secret shares only")
 
@@ -64,8 +64,8 @@ class SummedMarginals(SummedMechanism):
     """Every field scaled to [−1, 1], and 3/2 of its square: x_1, 3/2 x_1², …, the response last.
 
     For the first round of DCA Algorithm 2. Two answers to one field are at most 2 apart, so two records
-    with m fields are at most 2√m apart, reached by x_j = ±1 for every field. `grid`, `noise_sd`: as for one
-    number.
+    with m fields are at most 2√m apart, reached by x_j = ±1 for every field. `grid` and `noise_sd` are
+    defined as for one number.
     """
 
     statistic = "marginals"
@@ -81,7 +81,7 @@ class SummedMarginals(SummedMechanism):
         self._take_grid(isqrt(room * room // (4 * len(self.fields))), 2)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the nearest bound. Raises AnswerError."""
+        """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
         scaled, response = self._record.quantise_fields(answer, UNIT, UNIT)
         scaled.append(response)
         moments = []
@@ -107,7 +107,7 @@ class SummedChoice(SummedMechanism):
         self._take_grid(distance if boolean else isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Raises AnswerError for what is not one of the choices."""
+        """Return the choice one-hot. Raise AnswerError if the answer is not a choice."""
         chosen = self._choices.quantise(answer) - self._first
         return [self.grid if index == chosen else 0 for index in range(self.size)]
 
@@ -127,7 +127,7 @@ class SummedHistogram(SummedMechanism):
         self._take_grid(isqrt(distance * distance // 2), 1)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the outermost cells. Raises AnswerError."""
+        """Return the cell one-hot; the outermost cell if out of bounds. Raises AnswerError."""
         place = grid_index(answer, self.bounds, self.size * UNIT, self.field)
         cell = min(place // UNIT, self.size - 1)
         return [self.grid if index == cell else 0 for index in range(self.size)]
@@ -147,14 +147,14 @@ class SummedMoments(SummedMechanism):
         self._take_grid((summed_distance(question, self.size) - 2) // 2, 2)
 
     def quantise(self, answer: "Any") -> "list[int]":
-        """Beyond the bounds the nearest bound. Raises AnswerError."""
+        """Return the moments on the grid; numbers out of bounds are clipped. Raises AnswerError."""
         units = signed_units(answer, self.bounds, UNIT, self.field)
         square = SQUARE_TOP * units * units
         return [nearest(units * self.grid, UNIT), nearest(square * self.grid, SQUARE_BOTTOM * UNIT * UNIT)]
 
 
 def summed_gaussian(question: "Question") -> Mechanism:
-    """The mechanism `summed_gaussian` for what the question asks. Raises StudyError."""
+    """Build the mechanism `summed_gaussian` for a kind of question. Raises StudyError."""
     if question.ask == "record":
         return SummedMarginals(question) if question.mechanism.statistic else SummedRecord(question)
     if question.ask == "number":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Question
 
 
-# Beyond this a report would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
+# With more choices, reports would grow to many kilobytes for no gain: olh and hadamard need a few bytes.
 MOST_CHOICES = 1 << 16
 # A threshold's binary digits, the highest first.
 DIGITS = f"{{:0{CHOICE_BITS}b}}"
@@ -41,22 +41,22 @@ class UnaryMechanism(ChoiceMechanism):
         self._all = (1 << self.choices) - 1
 
     def pack(self, bits: int) -> bytes:
-        """The payload of an integer's lowest k bits."""
+        """Return the payload of an integer's lowest k bits."""
         return (bits & self._all).to_bytes(self.payload_size, "little")
 
     def supported(self, payload: bytes, index: int) -> bool:
-        """Whether the choice's bit is 1."""
+        """Return True if the choice's bit is 1."""
         return bool(payload[index >> 3] >> (index & 7) & 1)
 
     def check(self, payload: bytes) -> None:
-        """Raises ReportError unless its spare bits are 0."""
+        """Raise ReportError unless the payload's spare bits are 0."""
         super().check(payload)
         if int.from_bytes(payload, "little") >> self.choices:
             raise self.impossible("has a bit set beyond the last choice")
 
 
 def biased_bits(threshold: int, size: int, random: "Source") -> int:
-    """8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly."""
+    """Draw 8 × size independent bits, each 1 with probability threshold / 2**CHOICE_BITS exactly."""
     return bits_below(threshold, read_parts(CHOICE_BITS, size, random))
 
 
@@ -66,10 +66,10 @@ def read_parts(count: int, size: int, random: "Source") -> "tuple[bytes, ...]":
 
 
 def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:
-    """The bits that CHOICE_BITS random strings decide.
+    """Return a bit for each random fraction in CHOICE_BITS strings: 1 if the fraction is below threshold.
 
-    Bit-sliced: compares as many random fractions with the threshold at once, lowest digit first, in
-    a time that depends on nothing but size and threshold.
+    Bit-sliced: all fractions are compared with the threshold at once, lowest digit first. The time
+    depends only on size and threshold.
     """
     read = int.from_bytes
     below = 0
@@ -78,12 +78,12 @@ def bits_below(threshold: int, parts: "tuple[bytes, ...]") -> int:
             below |= read(fresh, "little")
         else:
             below &= read(fresh, "little")
-    # What was read holds the complements of the fractions' digits, so `below` says fraction < threshold.
+    # The strings hold the complements of the fractions' digits, so `below` means fraction < threshold.
     return below
 
 
 class Oue(UnaryMechanism):
-    """Bit j is 1 with probability ½ at the true choice and threshold / 2**bits at each other."""
+    """Bit j is 1 with probability ½ for the true choice and threshold / 2**bits for other choices."""
 
     name = "oue"
 
@@ -96,17 +96,17 @@ class Oue(UnaryMechanism):
         self.q = Rational(self.threshold, whole)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """The noisy bits, with a fair coin in the true place. The time does not depend on the answer."""
+        """Draw noisy bits, with a fair coin for the true choice, in a time independent of the answer."""
         parts = read_parts(self.bits + 1, self.payload_size, random)
         noisy = bytearray(self.pack(bits_below(self.threshold, parts)))
-        # Within one byte: the time of a long integer's arithmetic would tell where its highest bit is.
+        # Within one byte: the time of a long integer's arithmetic would reveal its highest bit.
         place, own = quantised >> 3, 1 << (quantised & 7)
         noisy[place] = (noisy[place] & ~own) | (parts[-1][place] & own)
         return bytes(noisy)
 
 
 class Sue(UnaryMechanism):
-    """The true choice's bit is 1, the others' are 0; each is flipped with probability threshold / 2**bits.
+    """The true choice's bit is 1, all others 0; each bit is flipped with probability threshold / 2**bits.
 
     Two answers differ in two bits, so e^ε = ((2**bits − threshold) / threshold)².
     """
@@ -123,7 +123,7 @@ class Sue(UnaryMechanism):
         self.q = Rational(self.threshold, whole)
 
     def randomise(self, quantised: int, random: "Source") -> bytes:
-        """The true choice's bits xor the flips. The time does not depend on the answer."""
+        """Flip bits of the true choice's encoding, in a time that does not depend on the answer."""
         flips = bytearray(self.pack(biased_bits(self.threshold, self.payload_size, random)))
         flips[quantised >> 3] ^= 1 << (quantised & 7)
         return bytes(flips)

@@ -1,1 +1,1 @@
-"""Oblivious HTTP (RFC 9458): requests that a relay forwards unread, to a gateway that sees not whose."""
+"""Oblivious HTTP (RFC 9458): a relay forwards requests unread to a gateway that cannot see who sent them."""

@@ -1,6 +1,6 @@
-"""Binary HTTP messages of known length (RFC 9292), which an encapsulated request or answer is.
+"""Binary HTTP messages of known length (RFC 9292): the content of encapsulated requests and answers.
 
-Made with zeros behind them up to a stated size (section 3.8), so that what is encrypted shows no length.
+Zeros pad a message up to a stated size (section 3.8), so that the encrypted message shows no length.
 """
 
 TYPE_CHECKING = False
@@ -9,20 +9,20 @@ if TYPE_CHECKING:
 
     Fields = Sequence[tuple[str, str]]
 
-# Framing indicators (section 3.3) of the two forms that are read here; of the others no length is known.
+# Framing indicators (section 3.3) of the two forms that are read here; the other forms have no known length.
 KNOWN_REQUEST = 0
 KNOWN_ANSWER = 1
-# Of one message: more than any device or collector sends.
+# The most fields of a message: more than any device or collector sends.
 MOST_FIELDS = 32
 LOWEST_STATUS, FINAL_STATUS, HIGHEST_STATUS = 100, 200, 599
 
 
 class BinaryError(ValueError):
-    """What came is no message that this module makes or reads; says nothing of its content."""
+    """The input is not a message that this module makes or reads. The error quotes none of its content."""
 
 
 class Request:
-    """A request. fields: names in small letters, and values. content: its body."""
+    """A request. fields: pairs of lower-case names and values. content: its body."""
 
     def __init__(
         self, method: str, authority: str, path: str, fields: "Fields" = (), content: bytes = b""
@@ -35,17 +35,17 @@ class Request:
         self.content = content
 
     def encode(self, size: int = 0) -> bytes:
-        """Its bytes, and zeros up to `size`. Raises BinaryError where they are more than that."""
+        """Return its bytes, padded with zeros to `size`. Raises BinaryError if they are longer."""
         control = (self.method, self.scheme, self.authority, self.path)
         head = b"".join([_sized(part.encode("latin-1")) for part in control])
         return _padded(bytes([KNOWN_REQUEST]) + head + _rest(self.fields, self.content), size)
 
     @classmethod
     def decode(cls, message: bytes) -> "Request":
-        """Raises BinaryError for anything but one known-length request and zeros."""
+        """Read one known-length request and its zeros. Raises BinaryError for anything else."""
         reader = _Reader(message)
         if reader.number() != KNOWN_REQUEST:
-            raise BinaryError("no request of known length")
+            raise BinaryError("not a known-length request")
         method, scheme, authority, path = [reader.text() for _ in range(4)]
         found = cls(method, authority, path, *_read_rest(reader))
         found.scheme = scheme
@@ -53,7 +53,7 @@ class Request:
 
 
 class Answer:
-    """An answer. status: 200 to 599. fields, content: as of a request."""
+    """An answer. status: 200 to 599. fields, content: as in a request."""
 
     def __init__(self, status: int, fields: "Fields" = (), content: bytes = b"") -> None:
         self.status = status
@@ -61,28 +61,28 @@ class Answer:
         self.content = content
 
     def encode(self, size: int = 0) -> bytes:
-        """Its bytes, and zeros up to `size`. Raises BinaryError where they are more than that."""
+        """Return its bytes, padded with zeros to `size`. Raises BinaryError if they are longer."""
         head = bytes([KNOWN_ANSWER]) + number(self.status)
         return _padded(head + _rest(self.fields, self.content), size)
 
     @classmethod
     def decode(cls, message: bytes) -> "Answer":
-        """Raises BinaryError for anything but one known-length answer and zeros."""
+        """Read one known-length answer and its zeros. Raises BinaryError for anything else."""
         reader = _Reader(message)
         if reader.number() != KNOWN_ANSWER:
-            raise BinaryError("no answer of known length")
+            raise BinaryError("not a known-length answer")
         status = reader.number()
         while LOWEST_STATUS <= status < FINAL_STATUS:
             # An informational answer before the final one.
             _read_fields(reader)
             status = reader.number()
         if not FINAL_STATUS <= status <= HIGHEST_STATUS:
-            raise BinaryError("no status of an answer")
+            raise BinaryError("not the status of an answer")
         return cls(status, *_read_rest(reader))
 
 
 def number(value: int) -> bytes:
-    """A variable-length integer (RFC 9000, section 16) in its shortest form."""
+    """Return a variable-length integer (RFC 9000, section 16) in its shortest form."""
     for prefix, length in enumerate((1, 2, 4, 8)):
         if value < 1 << (8 * length - 2):
             return (value | prefix << (8 * length - 2)).to_bytes(length, "big")
@@ -94,25 +94,25 @@ def _sized(part: bytes) -> bytes:
 
 
 def _rest(fields: "Fields", content: bytes) -> bytes:
-    """Header section, content and an empty trailer section."""
+    """Return the header section, the content and an empty trailer section."""
     parts = [_sized(part.encode("latin-1")) for field in fields for part in field]
     return _sized(b"".join(parts)) + _sized(content) + number(0)
 
 
 def _padded(message: bytes, size: int) -> bytes:
     if size and len(message) > size:
-        raise BinaryError("the message is above the one size of its study")
+        raise BinaryError("the message is longer than its study's one size")
     return message + bytes(max(0, size - len(message)))
 
 
 def _read_rest(reader: "_Reader") -> "tuple[list[tuple[str, str]], bytes]":
-    """Fields and content. A message may end before any of its empty last parts (section 3.8)."""
+    """Return fields and content. A message may end before any of its empty last parts (section 3.8)."""
     fields = _read_fields(reader)
     content = reader.part() if reader.left() else b""
     if reader.left() and _read_fields(reader):
-        raise BinaryError("fields behind the content")
+        raise BinaryError("the message has trailer fields")
     if reader.rest().strip(b"\0"):
-        raise BinaryError("something behind the message")
+        raise BinaryError("only zeros may follow the message")
     return fields, content
 
 
@@ -122,7 +122,7 @@ def _read_fields(reader: "_Reader") -> "list[tuple[str, str]]":
     while section.left():
         name, value = section.text(), section.text()
         if not name or name != name.lower() or len(fields) == MOST_FIELDS:
-            raise BinaryError("a field without a name in small letters, or too many")
+            raise BinaryError("a field has no lower-case name, or there are too many fields")
         fields.append((name, value))
     return fields
 
@@ -157,8 +157,8 @@ class _Reader:
         return self.take(self.number())
 
     def text(self) -> str:
-        """A part that may stand in a header, or in a request's first line: visible, in ASCII, on one line."""
+        """Read a part that may be in a header or a request's first line: visible ASCII, on one line."""
         text = self.part().decode("latin-1")
         if not (text.isascii() and text.isprintable()):
-            raise BinaryError("what is no text of a header")
+            raise BinaryError("not a header's text: visible ASCII on one line")
         return text

@@ -1,6 +1,6 @@
 """Requests and answers encapsulated for a gateway (RFC 9458), by HPKE (RFC 9180) in mode base.
 
-One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. HPKE with its exporter is `pyhpke`'s.
+One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. `pyhpke` provides HPKE with its exporter.
 """
 
 import os
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
 REQUEST_TYPE = "message/ohttp-req"
 ANSWER_TYPE = "message/ohttp-res"
 KEYS_TYPE = "application/ohttp-keys"
-# Of the numbers that the registries of RFC 9180 give the suite's three parts.
+# The suite's three parts, by their numbers in the registries of RFC 9180.
 KEM_ID, KDF_ID, AEAD_ID = 0x0020, 0x0001, 0x0001
 SUITE = KDF_ID.to_bytes(2, "big") + AEAD_ID.to_bytes(2, "big")
 POINT_BYTES = 32
 HEADER_BYTES = 7
 TAG_BYTES = 16
-# The longer one of an AES-128-GCM key and its nonce.
+# The longer of an AES-128-GCM key and its nonce.
 SECRET_BYTES = 16
 NONCE_BYTES = 12
 OVERHEAD_BYTES = HEADER_BYTES + POINT_BYTES + TAG_BYTES
 ANSWER_OVERHEAD_BYTES = SECRET_BYTES + TAG_BYTES
-# Section 4.3 and 4.4: HPKE's info, and what its exporter is asked for.
+# Sections 4.3 and 4.4: HPKE's info, and its exporter's label.
 REQUEST_LABEL = b"message/bhttp request"
 ANSWER_LABEL = b"message/bhttp response"
 
 
 class EncapsulationError(ValueError):
-    """What came is not encapsulated for this key, or was changed on its way."""
+    """The message is not encapsulated for this key, or was changed in transit."""
 
 
 def require_hpke() -> None:
-    """Raises MissingExtraError without `pyhpke`: nothing can then be sent through a relay."""
+    """Raise MissingExtraError without `pyhpke`: nothing can then be sent through a relay."""
     _suite()
 
 
 def configuration(key_id: int, public_key: bytes) -> bytes:
-    """A key configuration (section 3.1) with the one suite. public_key: X25519, 32 bytes."""
+    """Return a key configuration (section 3.1) with the one suite. public_key: X25519, 32 bytes."""
     head = bytes([key_id]) + KEM_ID.to_bytes(2, "big") + public_key
     return head + len(SUITE).to_bytes(2, "big") + SUITE
 
 
 def header(key_id: int) -> bytes:
-    """The 7 bytes that an encapsulated request begins with: which key, and which suite."""
+    """Return the first 7 bytes of an encapsulated request: which key, and which suite."""
     return bytes([key_id]) + KEM_ID.to_bytes(2, "big") + SUITE
 
 
 class Asked:
-    """A request that was encapsulated, and what opens its answer. message: what is sent."""
+    """An encapsulated request that can open its answer. message: the bytes to send."""
 
     def __init__(self, message: bytes, enc: bytes, context: "Any") -> None:
         self.message = message
@@ -61,7 +61,7 @@ class Asked:
         self._context = context
 
     def open(self, answer: bytes) -> bytes:
-        """The answer. Raises EncapsulationError for anything but this request's answer as it was made."""
+        """Return the content. Raises EncapsulationError unless `answer` is this request's intact answer."""
         nonce, sealed = answer[:SECRET_BYTES], answer[SECRET_BYTES:]
         if len(sealed) < TAG_BYTES:
             raise EncapsulationError("the answer is too short")
@@ -71,10 +71,10 @@ class Asked:
 
 
 def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: "Optional[Any]" = None) -> Asked:
-    """A request for the holder of an X25519 key.
+    """Encapsulate a request for the holder of an X25519 key.
 
-    ephemeral: a KEMKeyPair of `pyhpke`; drawn anew unless a test gives that of a vector.
-    Raises MissingExtraError without `pyhpke`.
+    ephemeral: a KEMKeyPair of `pyhpke`; random unless a test passes a test vector's pair. Raises
+    MissingExtraError without `pyhpke`.
     """
     suite = _suite()
     recipient = suite.kem.deserialize_public_key(public_key)
@@ -84,7 +84,7 @@ def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: "Opti
 
 
 class Received:
-    """A request that was opened, and what its answer is encapsulated with. content: the request."""
+    """An opened request that can encapsulate its answer. content: the request."""
 
     def __init__(self, content: bytes, enc: bytes, context: "Any") -> None:
         self.content = content
@@ -92,7 +92,7 @@ class Received:
         self._context = context
 
     def answer(self, content: bytes, nonce: bytes = b"") -> bytes:
-        """An answer, for whoever made the request alone. nonce: drawn anew unless a test gives a vector's."""
+        """Encapsulate an answer that only the requester can open. nonce: random unless a test passes one."""
         fresh = nonce or os.urandom(SECRET_BYTES)
         cipher, iv = _answer_cipher(self._context, self._enc, fresh)
         sealed: bytes = cipher.encrypt(iv, content, None)
@@ -102,8 +102,8 @@ class Received:
 def decapsulate(private_key: "Any", message: bytes) -> Received:
     """Open a request that begins with this key's header.
 
-    private_key: an X25519PrivateKey of `cryptography`.
-    Raises EncapsulationError where it is not encapsulated for the key, or was changed.
+    private_key: an X25519PrivateKey of `cryptography`. Raises EncapsulationError if the request is not
+    encapsulated for the key, or was changed.
     """
     from pyhpke import KEMKey
 
@@ -122,21 +122,21 @@ def decapsulate(private_key: "Any", message: bytes) -> Received:
 
 
 def _opened(work: "Any") -> "Any":
-    """What `work` makes. Raises EncapsulationError for whatever the libraries say of bytes that are wrong."""
+    """Return the result of `work`. Raises EncapsulationError for any library error about wrong bytes."""
     from cryptography.exceptions import InvalidTag
     from pyhpke import PyHPKEError
 
     try:
         return work()
     except (InvalidTag, PyHPKEError, ValueError):
-        raise EncapsulationError("not encapsulated for this key, or changed on its way") from None
+        raise EncapsulationError("not encapsulated for this key, or changed in transit") from None
 
 
 def _answer_cipher(context: "Any", enc: bytes, nonce: bytes) -> "tuple[Any, bytes]":
-    """The cipher of an answer, and its nonce (section 4.4)."""
+    """Return the cipher of an answer, and its nonce (section 4.4)."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-    # HKDF (RFC 5869), whose expansion is one block where so few bytes are wanted.
+    # HKDF (RFC 5869): one block of expansion is enough for so few bytes.
     extracted = digest(enc + nonce, context.export(ANSWER_LABEL, SECRET_BYTES), "sha256")
     key = digest(extracted, b"key\x01", "sha256")[:SECRET_BYTES]
     return AESGCM(key), digest(extracted, b"nonce\x01", "sha256")[:NONCE_BYTES]
@@ -144,7 +144,7 @@ def _answer_cipher(context: "Any", enc: bytes, nonce: bytes) -> "tuple[Any, byte
 
 @lru_cache(maxsize=1)
 def _suite() -> "Any":
-    """The one suite. Raises MissingExtraError."""
+    """Return the one suite. Raises MissingExtraError."""
     try:
         from pyhpke import AEADId, CipherSuite, KDFId, KEMId
     except ImportError:

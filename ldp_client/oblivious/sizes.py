@@ -1,25 +1,25 @@
-"""The one size of a study's requests, and of all answers: a relay sees sizes, and they must say nothing.
+"""The one size of a study's requests, and of all answers: a relay sees sizes, so they must reveal nothing.
 
-A request is an upload, a deletion, or the question who serves a study; an answer is a receipt or a problem.
+A request is an upload, a deletion, or the query who serves a study; an answer is a receipt or a problem.
 """
 
 from ldp_client.oblivious.encapsulation import OVERHEAD_BYTES
 
-# What stands beside a report in the longest request: its address, an invitation, a token, a media type.
+# Bytes besides the report in the longest request: its address, an invitation, a token, a media type.
 BESIDE_BYTES = 1536
 STEP_BYTES = 512
-# Of an answer, before it is encrypted: receipts have a hundred bytes, problems with a challenge some 1,500.
+# Bytes of an answer before encryption: receipts have a hundred, problems with a challenge some 1,500.
 ANSWER_BYTES = 4096
 
 
 def request_bytes(report_bytes: int) -> int:
-    """The size of all requests of a study, before they are encrypted.
+    """Return the size of all requests of a study, before they are encrypted.
 
-    report_bytes: of one report; all reports of a study have the same.
+    report_bytes: the size of each report of the study.
     """
     return -(-(report_bytes + BESIDE_BYTES) // STEP_BYTES) * STEP_BYTES
 
 
 def body_bytes(report_bytes: int) -> int:
-    """The size of all requests of a study as a relay and its gateway take them, encapsulated."""
+    """Return the size of a study's encapsulated requests, as a relay and its gateway take them."""
     return request_bytes(report_bytes) + OVERHEAD_BYTES

@@ -1,11 +1,11 @@
-"""From a device's answers to what it sends: one sealed share for each node, under one report id.
+"""Convert a device's answers to messages: one sealed share for each node, under one report id.
 
-The one way for an answer to a secure sum to leave a device. Its vector of 64-bit words is split into shares
-that sum to it modulo 2**64, all but one from short seeds. A seed of 32 bytes becomes a share of any length
-by a stream cipher's key stream, or an XOF. Both are standard and come from libraries: ChaCha20 from
-`cryptography`, SHAKE-256 from Python itself. A seed is used once, so the cipher's nonce is zero. A share is
-sealed to its node by HPKE (RFC 9180), X25519, HKDF-SHA256, ChaCha20-Poly1305, from `cryptography`; a device
-without that package passes a `seal` of its platform with the same three arguments.
+An answer to a secure sum leaves a device only this way. Its vector of 64-bit words is split into shares
+that sum to it modulo 2**64. All shares but one come from short seeds. A stream cipher's key stream, or an
+XOF, expands a seed of 32 bytes to a share of any length: ChaCha20 from `cryptography`, or SHAKE-256 from
+Python itself. A seed is used once, so the cipher's nonce is zero. A share is sealed to its node by HPKE
+(RFC 9180) with X25519, HKDF-SHA256 and ChaCha20-Poly1305 from `cryptography`. A device without that package
+passes its platform's `seal` with the same three arguments.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ NONCE = bytes(16)
 
 
 def expand(expansion: str, seed: bytes, size: int) -> bytes:
-    """`size` bytes. Raises MissingExtraError where "chacha20" is wanted and `cryptography` is missing."""
+    """Expand a seed to `size` bytes. Raises MissingExtraError for "chacha20" without `cryptography`."""
     if expansion == "shake_256":
         return hashlib.shake_256(seed).digest(size)
     try:
@@ -48,7 +48,7 @@ def expand(expansion: str, seed: bytes, size: int) -> bytes:
 
 
 def split(vector: bytes, shares: int, expansion: str, random: "Source" = urandom) -> "list[bytes]":
-    """The vector in `shares` pieces: the first is words, each other a seed that `expand` turns into words.
+    """Split a vector into `shares` pieces: first words, then seeds that `expand` turns into words.
 
     vector: little-endian 64-bit words. Any `shares` − 1 pieces are independent of the vector.
     """
@@ -66,12 +66,12 @@ OVERHEAD_BYTES = 48
 
 
 def context(digest: str, report_id: str, node: int) -> bytes:
-    """HPKE's info: the study document, the report and the node that a share is for, and no other."""
+    """Return HPKE's info, which binds a share to its study document, report and node."""
     return b"\0".join([CONTEXT, digest.encode(), report_id.encode(), str(node).encode()])
 
 
 def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
-    """The share, readable by the owner of the X25519 key alone; 48 bytes longer.
+    """Encrypt a share so that only the owner of the X25519 key can read it. Adds 48 bytes.
 
     Raises MissingExtraError without `cryptography`.
     """
@@ -87,7 +87,7 @@ _suites: "list[Any]" = []
 
 
 def suite() -> "Any":
-    """The one HPKE suite that is used."""
+    """Return the only HPKE suite that is used."""
     if not _suites:
         _suites.append(_load_suite())
     return _suites[0]
@@ -105,12 +105,12 @@ INVITATION_CONTEXT = b"ldpkit.share-invitation/1"
 
 
 def share_path(study_id: str, report_id: str) -> str:
-    """Where a node takes a report's share."""
+    """Return the path at which a node accepts a report's share."""
     return f"/v1/studies/{study_id}/shares/{report_id}"
 
 
 def node_invitation(invitation: str, node: int) -> str:
-    """A device's invitation as one node is shown it: no node learns what lets a share in at another.
+    """Derive a device's invitation for one node, so that no node can use it at another node.
 
     node: its place in the study's route.
     """
@@ -119,22 +119,23 @@ def node_invitation(invitation: str, node: int) -> str:
 
 
 TOKEN_CONTEXT = b"ldpkit.share-token/1"
-# With a token: SHA-256 of each sealed share, in hexadecimal digits.
+# Header that is sent with a token: SHA-256 of each sealed share, in hexadecimal digits.
 SHARES = "LDPKit-Shares"
 
 
 def shares_nonce(report_id: str, digests: bytes) -> bytes:
-    """The nonce of a token that lets a report's sealed shares in, and no others at any node.
+    """Return the nonce of a token that admits only this report's sealed shares, at any node.
 
-    digests: SHA-256 of each sealed share, in the nodes' order. Their sealing is random, and so is this.
+    digests: SHA-256 of each sealed share, in the nodes' order. Sealing is random, so the nonce is too.
     """
     return sha256(TOKEN_CONTEXT + unhexlify(report_id) + digests).digest()
 
 
 class Message:
-    """node: base URL; path: where it takes the share. body: the sealed share, the same at every retry.
+    """One sealed share to send to a node.
 
-    invitation: goes along in the header LDPKit-Invitation.
+    node: base URL. path: where the node accepts the share. body: the sealed share, the same at every retry.
+    invitation: sent in the header LDPKit-Invitation.
     """
 
     def __init__(self, node: str, path: str, body: bytes, invitation: str) -> None:
@@ -153,10 +154,10 @@ def share_messages(
     random: "Source" = urandom,
     sealer: "Seal" = seal,
 ) -> "tuple[Report, list[Message]]":
-    """A report without payloads, which has a fresh id and its secret, and one message for each node.
+    """Return a report without payloads, with a fresh id and its secret, and one message for each node.
 
-    All is checked before any noise is drawn. Raises AnswerError, and RefusedError without an invitation or
-    for nodes that the device's owner does not trust.
+    Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError without an
+    invitation, or for nodes that the device's owner does not trust.
     """
     route = study.route
     assert route is not None

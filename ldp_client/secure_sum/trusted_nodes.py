@@ -1,7 +1,7 @@
 """The nodes that a device's owner trusts with secret shares.
 
-All nodes of a study together can read every answer exactly, and a study's author names them. So it is the
-device's owner who says which nodes are run by parties that would not all work together.
+All nodes of a study together can read every answer exactly, and the study's author names them. So the
+device's owner must list the nodes whose operators would not all collude.
 """
 
 from ldp_client.documents.errors import DocumentError, InputError, RefusedError
@@ -17,10 +17,10 @@ FEWEST_HOSTS = 2
 
 
 class TrustedNodes:
-    """The nodes of the owner's choice.
+    """The nodes that the owner trusts.
 
-    addresses: each as a study names it, https://host#KEYS, keys and all; none: no secure sum is answered.
-    Raises InputError for one that is not of that form.
+    addresses: each as in a study, https://host#KEYS, with the keys. Without any, no secure sum is answered.
+    Raises InputError for an address of another form.
     """
 
     def __init__(self, addresses: "Sequence[str]") -> None:
@@ -30,7 +30,7 @@ class TrustedNodes:
             raise InputError.say("device.node_twice")
 
     def refuse_others(self, study: "Study") -> None:
-        """Raises RefusedError unless all nodes of the study are trusted, and they are not one in disguise."""
+        """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
         route = study.route
         assert route is not None
         for node in route.nodes:
@@ -45,13 +45,13 @@ class TrustedNodes:
             raise RefusedError.say("device.nodes_one_key", study=study.id)
 
     def refuse_unknown(self, url: str) -> None:
-        """Raises RefusedError for the address of no trusted node: it could be any service within reach."""
+        """Raise RefusedError if no trusted node has this address: it could be any reachable service."""
         if url not in self._keys:
             raise RefusedError.say("device.node_unknown", url=url)
 
 
 def host_of(url: str) -> str:
-    """The host's name in small letters, without user, port and a dot at its end."""
+    """Return the host's name in lower case, without user, port and trailing dot."""
     place = url.partition("://")[2].partition("/")[0].split("@")[-1]
     name = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
     return name.lower().rstrip(".")

@@ -1,5 +1,5 @@
-"""What a report is worth towards somebody who sees only the set of all reports (METHODS 1.6).
+"""The privacy of a report towards an observer who sees only the set of all reports (METHODS 1.6).
 
-Nothing here protects anybody: it says what a channel that hides who sent which report adds to what the device
-has done. No device needs it, so it goes with ldpkit.
+Nothing here adds protection. It computes how much a channel that hides each report's sender adds to the
+device's noise. No device needs this package, so it is part of ldpkit.
 """

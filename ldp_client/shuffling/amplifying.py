@@ -1,4 +1,4 @@
-"""ε for a δ, and δ for an ε, of one among n reports of which only the set is seen: never below the truth."""
+"""ε for a δ, and δ for an ε, of one report in a visible set of n reports: never below the true values."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ldp_client.shuffling.law import Law
 from ldp_client.shuffling.slots import expected_excess
 
 MOST_PEOPLE = 10**12
-# Of more people no more is added up: what holds for fewer holds for them.
+# The sum stops at this many people: a bound for fewer people also holds for more.
 _ADDED_UP = 10**8
 MOST_EPSILON = 300
-# ε is a whole number of 2**-20.
+# ε is a multiple of 2**-20.
 GRID_BITS = 20
 EXP_BITS = 128
 _LEAST_DELTA = Fraction(1, 10**15)
-# Where a report that may be anybody's is in the set no more likely than this, the bound of a report alone is
-# within that part of the best one.
+# If a report that every person may send is in the set with at most this probability, the bound of a report
+# alone is within that fraction of the best bound.
 _HARDLY_EVER = 2.0**-20
 
 
 def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
-    """The δ that goes with an ε.
+    """Return the δ for an ε.
 
     Args:
-        law: of a report.
-        people: n, whose reports are in the set.
+        law: the law of a report.
+        people: n, the number of reports in the set.
         epsilon: nats, at least 0.
 
     Returns:
@@ -46,15 +46,15 @@ def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
 
 
 def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
-    """The ε that goes with a δ.
+    """Return the ε for a δ.
 
     Args:
-        law: of a report.
-        people: n, whose reports are in the set.
-        delta: a probability, 1e-15 at least.
+        law: the law of a report.
+        people: n, the number of reports in the set.
+        delta: a probability, at least 1e-15.
 
     Returns:
-        A whole number of 2**-20: an ε so that the set is (ε, δ)-private in one person's answers.
+        A multiple of 2**-20: an ε so that the set is (ε, δ)-private in one person's answers.
 
     Raises:
         InputError: people or delta is out of range.
@@ -73,7 +73,7 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
 
 
 def check_people(people: int) -> None:
-    """Refuse what is no number of people.
+    """Reject an invalid number of people.
 
     Args:
         people: how many.
@@ -96,12 +96,12 @@ def _delta_at(law: Law, people: int, scaled: int) -> Fraction:
 
 
 def _roughly(law: Law, people: int, delta: float) -> float:
-    """Where the sum is normal: only where to look first."""
+    """Return ε as if the sum were normal: the first guess of the search."""
     apart = [_log(mass) + 2 * _log(abs(one - other)) for one, other, mass in law.kinds if one != other]
     widest = max(apart, default=0.0)
     scaled = sum(exp(square - widest) for square in apart) / people
     if widest > MOST_EPSILON:
-        # Its square is no floating-point number.
+        # exp(widest) would overflow.
         return widest / 2 + log(scaled) / 2
     spread = sqrt(scaled * exp(widest))
     low, high = 0.0, 40.0
@@ -113,7 +113,7 @@ def _roughly(law: Law, people: int, delta: float) -> float:
 
 
 def _first(delta_at: Callable[[int], Fraction], delta: Fraction, guess: int, top: int) -> int:
-    """The first place up to `top` whose δ is small enough; that of `top` is 0."""
+    """Return the first place up to `top` whose δ is small enough. The δ of `top` is 0."""
     goal = _depth(delta)
     low, high = -1, top
     depths: dict[int, float] = {}
@@ -138,7 +138,7 @@ def _first(delta_at: Callable[[int], Fraction], delta: Fraction, guess: int, top
 
 
 def _log(number: Fraction) -> float:
-    """Also of what no floating-point number is as large or as small as."""
+    """Return the logarithm, also of numbers beyond the range of floats."""
     return log(number.numerator) - log(number.denominator)
 
 

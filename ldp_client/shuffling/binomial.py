@@ -1,8 +1,8 @@
-"""Binomial laws in integers, rounded outward: what a certified bound is added up from.
+"""Binomial laws in integers, rounded outward, for certified bounds.
 
-Probabilities are integers over 2**WORK_BITS. A law is held on a window around its mode, and what lies outside
-is bounded as a whole; its weights follow from the mode's by exact ratios, each rounded down and up, and are
-divided by their sum, so that no factorial is ever approximated.
+Probabilities are integers over 2**WORK_BITS. A law is stored on a window around its mode, with one bound for
+all values outside. Its weights follow from the mode's weight by exact ratios, each rounded down and up. They
+are divided by their sum, so no factorial is approximated.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 WORK_BITS = 128
 ONE = 1 << WORK_BITS
-# Weights below this part of the mode's are not told apart.
+# Weights below this fraction of the mode's weight are lumped together.
 TAIL_BITS = 64
 _LEAST = 1 << (WORK_BITS - TAIL_BITS)
 
 
 class Window:
-    """The probabilities of Binomial(trials, often / (often + seldom)) from `first` on, enclosed.
+    """Bounds on the probabilities of Binomial(trials, often / (often + seldom)) from `first` on.
 
-    low, high: lists of integers over 2**WORK_BITS. outside: at least the probability of all other values.
+    low, high: lists of integers over 2**WORK_BITS. outside: an upper bound for all other values together.
     """
 
     def __init__(self, trials: int, often: int, seldom: int) -> None:
@@ -40,21 +40,21 @@ class Window:
         self.outside = -(-(beyond << WORK_BITS) // least)
 
     def at_most(self, value: int) -> int:
-        """An upper bound of the probability of a value."""
+        """Return an upper bound on the probability of a value."""
         place = value - self.first
-        # Beyond the window no value is likelier than all of them together.
+        # A value beyond the window is at most as likely as all such values together.
         return self.high[place] if 0 <= place < len(self.high) else self.outside
 
     def from_on(self, value: int) -> int:
-        """A lower bound of the probability of this value or a larger one."""
+        """Return a lower bound on the probability of this value or a larger value."""
         return sum(self.low[max(0, value - self.first) :])
 
 
 def _walk(steps: int, toward: int, count: int, away: int) -> Iterator[tuple[int, int]]:
-    """Weights of the values beside the mode, the mode's being one, each (rounded down, rounded up).
+    """Yield the weights (rounded down, rounded up) of the values next to the mode, whose weight is 1.
 
-    One step further the weight is times left · toward / ((count − left) · away), left being how many steps
-    are still possible.
+    Each step multiplies the weight by left · toward / ((count − left) · away), where left is the number of
+    possible steps.
     """
     low = high = ONE
     for left in range(steps, 0, -1):
@@ -67,9 +67,9 @@ def _walk(steps: int, toward: int, count: int, away: int) -> Iterator[tuple[int,
 
 
 def _rest(high: list[int], end: int, before: int) -> int:
-    """All weights beyond an end of the window: ratios only fall, so a geometric series bounds them."""
+    """Bound all weights beyond an end of the window by a geometric series, because ratios only decrease."""
     last = high[end]
     if len(high) < 2 or last >= high[before]:
-        # The window is the mode alone, and what follows it was too small to be kept.
+        # The window is the mode alone: the next weight was too small to keep.
         return _LEAST << 8
     return -(-last * last // (high[before] - last)) + 1

@@ -1,8 +1,8 @@
-"""E[(X₁ + … + Xₙ)₊] / n for X of many values: the law of the sum on a lattice, in integers, from above.
+"""Bound E[(X₁ + … + Xₙ)₊] / n from above for X of many values, by the sum's law on a lattice, in integers.
 
-What lies between two points of the lattice is split over both so that its mean stays: that spreads the law
-wider, which raises the expectation. The law of twice as many is the square of a polynomial, one product of
-long integers; where it has too many points, each second one is split over its neighbours.
+Mass between two lattice points is split over both, which keeps its mean. That spreads the law, which raises
+the expectation. The law for twice as many people is the square of a polynomial, one product of long integers.
+If the law has too many points, every second point is split over its neighbours.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from collections.abc import Sequence
 Atom = tuple[int, int]
 
 MASS_BITS = 64
-# Of probabilities here.
+# Bits of probabilities in this module.
 WORK_BITS = 112
 MOST_POINTS = 1500
 FIRST_POINTS = 2048
-# What is cut off above is counted at the largest value, so it is next to nothing; what is cut off below moves
-# up to the least point that is left.
+# Mass that is cut off above counts at the largest value, so little is cut there. Mass that is cut off below
+# moves up to the least remaining point.
 TOP_CUT = 1 << (WORK_BITS - 90)
 BOTTOM_CUT = 1 << (WORK_BITS - 40)
-# Of the number of people so many binary digits count; fewer people are a bound for more.
+# Leading binary digits of the number of people that count: a bound for fewer people also holds for more.
 DIGITS = 8
 
 
 class _Sum:
     """The law of a sum: masses over 2**WORK_BITS at first × step, (first + 1) × step, …
 
-    lost: at least the probability that was cut off above.
+    lost: an upper bound on the probability that was cut off above.
     """
 
     def __init__(self, first: int, masses: list[int], step: int, lost: int) -> None:
         self.first, self.masses, self.step, self.lost = first, masses, step, lost
 
     def folded(self) -> _Sum:
-        """On every second point of the lattice."""
+        """Return the law on every second point of the lattice."""
         start = self.first >> 1
         masses = [0] * ((self.first + len(self.masses)) // 2 + 1 - start)
         for place, mass in enumerate(self.masses, self.first):
@@ -48,7 +48,7 @@ class _Sum:
         return _Sum(start, masses, 2 * self.step, self.lost)
 
     def cut(self) -> _Sum:
-        """Without the ends that hold next to nothing."""
+        """Return the law without its ends of negligible mass."""
         top, above = len(self.masses), 0
         while top > 1 and above + self.masses[top - 1] <= TOP_CUT:
             top -= 1
@@ -65,7 +65,7 @@ class _Sum:
         return found
 
     def plus(self, other: _Sum) -> _Sum:
-        """Of both together, on the coarser of their lattices."""
+        """Return the law of the sum of both, on the coarser of their lattices."""
         one = self
         while one.step < other.step:
             one = one.folded()
@@ -76,7 +76,7 @@ class _Sum:
 
 
 def _product(one: list[int], other: list[int]) -> list[int]:
-    """The coefficients of a product of polynomials, by one of integers that hold them side by side."""
+    """Return the coefficients of a product of polynomials, by one product of integers that pack them."""
     size = (max(one).bit_length() + max(other).bit_length() + len(one).bit_length()) // 8 + 1
     left = _packed(one, size)
     right = left if other is one else _packed(other, size)
@@ -90,7 +90,7 @@ def _packed(masses: list[int], size: int) -> int:
 
 
 def lattice_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
-    """An upper bound of E[(X₁ + … + Xₙ)₊] / n.
+    """Return an upper bound on E[(X₁ + … + Xₙ)₊] / n.
 
     Args:
         atoms: the law of X, without its zero, as in `slots.py`.
@@ -113,7 +113,7 @@ def lattice_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
 
 
 def _first(atoms: Sequence[Atom]) -> _Sum:
-    """X itself. The lattice is fine enough that splitting hardly widens it, where so many points suffice."""
+    """Return the law of X. The lattice is fine enough that splitting hardly widens it, if points suffice."""
     values = [value for _, value in atoms]
     squares = sum(mass * value * value for mass, value in atoms)
     sizes = sum(mass * abs(value) for mass, value in atoms)

@@ -1,4 +1,4 @@
-"""What a payload says for one answer and against another: the pair of answers that it tells apart best."""
+"""The likelihood of payloads under two answers, for the pair of answers that they tell apart best."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from math import prod
 from ldp_client.shuffling.lattice import MASS_BITS, Atom
 from ldp_client.shuffling.slots import VALUE_BITS
 
-# Of a probability that is added up.
+# Bits of a summed probability.
 ALONE_BITS = 128
-# More kinds of payload than these are no longer told apart.
+# With more kinds of payload than these, the general bound is used.
 MOST_KINDS = 2000
 Kind = tuple[Fraction, Fraction, Fraction]
 
@@ -20,16 +20,16 @@ class Law:
     """The kinds of payload of a mechanism, for the two answers that it tells apart best.
 
     Args:
-        growth: at least the largest ratio of a payload's probabilities, e^ε₀.
-        kinds: (A, B, mass) of each kind: every answer sends such a payload at least with probability `mass`,
-            the one answer with A · mass, the other with B · mass.
-        is_beside: whether it is the worst law also of one answer among several in a report (METHODS 1.6).
+        growth: an upper bound on the ratio of a payload's probabilities, e^ε₀.
+        kinds: (A, B, mass) of each kind: every answer sends such a payload with probability at least `mass`,
+            the first answer with A · mass, the second with B · mass.
+        is_beside: whether it is also the worst law of an answer among several in a report (METHODS 1.6).
 
     Attributes:
         growth: as given.
         kinds: as given.
         is_beside: as given.
-        covered: how likely a report is one that every answer may send as well.
+        covered: the probability of a report that every answer may send.
     """
 
     def __init__(self, growth: Fraction, kinds: Sequence[Kind], is_beside: bool = False) -> None:
@@ -39,7 +39,7 @@ class Law:
         self.covered = sum(float(mass) for *_, mass in self.kinds)
 
     def atoms(self, ratio: Fraction) -> list[Atom]:
-        """The law of A − ratio · B, rounded up, without what is 0 (see `slots.py`)."""
+        """Return the law of A − ratio · B, rounded up, without its zero (see `slots.py`)."""
         atoms = []
         for one, other, mass in self.kinds:
             value = _up((one - ratio * other) * (1 << VALUE_BITS))
@@ -50,7 +50,7 @@ class Law:
         return atoms
 
     def alone(self, ratio: Fraction) -> Fraction:
-        """The δ of one report by itself, rounded up, which with others in the set is not larger."""
+        """Return the δ of a single report, rounded up. Other reports in the set cannot increase it."""
         terms = [mass * (one - ratio * other) for one, other, mass in self.kinds]
         excess = sum(_up(term * (1 << ALONE_BITS)) for term in terms if term > 0)
         return min(Fraction(1), Fraction(excess, 1 << ALONE_BITS))
@@ -61,15 +61,15 @@ def _up(number: Fraction) -> int:
 
 
 def any_law(growth: Fraction) -> Law:
-    """The worst law of all mechanisms whose payloads' probabilities differ at most `growth` times.
+    """Return the worst law of all mechanisms whose payloads' probabilities have ratios of at most `growth`.
 
-    It is randomized response of two choices (METHODS 1.6).
+    It is randomized response with two choices (METHODS 1.6).
     """
     return bounded_law(growth, Fraction(1))
 
 
 def bounded_law(growth: Fraction, variation: Fraction) -> Law:
-    """The worst law where two answers' payloads differ at most by `variation`, in total variation."""
+    """Return the worst law of payloads whose total variation between two answers is at most `variation`."""
     most = (growth - 1) / (growth + 1)
     if growth <= 1:
         return Law(Fraction(1), [])
@@ -78,11 +78,13 @@ def bounded_law(growth: Fraction, variation: Fraction) -> Law:
 
 
 def choice_law(growth: Fraction, difference: Fraction, both: Fraction) -> Law:
-    """That of a mechanism which sends a set of choices, c·e^ε₀ likely if the answer is in it, else c.
+    """Return the law of a mechanism that sends a set of choices with probability c·e^ε₀ or c.
+
+    The probability is c·e^ε₀ if the set contains the answer, else c.
 
     Args:
         growth: e^ε₀.
-        difference: p − q, how much likelier the set contains the answer than another choice.
+        difference: p − q: the probability that the set contains the answer, less that for another choice.
         both: the probability that it contains both.
 
     Returns:
@@ -103,9 +105,9 @@ def _law(
 
 
 def together(laws: Sequence[Law]) -> Law:
-    """That of a report with the payloads of several independent answers, which may differ in all of them.
+    """Return the law of a report with the payloads of several independent answers, which may all differ.
 
-    Where the worst law of one of them alone need not be the worst beside others, it is the general one.
+    Returns the general law if the worst law of an answer alone may not be the worst among several answers.
     """
     if len(laws) == 1:
         return laws[0]
@@ -126,12 +128,12 @@ def together(laws: Sequence[Law]) -> Law:
 
 
 def _growth(laws: Sequence[Law]) -> Fraction:
-    """Of all that they tell together."""
+    """Return the joint growth of several independent laws: their product."""
     return prod((law.growth for law in laws), start=Fraction(1))
 
 
 def one_of(laws: Sequence[Law]) -> Law:
-    """That of a report with one of several payloads, drawn evenly whatever the answers are, and named."""
+    """Return the law of a report with a single labelled payload, drawn uniformly from several."""
     count = len(laws)
     kinds = [(one, other, mass / count) for law in laws for one, other, mass in law.kinds]
     return Law(max(law.growth for law in laws), kinds, all(law.is_beside for law in laws))

@@ -1,4 +1,4 @@
-"""From the mechanisms' integers to the law of their payloads, exactly or rounded towards less privacy."""
+"""Compute the law of mechanisms' payloads from their integers, exactly or rounded towards less privacy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ EXP_BITS = 128
 
 
 def law_of(mechanism: Mechanism) -> Law:
-    """The law of one mechanism's payloads.
+    """Return the law of one mechanism's payloads.
 
     Args:
-        mechanism: one with pure ε, not of a secure sum.
+        mechanism: a mechanism with pure ε, without a secure sum.
 
     Returns:
         The law.
 
     Raises:
-        InputError: its noise has a δ of its own; or one permanent answer is reported again and again, among
-            other people each time, which tells more with each version.
+        InputError: its noise has a δ, or it is memoized: repeated reports of a permanent answer, each among
+            other people, reveal more with each version.
     """
     if mechanism.privacy.delta != Rational(0):
         raise InputError.say("set.has_delta", question=mechanism.field)
@@ -46,7 +46,7 @@ def law_of(mechanism: Mechanism) -> Law:
 
 def _of_choice(mechanism: ChoiceMechanism) -> Law:
     growth = Fraction(*mechanism.odds)
-    # Of choices in another block of a Hadamard response fewer payloads say the same.
+    # In a Hadamard response, fewer payloads support both choices if these are in different blocks.
     others = [mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q)]
     difference = _exact(mechanism.p) - min(_exact(other) for other in others)
     both = _exact(mechanism.p) - difference * growth / (growth - 1)
@@ -54,7 +54,7 @@ def _of_choice(mechanism: ChoiceMechanism) -> Law:
 
 
 def _of_patterns(mechanism: Any) -> Law:
-    """The pattern of signs by randomized response: two records may differ in every sign of every block."""
+    """Return the law of randomized sign patterns: two records may differ in every sign of every block."""
     p = _exact(mechanism.p)
     return choice_law(Fraction(*mechanism.odds), p - (1 - p) / (mechanism.patterns - 1), Fraction(0))
 
@@ -64,7 +64,7 @@ def _exact(number: Rational) -> Fraction:
 
 
 def exp_above(epsilon: Rational) -> Fraction:
-    """e^ε from above.
+    """Bound e^ε from above.
 
     Args:
         epsilon: at most 300.
@@ -77,10 +77,10 @@ def exp_above(epsilon: Rational) -> Fraction:
 
 
 def law_of_report(study: Study) -> Law:
-    """The law of all that one person sends for a study.
+    """Return the law of a person's whole report to a study.
 
     Args:
-        study: one that is asked of people, without a secure sum.
+        study: a study that asks people, without a secure sum.
 
     Returns:
         The law of a whole report.

@@ -1,4 +1,4 @@
-"""A study's report towards somebody who sees only the set of all reports."""
+"""The privacy of a study's report towards an observer who sees only the set of all reports."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from ldp_client.shuffling.law import Law, any_law
 from ldp_client.shuffling.mechanisms import exp_above, law_of_report
 
 DEFAULT_DELTA = "1e-6"
-# Of a device, for the general bound.
+# The largest ε of a device for the general bound.
 MOST_EPSILON = 64
 
 
 @dataclass(frozen=True)
 class TowardsSet:
-    """What a device's report is worth towards somebody who sees only the set of reports.
+    """The privacy of a device's report towards an observer who sees only the set of reports.
 
-    It holds neither towards somebody who sees reports arrive, nor towards relay and collector together: there
-    the device's own ε holds, which stays the guarantee.
+    It does not hold towards an observer who sees reports arrive, or towards relay and collector together.
+    Towards them the device's own ε remains the guarantee.
 
     Attributes:
         epsilon: nats, rounded up.
-        delta: what it goes with, a probability.
-        device_epsilon: what the device's noise gives by itself towards everybody, rounded up.
-        people: how many send a report.
-        false_reports: how many of these are taken to be false, and hide nobody.
-        cells: how many combinations of public values there are; a report hides among those of its own.
-        hidden_among: how many true reports there are in the set, the person's own included.
-        is_even_spread: whether that number is what an even spread over the cells would give, as nobody said
-            how many the smallest one has.
+        delta: the δ for this ε, a probability.
+        device_epsilon: the ε of the device's noise alone, towards everyone, rounded up.
+        people: how many people send a report.
+        false_reports: how many of these reports are assumed false. False reports hide no one.
+        cells: how many combinations of public values there are. A report hides among reports in its cell.
+        hidden_among: how many true reports there are in the set, including the person's own.
+        is_even_spread: whether hidden_among assumes an even spread over the cells, because the size of the
+            smallest cell was not given.
     """
 
     epsilon: float
@@ -56,23 +56,23 @@ def towards_set(
     false_reports: str | float = 0,
     smallest_cell: int | None = None,
 ) -> TowardsSet:
-    """Bound what the set of a study's reports tells about one person (METHODS 1.6).
+    """Bound what the set of a study's reports reveals about one person (METHODS 1.6).
 
     Args:
-        study: one that is asked of people, whose mechanisms have pure ε.
-        people: how many send a report.
-        delta: the δ that goes with the ε, from 1e-15 to below 1.
-        false_reports: how many reports are false: a share below 1, or a number of them from 1 on. They are
-            taken out of the person's own cell, where they do the most harm.
-        smallest_cell: how many people share the public values that the fewest have; left out, people are
-            taken to spread evenly over all combinations.
+        study: a study that asks people, whose mechanisms have pure ε.
+        people: how many people send a report.
+        delta: the δ for the ε, from 1e-15 to below 1.
+        false_reports: how many reports are false: a share below 1, or a number from 1 on. They are subtracted
+            from the person's own cell, the worst case.
+        smallest_cell: how many people share the rarest combination of public values (default: people spread
+            evenly over all combinations).
 
     Returns:
-        The ε, and of whom it is true.
+        The ε, and the assumptions behind it.
 
     Raises:
         InputError: an argument is out of range; the study has a secure sum, is for data holders, or has a
-            question whose noise has a δ of its own.
+            question whose noise has a δ.
     """
     check_people(people)
     exact_delta = exact(delta, "delta")
@@ -88,12 +88,12 @@ def towards_set(
 
 
 def device_epsilon(study: Study) -> float:
-    """What all that a device sends costs by its own noise, from the integers, rounded up."""
+    """Return the ε of everything that a device sends by its own noise, from the integers, rounded up."""
     built = mechanisms_of(study)
     costs = {name: Fraction(*_parts(mechanism.privacy.epsilon)) for name, mechanism in built.items()}
     once = [costs[question.id] for question in study.questions if not question.repeats]
     always = [costs[question.id] for question in study.questions if question.repeats]
-    # As `Study.epsilon` adds up what is stated.
+    # Add up as `Study.epsilon` does for the stated ε.
     return rounded_up(sum(always, Fraction(0)) + (max(once, default=0) if study.ask_one else sum(once)))
 
 
@@ -105,12 +105,12 @@ def shuffled_epsilon(epsilon: str | float, people: int, delta: str | float = DEF
     """Bound ε towards the set of reports for any mechanism of pure ε (METHODS 1.6).
 
     Args:
-        epsilon: what the device's noise gives by itself, in nats, above 0.
+        epsilon: the ε of the device's noise alone, in nats, above 0.
         people: how many true reports are in the set.
-        delta: the δ that goes with the result.
+        delta: the δ for the result.
 
     Returns:
-        The ε towards somebody who sees only the set, rounded up; never above `epsilon`.
+        The ε towards an observer who sees only the set, rounded up; never above `epsilon`.
 
     Raises:
         InputError: an argument is out of range.
@@ -126,9 +126,9 @@ def shuffled_delta(epsilon: str | float, people: int, towards: str | float) -> f
     """Bound δ towards the set of reports for any mechanism of pure ε (METHODS 1.6).
 
     Args:
-        epsilon: what the device's noise gives by itself, in nats, above 0.
+        epsilon: the ε of the device's noise alone, in nats, above 0.
         people: how many true reports are in the set.
-        towards: the ε towards the set that the δ goes with.
+        towards: the ε towards the set for which to bound δ.
 
     Returns:
         The δ, rounded up.
@@ -147,17 +147,17 @@ def _law_of_any(epsilon: Fraction) -> Law:
 
 
 def exact(number: str | float, name: str) -> Fraction:
-    """The number as it is written.
+    """Return a number exactly as it is written.
 
     Args:
-        number: a decimal; of a float the shortest decimal that it stands for.
-        name: of the argument.
+        number: a decimal; a float means its shortest decimal.
+        name: the argument's name, for the error.
 
     Returns:
         The number.
 
     Raises:
-        InputError: it is none.
+        InputError: `number` is not a decimal number.
     """
     try:
         found = Rational.parse(str(number))
@@ -167,14 +167,14 @@ def exact(number: str | float, name: str) -> Fraction:
 
 
 def _false_of(people: int, stated: Fraction) -> int:
-    """How many reports are false: a share of all, rounded up, or a number. Raises InputError."""
+    """Return how many reports are false, from a share of all, rounded up, or a number. Raises InputError."""
     if stated < 0 or (stated >= 1 and stated.denominator != 1) or stated >= people:
         raise InputError.say("set.false_reports")
     return int(stated) if stated >= 1 else -(-people * stated.numerator // stated.denominator)
 
 
 def rounded_up(number: Fraction) -> float:
-    """The least float that is not below.
+    """Return the least float that is not below the number.
 
     Args:
         number: a fraction.

@@ -1,8 +1,8 @@
-"""The one number that all bounds here are: E[(X₁ + … + Xₙ)₊] / n, for independent X of one finite law.
+"""The number behind all bounds in this package: E[(X₁ + … + Xₙ)₊] / n, for independent X of one finite law.
 
-X is what one report's payload says for one answer and against another, X = (P(y) − e^ε·Q(y)) / Ω(y), where
-every answer sends the payload y at least with Ω(y), and 0 with the probability that is left (METHODS 1.6).
-Every rounding goes up: X to larger values, probabilities of positive X up, of negative X down.
+X compares a payload y under two answers: X = (P(y) − e^ε·Q(y)) / Ω(y), where every answer sends y with
+probability at least Ω(y). X is 0 with the remaining probability (METHODS 1.6). Every rounding is upward: X to
+larger values, probabilities of positive X up, of negative X down.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from ldp_client.shuffling.binomial import ONE, WORK_BITS, Window
 from ldp_client.shuffling.lattice import MASS_BITS, Atom, lattice_excess
 
 VALUE_BITS = 64
-# Where the law of two values has so many times the spread, the sum's own law is worth its time.
+# If the law of two values has more than this many times the variance, the lattice bound is worth its time.
 MOST_WIDENED = Fraction(105, 100)
 WHOLE = 1 << MASS_BITS
-# So many compositions of n reports are added up one by one.
+# At most this many compositions of n reports are added up one by one.
 MOST_COMPOSITIONS = 1000
 
 
 def expected_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
-    """An upper bound of E[(X₁ + … + Xₙ)₊] / n.
+    """Return an upper bound on E[(X₁ + … + Xₙ)₊] / n.
 
     Args:
         atoms: the law of X, without its zero.
         people: n, at least 1.
 
     Returns:
-        The bound as (numerator, denominator). It is exact but for the atoms' own rounding where n and the
-        atoms are few; otherwise it is that of a wider law, on two values or on a lattice.
+        The bound as (numerator, denominator). For few people and atoms it is exact except for the atoms'
+        rounding. Otherwise it is the bound of a wider law, on two values or on a lattice.
     """
     if not any(value > 0 for _, value in atoms):
         return 0, 1
@@ -46,7 +46,7 @@ def expected_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
         bound = min(bound, (numerator, denominator << VALUE_BITS), key=_ratio)
     if not 0 < known < people <= 4 * known:
         return bound
-    # More people never reveal more; the exact law of fewer may be the better bound just beyond them.
+    # More people never reveal more. Just beyond `known`, the exact law of fewer may be the better bound.
     return min(bound, _by_composition(atoms, known), key=_ratio)
 
 
@@ -66,7 +66,7 @@ def _most_people(kinds: int) -> int:
 
 
 def _by_composition(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
-    """The expectation, added up over how many of the n have which value."""
+    """Return the expectation, summed over how many of the n reports have each value."""
     none = max(0, WHOLE - sum(mass for mass, _ in atoms))
     total = 0
     for left, weight, value in _compositions(list(atoms), people):
@@ -76,7 +76,7 @@ def _by_composition(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
 
 
 def _compositions(atoms: list[Atom], people: int) -> Iterator[tuple[int, int, int]]:
-    """(how many are left, the weight of the others, the sum of their values)"""
+    """Yield (how many reports are left, the weight of the others, the sum of their values)."""
     if not atoms:
         yield people, 1, 0
         return
@@ -90,9 +90,9 @@ def _compositions(atoms: list[Atom], people: int) -> Iterator[tuple[int, int, in
 
 
 def _two_sided(atoms: Sequence[Atom]) -> tuple[Atom, Atom]:
-    """A law on the largest value, the least one and 0 with the same mean, which spreads each atom outward.
+    """Return a law on the largest value, the least value and 0 that spreads each atom and keeps the mean.
 
-    Spreading keeps the mean and raises the expectation of every convex function, this one too.
+    Spreading raises the expectation of every convex function, including (·)₊.
     """
     best = max(value for _, value in atoms)
     worst = max(-value for _, value in atoms)
@@ -102,10 +102,11 @@ def _two_sided(atoms: Sequence[Atom]) -> tuple[Atom, Atom]:
 
 
 def _two_sided_excess(law: tuple[Atom, Atom], people: int) -> tuple[int, int]:
-    """The expectation for X of two values and 0.
+    """Return the expectation for X of two values and 0.
 
-    One of the n reports is looked at, C of the others have a value, K of these the good one. With k the least
-    K that makes the sum positive, it is u·g·P(K ≥ k) − v·h·P(K ≥ k + 1) in the mean over C.
+    Consider one of the n reports. C of the others have a value, K of these the larger value. If k is the
+    least K that makes the sum positive, the expectation is the mean over C of
+    u·g·P(K ≥ k) − v·h·P(K ≥ k + 1).
     """
     (often, best), (seldom, worst) = law
     gain, loss = often * best, -seldom * worst
@@ -116,23 +117,24 @@ def _two_sided_excess(law: tuple[Atom, Atom], people: int) -> tuple[int, int]:
     total = told.outside * gain
     tails = _tails(often, seldom, best, -worst, told.first, len(told.high))
     for likely, (tail, edge) in zip(told.high, tails, strict=True):
-        # gain − loss is the mean of X, 1 − e^ε: positive by rounding only.
+        # gain − loss is the mean of X, 1 − e^ε: it is positive only by rounding.
         total += likely * ((gain - loss) * (tail if gain < loss else ONE) + loss * edge)
     return total, 1 << (unit + 2 * WORK_BITS)
 
 
 @lru_cache(maxsize=4)
 def _window(trials: int, often: int, seldom: int) -> Window:
-    # The same ones for each ε where a law has no third value.
+    # If a law has no third value, the window is the same for each ε.
     return Window(trials, often, seldom)
 
 
 def _tails(
     often: int, seldom: int, best: int, worst: int, first: int, steps: int
 ) -> Iterator[tuple[int, int]]:
-    """For C = first, first + 1, …: P(K ≥ k) from below and P(K = k) from above, over 2**WORK_BITS.
+    """Yield P(K ≥ k) from below and P(K = k) from above, over 2**WORK_BITS, for C = first, first + 1, ….
 
-    K is Binomial(C, often / (often + seldom)), k the least K whose sum with one good report more is positive.
+    K is Binomial(C, often / (often + seldom)). k is the least K whose sum, with one more good report, is
+    positive.
     """
     both = often + seldom
     k = (worst * first - best) // (best + worst) + 1

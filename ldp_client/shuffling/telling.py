@@ -1,4 +1,4 @@
-"""What the set of reports tells, in words: the bound, towards whom it holds, and towards whom it does not."""
+"""The bound for the set of reports in words, with the observers for whom it holds and does not hold."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
     from ldp_client.shuffling.reports import TowardsSet
 
-# Of figures that people read; a program gets all.
+# Digits for people; programs get all digits.
 SHOWN_DIGITS = 4
 
 
 def lines_of(study: Study, found: TowardsSet, words: Words = ENGLISH) -> list[str]:
-    """The bound in words, with towards whom it holds, and towards whom it does not."""
+    """Return the bound in words, with the observers for whom it holds and does not hold."""
     among, total = f"{found.hidden_among:,}", f"{found.people:,}"
     left_out = ""
     if found.false_reports:

@@ -1,6 +1,6 @@
-"""Where files are: on a disk, at paths that are the same in whichever folder a process runs; or in a store.
+"""Where files are: on a disk, at paths that do not depend on the process's folder; or in a store.
 
-Stores have errors of their own libraries, which all come to one line here.
+Each store's library raises its own errors; they are all reduced to one line here.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import IO, Any, cast
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError
 from summaries.extras import missing_library
 
-# Before the path of a file on a disk, for fsspec.
+# Prefixes of the path of a file on a disk, for fsspec.
 DISKS = ("file", "local")
-# Their servers tell at most what a page links to.
+# Servers of these at most tell what a page links to.
 UNLISTED = ("http", "https")
-# What a server says of a file that it does not have.
+# A server's status for a file that it does not have.
 ABSENT = (404, 410)
 REFUSED = (401, 403)
 MOST_SAID = 500
 
 
 def is_in_store(path: str) -> bool:
-    """Whether fsspec opens it."""
+    """Return True if fsspec opens it."""
     return "://" in path
 
 
 def on_disk(path: str) -> str | None:
-    """The path on a disk that an address has; None for a store's."""
+    """Return the path on a disk that an address has; None for a store's."""
     protocol, mark, rest = path.partition("://")
     if not mark:
         return path
@@ -39,7 +39,7 @@ def on_disk(path: str) -> str | None:
 
 
 def whole(path: str) -> str:
-    """The path from the root: other processes run in other folders. An address stays, but a disk's."""
+    """Return the absolute path: other processes run in other folders. A store's address stays as it is."""
     protocol, mark, rest = path.partition("://")
     if not mark:
         return os.path.abspath(path)
@@ -47,16 +47,17 @@ def whole(path: str) -> str:
 
 
 class RefusedError(TransferError):
-    """A store keeps a file from who asks; or has none, which some tell nobody who may not list."""
+    """A store refuses access to a file, or lacks it and does not admit that to users who may not list."""
 
     code = "files.store_refused"
 
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """A file, or what fsspec finds at an address, to read.
+    """Open a file, or an address that fsspec reads.
 
-    Raises OSError of a disk, FileNotFoundError of a store too, else TransferError of what a store says.
+    Raises OSError for a disk, FileNotFoundError also for a store, and TransferError for a store's other
+    errors.
     """
     if not is_in_store(path):
         with open(path, "rb") as file:
@@ -70,23 +71,23 @@ def opened(path: str) -> Iterator[IO[bytes]]:
 
 
 def matching(pattern: str) -> list[str]:
-    """The addresses of the files in a store that a pattern stands for now, in order.
+    """Return the addresses of a store's files that match a pattern now, in order.
 
-    Raises TransferError of what the store says.
+    Raises TransferError for the store's errors.
     """
     with saying(pattern):
         store, inside = _store_of(pattern)
         if store.exists(inside):
-            # Names may have such letters themselves.
+            # Names may contain such letters themselves.
             return [pattern]
         found = store.glob(inside, detail=True)
         return [store.unstrip_protocol(one) for one in sorted(found) if found[one]["type"] != "directory"]
 
 
 def below(folder: str) -> list[str]:
-    """The paths of all files below a folder now, from there; none where nobody can list them.
+    """Return the current paths of all files below a folder, relative to it; none if they cannot be listed.
 
-    A store is asked for all at once. Raises InputError, TransferError of what a store says.
+    A store is asked for all files at once. Raises InputError, and TransferError for a store's errors.
     """
     if not is_in_store(folder):
         return list(_walked(folder))
@@ -109,12 +110,12 @@ def _walked(folder: str) -> Iterator[str]:
 
 
 def _leads_back(path: str) -> bool:
-    """Whether it is a link to a folder that it lies in."""
+    """Return True if it is a link to a folder that contains it."""
     return os.path.islink(path) and Path(path).resolve() in Path(path).parent.resolve().joinpath("x").parents
 
 
 def _store_of(address: str) -> tuple[Any, str]:
-    """A store and a path in it. Stores' libraries keep what they listed, which lacks what came since."""
+    """Return a store and a path in it. Stores' libraries cache listings, which miss files that are newer."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -130,7 +131,7 @@ def _store_of(address: str) -> tuple[Any, str]:
 
 
 class _Stored(io.RawIOBase):
-    """A store's file. What goes wrong in a store is told from what is wrong with a file's content."""
+    """A store's file, which separates errors of the store from errors in the file's content."""
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self._path, self._file = path, file
@@ -155,11 +156,11 @@ class _Stored(io.RawIOBase):
 
 @contextmanager
 def saying(path: str) -> Iterator[None]:
-    """Raises TransferError, in a line, of what a store says; but FileNotFoundError as it is."""
+    """Raise a store's errors as TransferError, in one line; FileNotFoundError passes unchanged."""
     try:
         yield
     except FileNotFoundError as error:
-        # So fsspec says all that a web server may say, and that there is none.
+        # fsspec raises this error for every status of a web server, also if the file is missing.
         status = getattr(error.__cause__, "status", None)
         if error.__cause__ is None or status in ABSENT:
             raise
@@ -168,7 +169,7 @@ def saying(path: str) -> Iterator[None]:
     except LdpkitError:
         raise
     except (ImportError, ValueError) as error:
-        # No library for such addresses, or none has such a form.
+        # There is no library for such addresses, or the address is malformed.
         raise InputError(f"cannot read {path}: {line_of(error)}", code="files.not_readable") from None
     except Exception as error:
         raise TransferError(
@@ -177,6 +178,6 @@ def saying(path: str) -> Iterator[None]:
 
 
 def line_of(error: BaseException) -> str:
-    """What an error of any library says, in one line."""
+    """Return the message of any library's error, in one line."""
     said = " ".join(str(getattr(error, "strerror", None) or error).split())
     return said[:MOST_SAID] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Counts of equal reports: what tables of several private answers, beside public fields, are made of."""
+"""Counts of equal reports: the input of tables of several private answers and public fields."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Key = tuple[tuple[str, ...], tuple[bytes | None, ...]]
 class ReportCounts(CheckedReports):
     """How often each combination of some payloads and public values came, each report once.
 
-    `analyse` takes it in place of the reports, for formulas and tables of these questions and fields.
+    `analyse` takes it instead of the reports, for formulas and tables of these questions and fields.
 
     Args:
         study: the document that was answered.
         asked: ids of the questions and public fields.
         seen: {(public values, payloads), both in the study's order: how many}.
-        notes: what readers of a result must know.
+        notes: notes for readers of a result.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ReportCounts(CheckedReports):
             {(public values, payloads): how many}.
 
         Raises:
-            InputError: the reports were not counted by one of them.
+            InputError: the reports were not counted by one of the ids.
         """
         missing = [n for n in [*fields, *questions] if n not in (*self._fields, *self._questions)]
         if missing:
@@ -77,7 +77,7 @@ class ReportCounts(CheckedReports):
 
 
 class Counting:
-    """Counts rows by what they say of some questions and public fields.
+    """Counts rows by their answers to some questions and their values of some public fields.
 
     Args:
         study: the document that the reports answer.
@@ -91,7 +91,7 @@ class Counting:
         self._counts: dict[bytes, int] = {}
 
     def add(self, rows: Rows) -> None:
-        """Add good reports that were not added before. Raises InputError where hardly any two are equal."""
+        """Add good reports that were not added before. Raises InputError if hardly any two are equal."""
         if not len(rows):
             return
         keys = np.ascontiguousarray(np.concatenate(self._columns(rows), axis=1))
@@ -106,7 +106,7 @@ class Counting:
         found.counts = self._counts
 
     def _columns(self, rows: Rows) -> list[Rows]:
-        """The parts of a key. Of a study that asks one the first byte says whether it is this question."""
+        """Return the parts of a key. If devices answer one question, a first byte tells if it is this one."""
         begins = {at: CONTENT + PUBLIC_BYTES * at for at in self._fields}
         found = [rows[:, begin : begin + PUBLIC_BYTES] for begin in begins.values()]
         for name in self._sizes:
@@ -118,7 +118,7 @@ class Counting:
         return found or [np.zeros((len(rows), 1), np.uint8)]
 
     def key(self, key: bytes) -> Key:
-        """Read what one of the counted keys says."""
+        """Decode one of the counted keys."""
         at = 0
         public, payloads = [], []
         for field in self._fields.values():

@@ -1,8 +1,8 @@
-"""Datasets: which Parquet files a study's reports are in, and what their manifest promises of each.
+"""Datasets: the Parquet files of a study's reports, and the contents that their manifest promises.
 
-A dataset is `ROOT/study_id=<id>/study_version=<number>/part-<bb>.parquet`, beside `_manifest.json`
-in `ROOT/study_id=<id>`; all reports whose ids begin alike are in parts of one number. ROOT
-is a folder, or an address that fsspec opens.
+A dataset is `ROOT/study_id=<id>/study_version=<number>/part-<bb>.parquet`, with `_manifest.json` in
+`ROOT/study_id=<id>`; all reports whose ids begin alike are in parts of one number. ROOT is a folder, or an
+address that fsspec opens.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from summaries.engines.addresses import (
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
 _PART = re.compile(r"study_version=(\d+)/(?:[^/]+/)*part-([0-9a-f]{2})\.parquet")
-# What programs that read the folder as it is take for its reports: names with . and _ stay out.
+# The files that other programs reading this folder take for its reports: names with . and _ stay out.
 _READ = re.compile(r"study_version=(\d+)/(?:[^./_][^/]*/)*[^./_][^/]*\.parquet", re.IGNORECASE)
 _CHUNK = 1 << 20
 MOST_NAMED = 3
@@ -63,13 +63,13 @@ class ReportFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its rows are said to be in."""
+        """Return the name that messages give to the place of its rows."""
         return Path(self.path).name if self.bucket is None else "/".join(self.path.split("/")[-3:])
 
 
 class Dataset(NamedTuple):
     """Attributes:
-    files: those that have reports on a study's version.
+    files: the files with reports on a study's version.
     left_out: reports on its other versions, {(version, digest): how many}.
     """
 
@@ -78,7 +78,7 @@ class Dataset(NamedTuple):
 
     @property
     def is_bucketed(self) -> bool:
-        """Whether equal ids are in files of one bucket."""
+        """Return True if equal ids are in files of one bucket."""
         return all(file.bucket is not None for file in self.files)
 
 
@@ -87,8 +87,8 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
 
     Args:
         study: the document that they answer.
-        addresses: a dataset's root, or its folder of this study; or Parquet files, one or several, in whose
-            names * and ? stand for others.
+        addresses: a dataset's root, or its folder of this study; or one or several Parquet files, whose names
+            may have the wildcards * and ?.
 
     Returns:
         The files.
@@ -96,7 +96,7 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     Raises:
         InputError: there are none, or a dataset is unfinished, or another study's.
         MissingExtraError: an address needs fsspec, or a store its library.
-        TransferError: a store cannot be reached, or says no.
+        TransferError: a store cannot be reached, or refuses.
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
     if not all(str(one).strip() for one in given):
@@ -127,13 +127,13 @@ def _matching(path: str) -> list[str]:
 
 
 def refuse_replacing_part(path: str, study: Study, addresses: Sequence[str]) -> None:
-    """Raises InputError where a result would replace a dataset's file, or one that a pattern stands for."""
+    """Raise InputError if a result would replace a dataset's file, or a file that a pattern matches."""
     for source in filter(None, map(on_disk, addresses)):
         refuse_replacing(path, _matching(source))
         for folder in (os.path.join(source, f"study_id={study.id}"), source):
             inside = os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
             if inside and os.path.exists(os.path.join(folder, MANIFEST)):
-                # Other versions' parts too: they are no less lost.
+                # Parts of other versions too: losing them would be as bad.
                 refuse_replacing(path, [path])
 
 
@@ -145,13 +145,13 @@ def _of_manifest(study: Study, root: str) -> Dataset:
         try:
             text = _manifest_in(folder)
         except RefusedError as error:
-            # One of the two is not there, and some servers say so of that.
+            # One of the two folders does not exist, and some servers answer that with a refusal.
             refused = refused or error
         else:
             found |= {} if text is None else {folder: text}
     if len(found) > 1 and _is_of(study, found[root]):
         raise InputError(
-            f"{inner} is a dataset inside the one of {root}: name the Parquet files of one, or move the "
+            f"{inner} is a dataset inside the dataset {root}: name the Parquet files of one, or move the "
             "inner one away",
             code="merge.nested_dataset",
         )
@@ -160,7 +160,7 @@ def _of_manifest(study: Study, root: str) -> Dataset:
     if refused is not None:
         raise refused
     raise InputError(
-        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Export "
+        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or elsewhere. Export "
         "it again to a new place, or name its Parquet files",
         code="merge.dataset_unfinished",
     )
@@ -179,7 +179,7 @@ def _manifest_in(folder: str) -> bytes | None:
 
 
 def _is_of(study: Study, text: bytes) -> bool:
-    """Whether it is a manifest of this study; other programs have files of that name too."""
+    """Return True if it is a manifest of this study; other programs have files with this name too."""
     try:
         manifest = json.loads(text)
         return bool(manifest["format"] == FORMAT and manifest["study"] == study.id)
@@ -188,19 +188,19 @@ def _is_of(study: Study, text: bytes) -> bool:
 
 
 def _entries(manifest: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
-    """The path, reports, bytes and digest of each file. Raises ValueError where they are not all of them."""
+    """Return the path, reports, bytes and digest of each file. Raises ValueError if some are missing."""
     entries = [
         (str(one["path"]), int(one["reports"]), int(one["bytes"]), str(one["sha256"]))
         for one in manifest["files"]
     ]
-    # A file that is listed no more would be missed by nobody.
+    # Otherwise the loss of a file's entry would go unnoticed.
     if sum(reports for _, reports, _, _ in entries) != manifest["reports"]:
         raise ValueError
     return entries
 
 
 class _Promise(NamedTuple):
-    """What a manifest says. entries: the path, reports, bytes and digest of each file."""
+    """The contents of a manifest. entries: the path, reports, bytes and digest of each file."""
 
     digests: dict[int, str]
     entries: list[tuple[str, int, int, str]]
@@ -232,7 +232,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     digests, entries = _promise_of(study, path, text)
     there = below(folder)
     own = {name for name in there if (read := _READ.fullmatch(name)) and int(read[1]) == study.version}
-    # Those of other versions would be left out in any case.
+    # Files of other versions would be left out anyway.
     if beside := sorted(own.difference(name for name, _, _, _ in entries)):
         raise _unlisted(folder, beside)
     files: list[ReportFile] = []
@@ -259,7 +259,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
 
 
 def _unlisted(folder: str, beside: Sequence[str]) -> InputError:
-    """What to do about files that a manifest does not list, whose reports would be left out."""
+    """Return the error for files that a manifest does not list, whose reports would be left out."""
     more = len(beside) - MOST_NAMED
     which = ", ".join(beside[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
     said = f"{folder} has {counted(len(beside), 'Parquet file')} that {MANIFEST} does not list: {which}. "
@@ -269,7 +269,7 @@ def _unlisted(folder: str, beside: Sequence[str]) -> InputError:
 
 
 def refuse_changed(file: ReportFile) -> None:
-    """Raises InputError where a file's bytes are not those of its manifest, OSError, TransferError."""
+    """Raise InputError if a file's bytes differ from its manifest; OSError, TransferError on failed reads."""
     if not file.digest:
         return
     found, size = sha256(), 0

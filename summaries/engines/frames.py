@@ -1,7 +1,7 @@
 """Reports in frames of Dask and Spark: rows of bytes, brought together by their ids, then each counted once.
 
-The engine moves pairs of a bucket's number and rows as bytes. What a worker finds beside rows, such as
-refused reports, travels as the bucket FOUND.
+The engine moves pairs of a bucket's number and rows as bytes. A worker's other findings, such as refused
+reports, travel as the bucket FOUND.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def pack(document: str, number: int, batches: Iterable[pa.RecordBatch]) -> Itera
 
     Args:
         document: the study's text.
-        number: of the partition, which errors name.
+        number: the partition's number, which errors name.
         batches: the partition's columns.
 
     Yields:
-        A bucket's number and some of its rows; last FOUND and what was found beside them.
+        A bucket's number and some of its rows; at the end FOUND and the other findings.
     """
     study = Study.from_json(document)
     found = Part.empty(study)
@@ -67,7 +67,7 @@ def pack(document: str, number: int, batches: Iterable[pa.RecordBatch]) -> Itera
 
 
 def reduce(document: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Count each report of whole buckets once, and reduce them; what was found before goes on as it is."""
+    """Count each report of whole buckets once, and reduce them; earlier findings pass through unchanged."""
     study = Study.from_json(document)
     found, ending, width = Part.empty(study), Ending(Job(document), study), RowLayout(study).width
     buckets: defaultdict[int, list[Rows]] = defaultdict(list)
@@ -82,7 +82,7 @@ def reduce(document: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def summary_of(study: Study, contents: Iterable[bytes]) -> Summary:
-    """Add up what all workers found.
+    """Add up the findings of all workers.
 
     Raises:
         InputError: reports cannot belong to the study, or there are none.

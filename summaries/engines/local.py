@@ -19,26 +19,26 @@ from summaries.engines.rows import RowLayout
 from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
 from summaries.engines.work import Ending, Job, split_files, summarize_buckets
 
-# So many are read before other processes have begun.
+# This many rows are read before other processes have started.
 FEW = 1 << 19
 Work = Callable[[], Part]
 Told = Callable[[int], None]
 
 
 def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> Generator[Part, None, None]:
-    """Have processes of this machine do a job.
+    """Do a job by processes of this machine.
 
     Args:
         job: what to do.
         dataset: the files.
-        workers: how many processes; by default one for each core, or this one where reports are few.
-        told: is told how many rows were read so far.
+        workers: how many processes; by default one for each core, or this one if reports are few.
+        told: is called with how many rows were read so far.
 
     Returns:
-        What was found, in parts that add up, as each is done.
+        The findings, in parts that add up, as each is done.
 
     Raises:
-        InputError: processes were killed, and again when their work was done anew.
+        InputError: processes were killed, and killed again when their work was retried.
     """
     many = workers or (1 if rows_of(dataset) < FEW else os.cpu_count() or 1)
     groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
@@ -57,7 +57,7 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> Ge
 
 
 def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
-    """Write the rows of files into a file for each bucket; a second try writes the same anew."""
+    """Write the rows of files into a file for each bucket; a retry writes the same files again."""
     found = Part.empty(job.study)
     spill(folder, str(task), split_files(job, files, bits, found))
     return found
@@ -98,8 +98,8 @@ def _one_after_the_other(left: dict[int, Work]) -> Iterator[Part]:
 
 
 def _in_processes(left: dict[int, Work], workers: int) -> Iterator[Part]:
-    """Raises BrokenProcessPool where one was killed; what is not done by then stays in `left`."""
-    # Begun anew, not copied: a copy of a process with threads may wait for ever.
+    """Do tasks. Raises BrokenProcessPool if a process was killed; unfinished tasks stay in `left`."""
+    # Spawned, not forked: a fork of a process with threads may wait forever.
     with ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _begin) as pool:
         futures: dict[Future[Part], int] = {pool.submit(task): number for number, task in left.items()}
         try:

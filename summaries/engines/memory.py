@@ -1,8 +1,8 @@
-"""Memory that a worker keeps while it reads: what it frees it needs again at once.
+"""Keeps freed memory in a worker while it reads: it needs the memory again at once.
 
-glibc gives freed memory back to the system, in pieces as small as 128 KiB where MALLOC_TRIM_THRESHOLD_ is
-set, as Dask sets it for its workers. Each batch of reports then asks for the same pages anew, and the system
-fills them with zeros: a third of all the CPU that a report costs. With another C library nothing changes.
+glibc returns freed memory to the system, in pieces as small as 128 KiB if MALLOC_TRIM_THRESHOLD_ is set, as
+Dask sets it for its workers. Each batch of reports then requests the same pages again, and the system fills
+them with zeros: a third of all the CPU that a report costs. Other C libraries are left as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 # From malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-# Freed memory that is kept, and the largest that is not asked of the system by itself: glibc takes no more.
+# The most freed memory that is kept, and the largest allocation without its own mmap (glibc's maximum).
 KEPT = 1 << 26
 LARGEST = 1 << 25
 

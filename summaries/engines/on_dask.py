@@ -29,7 +29,7 @@ def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
     Args:
         study: the document that the reports answer, or the path of its file.
         frame: a dask.dataframe.DataFrame with the columns of an export: report_id, study, version, digest,
-            payloads and, where the study has public fields, public.
+            payloads and, if the study has public fields, public.
 
     Returns:
         The summary, to the last bit.
@@ -60,7 +60,7 @@ def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
 
 
 def _is_text(kind: Any) -> bool:
-    # Of pandas's objects is_string_dtype says so too.
+    # is_string_dtype is also true for pandas's object type.
     return bool(pd.api.types.is_string_dtype(kind) and not pd.api.types.is_object_dtype(kind))
 
 

@@ -32,7 +32,7 @@ def spark_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
     Args:
         study: the document that the reports answer, or the path of its file.
         frame: a pyspark.sql.DataFrame with the columns of an export: report_id, study, version, digest,
-            payloads and, where the study has public fields, public.
+            payloads and, if the study has public fields, public.
 
     Returns:
         The summary, to the last bit.

@@ -1,4 +1,4 @@
-"""Each report once: among rows whose ids can stand nowhere else."""
+"""Counts each report once, among rows that hold all occurrences of their ids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def once(rows: Rows) -> Once:
         rows: all rows of some ids, in any order.
 
     Returns:
-        Of each id the row that was read first; later ones with the same content are repeated, others clash.
+        For each id the row that was read first; later rows with the same content are repeated, others clash.
     """
     high, low = halves_of(rows)
     doubtful = _shared(high)
@@ -51,7 +51,7 @@ def once(rows: Rows) -> Once:
 
 
 def _shared(values: Places) -> NDArray[np.int64]:
-    """Where a value stands that stands more than once."""
+    """Return the places of values that occur more than once."""
     ordered = np.sort(values)
     again = ordered[1:][ordered[1:] == ordered[:-1]]
     return np.flatnonzero(np.isin(values, again)) if len(again) else np.zeros(0, np.int64)

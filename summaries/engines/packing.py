@@ -1,7 +1,7 @@
-"""From Arrow columns of reports to rows of bytes: all reports of a batch are checked at once.
+"""Converts Arrow columns of reports to rows of bytes: all reports of a batch are checked at once.
 
-What is not plainly good is read again by itself, as every other reader of reports reads it, and refused with
-the same words.
+Reports that fail this check are read again one by one, as every other reader reads them, and refused with the
+same words.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
 NEEDED = tuple(name for name in COLUMNS if name != "public")
 HEAD = ("study", "version", "digest")
 Mask = NDArray[np.bool_]
-# Rows that are read by themselves at once.
+# How many rows are read one by one at once.
 SOME = 4096
 DIGITS = np.full(256, 255, dtype=np.uint8)
 DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
-# Of eight bytes the highest bits: set where one is no digit.
+# The highest bit of each of eight bytes: set if the byte is no hexadecimal digit.
 NO_DIGITS = np.uint64(0x8080808080808080)
 SMALL = np.uint64(0x2020202020202020)
 TEXTS = ("string", "large_string", "string_view")
@@ -52,7 +52,7 @@ BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
 
 
 class Packer:
-    """Checks batches of reports, and packs the good ones; what is wrong with others goes to `found`.
+    """Checks batches of reports, and packs the good ones; problems of the others go to `found`.
 
     Args:
         study: the document that reports should answer.
@@ -72,8 +72,8 @@ class Packer:
 
         Args:
             batch: columns as an export writes them; others stay out.
-            first: the place of its first row in all that is read.
-            where: what its rows are in, such as a file's name; its rows are named with `first`.
+            first: the place of its first row among all rows that are read.
+            where: the source of its rows, such as a file's name; rows are numbered from `first`.
         """
         count = batch.num_rows
         self.found.read += count
@@ -93,7 +93,7 @@ class Packer:
         return self.layout.joined([rows[good], self._read_apart(batch, doubtful, first, where)])
 
     def _own(self, batch: pa.RecordBatch) -> Mask:
-        """Which rows say that they answer the study's document."""
+        """Return which rows claim to answer the study's document."""
         wanted = (self._study.id, self._study.version, self._study.digest)
         study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
         return study & version & digest
@@ -124,7 +124,7 @@ class Packer:
         return good & _all_null(given, len(rows))
 
     def _put_payloads(self, batch: pa.RecordBatch, rows: Rows, wanted: Mask) -> Mask:
-        """Write payloads that are possible; the others' rows are not good. wanted: the rows that may be."""
+        """Write the payloads that are possible; rows with others are not good. wanted: the rows to try."""
         given = _children(batch, "payloads")
         answered = np.zeros(len(rows), dtype=np.int64)
         good = np.ones(len(rows), dtype=np.bool_)
@@ -145,7 +145,7 @@ class Packer:
         return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
 
     def _put_some(self, rows: Rows, name: str, payloads: Rows, fits: Mask) -> None:
-        """Write these payloads alone: of a study that asks one question all have the same place."""
+        """Write only these payloads: if each device answers one question, all payloads begin at one place."""
         place = self.layout.places[name]
         if fits.all():
             put_bytes(rows, place.start, payloads)
@@ -155,7 +155,7 @@ class Packer:
     def _count_others(
         self, batch: pa.RecordBatch, others: NDArray[np.int64], first: int, where: str
     ) -> NDArray[np.int64]:
-        """Count rows on other documents, of each of which a few are read; returns those that were counted."""
+        """Count rows on other documents, and read a few rows of each; return the rows that were counted."""
         coded = [_coded(batch.column(name)) for name in HEAD]
         kinds, which = np.unique(
             np.stack([codes[others] for codes, _ in coded], axis=1), axis=0, return_inverse=True
@@ -176,7 +176,7 @@ class Packer:
         return np.concatenate(held) if held else others[:0]
 
     def _read_apart(self, batch: pa.RecordBatch, wanted: NDArray[Any], first: int, where: str) -> Rows:
-        """Read these rows as reports, one by one: the good ones, should there be some."""
+        """Read these rows as reports, one by one, and return the good ones, if any."""
         found = []
         for begin in range(0, len(wanted), SOME):
             some = wanted[begin : begin + SOME]
@@ -195,7 +195,7 @@ class Packer:
 
 
 def refuse_columns(given: Iterable[str]) -> None:
-    """Raises InputError where a frame has not all columns of an export, an index is none; or one twice."""
+    """Raise InputError if a frame lacks a column of an export, or has one twice. An index is no column."""
     given = list(given)
     refuse_repeated(given, "the frame")
     missing = [name for name in NEEDED if name not in given]
@@ -207,8 +207,8 @@ def refuse_columns(given: Iterable[str]) -> None:
 
 
 def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
-    """What hexadecimal digits stand for, (n, half as many); and which rows have nothing but small ones."""
-    # Of digits and small letters, but not of capitals, this bit is set.
+    """Decode hexadecimal digits, (n, half as many); also return which rows have only lower-case digits."""
+    # This bit is set in digits and lower-case letters, but not in capitals.
     is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
     try:
         if is_small:
@@ -266,7 +266,7 @@ def _valid(column: pa.Array) -> Mask:
 
 
 def _children(batch: pa.RecordBatch, name: str) -> dict[str, pa.Array]:
-    """The columns of a struct; none where there is no such column, or it is something else."""
+    """The columns of a struct; none if there is no such column, or it is something else."""
     if name not in batch.schema.names or not pa.types.is_struct(batch.column(name).type):
         return {}
     column = batch.column(name)
@@ -274,7 +274,7 @@ def _children(batch: pa.RecordBatch, name: str) -> dict[str, pa.Array]:
 
 
 def _all_null(columns: dict[str, pa.Array], count: int) -> Mask:
-    """Which rows have nothing in any of these."""
+    """Return which rows have nothing in any of these columns."""
     found = np.ones(count, np.bool_)
     for column in columns.values():
         if column.null_count < count:
@@ -283,7 +283,7 @@ def _all_null(columns: dict[str, pa.Array], count: int) -> Mask:
 
 
 def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
-    """Each row's code, and what the codes mean; the last is None, for rows that have nothing."""
+    """Return each row's code, and the meanings of the codes; the last is None, for rows without a value."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     values = [*coded.dictionary.to_pylist(), None]
     codes = pc.fill_null(coded.indices, len(values) - 1) if coded.null_count else coded.indices
@@ -291,7 +291,7 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _equal(column: pa.Array, value: object) -> Mask:
-    """Which rows have this value."""
+    """Return which rows have this value."""
     if isinstance(value, int) and pa.types.is_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(zero_copy_only=False) == value)
     if pa.types.is_dictionary(column.type) and len(column.dictionary) == 1 and not column.null_count:

@@ -1,4 +1,4 @@
-"""What one worker finds, and how the findings of all add up to a summary, or to what is wrong."""
+"""The findings of one worker, and how the findings of all add up to a summary or to errors."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from summaries.reductions import REDUCTIONS
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad, tell_repeated
 from summaries.summary import NEEDS_REPORTS, Summary
 
-# Of many damaged files so many are named.
+# The most damaged files that an error names.
 MOST_NAMED = 20
-# Of all workers together; a table of more has a row for almost every report.
+# The limit over all workers; a larger table would have a row for almost every report.
 MOST_DISTINCT = 1 << 20
 
 
 @dataclass
 class Part:
-    """What was found in some of the reports; findings of different ones add up.
+    """The findings in some of the reports; findings of different reports add up.
 
     Attributes:
         bad: reports that are refused.
-        others: those on other documents.
+        others: reports on other documents.
         good: how many count.
-        repeated: how many came again.
+        repeated: how many were repeated.
         read: how many rows were read.
-        damaged: what is wrong with which files, by their numbers.
-        is_away: whether a store could not be reached: the rest of the files was not asked for.
-        span: of files that should have one bucket's reports, {bucket: (lowest, highest id)}, of half an id.
+        damaged: the damage of files, by their numbers.
+        is_away: whether a store could not be reached: its other files were not asked for.
+        span: for files that should have one bucket's reports, {bucket: (lowest, highest id)}, of half an id.
         summary: of the reports that count.
-        counts: where equal reports were counted, {public places and payloads: how many}.
+        counts: if equal reports were counted, {public places and payloads: how many}.
     """
 
     bad: Refused
@@ -50,7 +50,7 @@ class Part:
 
     @classmethod
     def empty(cls, study: Study) -> Part:
-        """Return what is found in no reports."""
+        """Return the findings of no reports."""
         return cls(Refused(), Others(study))
 
     def note_span(self, bucket: int, low: int, high: int) -> None:
@@ -59,7 +59,7 @@ class Part:
         self.span[bucket] = (min(low, lowest), max(high, highest))
 
     def merge(self, other: Part) -> None:
-        """Add what was found elsewhere. Raises InputError for too much that differs."""
+        """Add the findings of another worker. Raises InputError for too many different reports."""
         self.bad.merge(other.bad)
         self.others.merge(other.others)
         self.good += other.good
@@ -79,10 +79,10 @@ class Part:
 def merged(
     study: Study, parts: Iterable[Part], left_out: Mapping[tuple[int, str], int] | None = None
 ) -> Part:
-    """Add up what all workers found, and say what a reader must know.
+    """Add up the findings of all workers, with notes for readers.
 
-    left_out: reports on other versions that nobody read. Raises InputError for damaged files, for reports
-    that are refused, and where none answers the study; TransferError where a store could not be reached.
+    left_out: reports on other versions, which were not read. Raises InputError for damaged files, for refused
+    reports, and if none answers the study; TransferError if a store could not be reached.
     """
     whole = Part.empty(study)
     whole.others.versions.update(left_out or {})
@@ -102,7 +102,7 @@ def merged(
 
 
 def _refuse_damaged(damaged: Mapping[int, str], kind: type[LdpkitError]) -> None:
-    """Raises an error of this kind that names the files."""
+    """Raise an error of this kind that names the files."""
     if not damaged:
         return
     said = [damaged[number] for number in sorted(damaged)]
@@ -113,26 +113,26 @@ def _refuse_damaged(damaged: Mapping[int, str], kind: type[LdpkitError]) -> None
 
 
 def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:
-    """Raises InputError where files of different buckets may have the same report."""
+    """Raise InputError if files of different buckets may have the same report."""
     ordered = sorted((low, high, bucket) for bucket, (low, high) in span.items())
     for (_, high, before), (low, _, bucket) in zip(ordered, ordered[1:]):
         if low <= high:
             raise InputError(
-                f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that a report "
-                "may stand in both: this is no export's layout, name its files instead",
+                f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that both may "
+                "have the same report: this is no export's layout, name its files instead",
                 code="merge.parts_overlap",
             )
 
 
 def refuse_kept_reports(mechanisms: Mapping[str, Mechanism]) -> None:
-    """Raises SummaryError where a posterior needs the reports themselves, which no summary has."""
+    """Raise SummaryError if a posterior needs the reports themselves, which no summary has."""
     for name, mechanism in mechanisms.items():
         if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
             raise SummaryError(f"questions.{name}", NEEDS_REPORTS, code="summary.needs_reports")
 
 
 def refuse_many(counts: Mapping[bytes, int]) -> None:
-    """Raises InputError where there are too many different ones to count."""
+    """Raise InputError if there are too many different reports to count."""
     if len(counts) > MOST_DISTINCT:
         raise InputError(
             f"more than {MOST_DISTINCT:,} different reports: a number, or a choice under a mechanism whose "

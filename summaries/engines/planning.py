@@ -1,4 +1,4 @@
-"""How work is divided: into buckets that fit in a worker's memory, and tasks of several files or buckets."""
+"""Divides work into buckets that fit in a worker's memory, and tasks of several files or buckets."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.rows import RowLayout
 from summaries.engines.work import BUCKET, Job
 
-# Tasks for each worker: one that is killed, or slow, holds up little.
+# Tasks for each worker: a killed or slow task then delays the work only a little.
 TASKS = 4
 MOST_BITS = 12
 
 
 def bits_for(job: Job, dataset: Dataset) -> int:
-    """Say by how many bits of their ids reports are split, so that each part fits in memory."""
+    """Return by how many bits of their ids reports are split, so that each part fits in memory."""
     size = rows_of(dataset) * RowLayout(job.study).width
     return min(MOST_BITS, max(0, size // BUCKET).bit_length())
 
 
 def counted(dataset: Dataset) -> Dataset:
-    """The same with the number of rows that each file says of itself, where no manifest says it.
+    """Return the dataset with each file's number of rows, from the file if no manifest states it.
 
-    Raises TransferError where a store cannot be reached.
+    Raises TransferError if a store cannot be reached.
     """
     return dataset._replace(files=[_counted(file) for file in dataset.files])
 
 
 def _counted(file: ReportFile) -> ReportFile:
-    """As it is where it says nothing: reading tells what is wrong."""
+    """Return the file with its number of rows; unchanged if that fails, as reading it reports the error."""
     if file.reports is not None:
         return file
     try:
@@ -43,12 +43,12 @@ def _counted(file: ReportFile) -> ReportFile:
 
 
 def rows_of(dataset: Dataset) -> int:
-    """How many rows all files have, as far as that is known."""
+    """Return how many rows all files have, as far as that is known."""
     return sum(file.reports or 0 for file in dataset.files)
 
 
 def groups_of(dataset: Dataset, most: int) -> list[list[ReportFile]]:
-    """Divide files into at most so many groups; of a dataset files of one bucket stay together."""
+    """Divide files into at most so many groups; files of one bucket of a dataset stay together."""
     buckets: dict[int, list[ReportFile]] = defaultdict(list)
     for file in dataset.files:
         buckets[file.number if file.bucket is None else file.bucket].append(file)

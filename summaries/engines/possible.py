@@ -1,7 +1,7 @@
-"""Which payloads are possible, for many reports at once: what each mechanism's `check` says of one.
+"""Which payloads are possible, for many reports at once, as each mechanism's `check` decides for one payload.
 
-A payload that is found possible here is one that `check` takes, and a test holds the two equal. What is not
-is checked again by itself, so that all refusals have the mechanism's own words.
+`check` accepts exactly the payloads that are possible here; a test compares the two. The other payloads are
+checked again one by one, so that all refusals have the mechanism's own words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ldp_client.mechanisms.olh import PRIME, SEED_BYTES
 from summaries.reductions.base import Payloads, big_endian, signed
 
 Mask = NDArray[np.bool_]
-# Of a mechanism and payloads (n, payload_size), which are possible: (n,).
+# (mechanism, payloads (n, payload_size)) → which payloads are possible, (n,).
 Possible = Callable[[Any, Payloads], Mask]
 
 
@@ -37,7 +37,7 @@ def possible(mechanism: Mechanism, payloads: Payloads) -> Mask:
 
 
 def _one_by_one(mechanism: Mechanism, payloads: Payloads) -> Mask:
-    """Of any mechanism, from its `check` alone."""
+    """Check the payloads of any mechanism by its `check` alone."""
     found = np.ones(len(payloads), dtype=np.bool_)
     for row, payload in enumerate(payloads):
         try:
@@ -48,7 +48,7 @@ def _one_by_one(mechanism: Mechanism, payloads: Payloads) -> Mask:
 
 
 def _within(values: NDArray[Any], low: int, high: int) -> Mask:
-    """Whether all entries of each row lie between these."""
+    """Return which rows have all entries between these bounds."""
     return np.asarray(((values >= low) & (values <= high)).all(axis=1))
 
 

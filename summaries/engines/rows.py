@@ -1,9 +1,9 @@
-"""Checked reports as rows of bytes, all of one length: what is sorted, sent between workers and reduced.
+"""Checked reports as rows of bytes, all of one length: the form that is sorted, sent to workers and reduced.
 
-A row is the report's place (8 bytes), its id (16), the places of its public values in their fields (4
-each), and its payloads end to end. Of a study that asks one question it is its number (2), and the
-payload with zeros behind it. Two reports have the same content exactly
-where their rows are the same behind the id.
+A row is the report's place (8 bytes), its id (16), the places of its public values in their fields (4 each),
+and its payloads end to end. If each device answers one question, the row ends with the question's number (2)
+and the payload, padded with zeros. Two reports have the same content exactly if their rows are equal after
+the id.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PLACE_BYTES = 8
 PUBLIC_BYTES = 4
 NUMBER_BYTES = 2
 CONTENT = PLACE_BYTES + ID_BYTES
-# Of a place the bits that number the rows of a file; those above number the files.
+# The low bits of a place number the rows of a file; the higher bits number the files.
 ROW_BITS = 40
 
 
 class RowLayout:
-    """Where everything stands in the rows of a study's reports.
+    """The layout of the rows of a study's reports.
 
     Args:
         study: the document that the reports answer.

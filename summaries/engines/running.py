@@ -21,12 +21,12 @@ from summaries.refusing import left_out_notes
 from summaries.summary import Summary
 
 Addresses = str | PathLike[str] | Sequence[str | PathLike[str]]
-# How many rows were read so far, and of how many.
+# Called with how many rows were read so far, and the total.
 Told = Callable[[int, int], None]
 
 
 def _to_nobody(_count: int, _total: int) -> None:
-    """Where nobody waits for progress."""
+    """Ignore progress."""
 
 
 def summarize_dataset(
@@ -39,24 +39,24 @@ def summarize_dataset(
 ) -> Summary:
     """Reduce the reports in a dataset, or in Parquet files, to the summary that `summarize` makes of them.
 
-    Each report counts once, however often it stands in however many files. The result is the same to the
-    last bit for any number of workers; each worker needs less than 1 GB.
+    Each report counts once, however often it occurs in the files. The result is the same to the last bit for
+    any number of workers; each worker needs less than 1 GB.
 
     Args:
         study: the document that the reports answer, or the path of its file.
         addresses: a dataset's root, or its folder of this study, on a disk or anywhere that fsspec reaches;
-            or Parquet files, in whose names * and ? stand for others.
+            or Parquet files, whose names may have the wildcards * and ?.
         workers: how many processes; by default one for each core.
         check: compare the files' bytes with the SHA-256 that the manifest states.
-        told: is told now and then how many rows were read, and of how many.
+        told: is called now and then with how many rows were read, and the total.
 
     Returns:
-        The summary. Reports on other versions are left out; that, and repeated ones, are said on standard
+        The summary. Reports on other versions are left out; that, and repeated reports, are noted on standard
         error.
 
     Raises:
-        InputError: files are damaged, which are named; reports cannot belong to the study, which are counted,
-            and the first few shown; or there are none; or a dataset's folder has files of reports that its
+        InputError: files are damaged (the message names them); reports cannot belong to the study (it counts
+            them and shows the first few); there are none; or a dataset's folder has files of reports that its
             manifest does not list.
         UsageError: workers are fewer than one.
         SummaryError: the study needs its reports themselves.
@@ -80,18 +80,18 @@ def count_dataset(
     check: bool = True,
     told: Told = _to_nobody,
 ) -> ReportCounts:
-    """Count equal reports to some questions, beside public fields: all that `analyse` needs for these.
+    """Count equal reports to some questions, by public fields: all that `analyse` needs for these.
 
     Args:
         study: the document that the reports answer, or the path of its file.
-        addresses: as in `summarize_dataset`, and so are all others.
-        names: ids of the questions, choices of few words, and of the public fields.
-        workers: how many do it.
+        addresses: as in `summarize_dataset`, which also documents the exceptions not listed here.
+        names: ids of the questions (choices with few different reports), and of the public fields.
+        workers: how many processes.
         check: whether files are compared with the manifest.
-        told: is told how far it is.
+        told: is called with the progress.
 
     Returns:
-        The counts, which `analyse` takes in place of reports.
+        The counts, which `analyse` takes instead of reports.
 
     Raises:
         InputError: as `summarize_dataset` raises it; or there are more than a million different reports.
@@ -121,7 +121,7 @@ def _run(
     asked: tuple[str, ...] | None,
     told: Told,
 ) -> tuple[Part, tuple[str, ...]]:
-    """What all workers found together, and notes on it."""
+    """Return the findings of all workers together, and notes on them."""
     if workers is not None and workers < 1:
         raise UsageError("workers must be 1 or more", code="engine.too_few_workers")
     dataset = counted(find_dataset(study, addresses))

@@ -16,7 +16,7 @@ from summaries.engines.rows import Rows
 
 @contextmanager
 def spilling_folder() -> Iterator[str]:
-    """A folder for rows, which goes with all in it. Raises InputError where none can be made."""
+    """Yield a folder for rows, which is deleted with its content. Raises InputError if it cannot be made."""
     with saying_no_room():
         folder = TemporaryDirectory(prefix="ldpkit-")
     with folder as name:
@@ -25,7 +25,7 @@ def spilling_folder() -> Iterator[str]:
 
 @contextmanager
 def saying_no_room(kind: type[InputError] = InputError) -> Iterator[None]:
-    """Raises an error of this kind for a disk's, which has no name of a file where it is full."""
+    """Raise a disk's errors as errors of this kind; the system's error names no file if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -42,8 +42,8 @@ def spill(folder: str, name: str, split: Iterable[tuple[int, Rows]]) -> None:
     """Write rows into a folder for each part, below this one.
 
     Args:
-        folder: where to.
-        name: of the files; what one of this name held before is replaced.
+        folder: the target folder.
+        name: the files' name; existing files of this name are replaced.
         split: each part's number, and some of its rows.
 
     Raises:
@@ -73,7 +73,7 @@ def spilled_rows(folder: str, number: int, width: int) -> list[Rows]:
         width: bytes of a row.
 
     Returns:
-        What each name's file holds.
+        The rows of each name's file.
     """
     paths = sorted(Path(folder, str(number)).iterdir())
     return [np.fromfile(path, np.uint8).reshape(-1, width) for path in paths]

@@ -1,4 +1,4 @@
-"""What a worker does, whichever engine it belongs to: reads files into rows, and reduces rows to findings."""
+"""The work of a worker in any engine: reading files into rows, and reducing rows to findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPLIT = 1 << 26
 
 
 class Job(NamedTuple):
-    """What all workers are told.
+    """The description of the work that all workers get.
 
     Attributes:
         document: the study's text.
@@ -72,7 +72,8 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
             whole = None if len(there) < len(COLUMNS) - 1 else there
             yield from table.iter_batches(BATCH, columns=whole, use_threads=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
+        # An OSError with a number comes from the system; errors about a file's content have texts of several
+        # lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(
                 f"cannot read {file.path}: {error.strerror}", code="files.not_readable"
@@ -83,7 +84,7 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
 
 
 def _refuse_other_count(file: ReportFile, found: int) -> None:
-    """Raises InputError where a file has not as many rows as it should have."""
+    """Raise InputError if a file does not have as many rows as it should have."""
     if file.reports in (None, found):
         return
     if file.bucket is not None:
@@ -93,16 +94,16 @@ def _refuse_other_count(file: ReportFile, found: int) -> None:
         )
     raise InputError(
         f"{file.path} has {found} reports where a worker opened it, and {file.reports} where the work began: "
-        "name files that every worker reaches and that nobody writes to",
+        "name files that every worker reaches and that no program writes to",
         code="merge.file_changed_meanwhile",
     )
 
 
 def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
-    """Read a file's good reports; what is wrong goes to the packer's findings, as a damaged file does."""
+    """Read a file's good reports; refused reports and a damaged file go to the packer's findings."""
     place = file.number << ROW_BITS
     if packer.found.is_away:
-        # Each of its files would take as long to be given up.
+        # Every further file of the store would take as long to time out.
         return
     try:
         if job.check:
@@ -136,10 +137,10 @@ def split_rows(rows: Iterable[Rows], bits: int) -> Iterator[tuple[int, Rows]]:
 
 
 class Ending:
-    """The end of every way: the rows of some ids, all of them, each counted once and reduced.
+    """The last step of every engine: all rows of some ids, each counted once and reduced.
 
     Args:
-        job: what all workers are told.
+        job: the description of the work.
         study: the job's, read.
     """
 
@@ -160,7 +161,7 @@ class Ending:
         self._reducer.add(rows)
 
     def finish(self, found: Part) -> Part:
-        """Put what was made of all that was added into the findings, and return them."""
+        """Put the result of all added rows into the findings, and return them."""
         self._reducer.put_into(found)
         return found
 

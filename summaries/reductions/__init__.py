@@ -1,8 +1,8 @@
-"""From payloads to the integers that a likelihood needs: one fixed-size vector for each mechanism.
+"""Reduces payloads to the integers that a likelihood needs: one fixed-size vector for each mechanism.
 
-Each reduction is a sum over reports, so that summaries of parts add up to the summary of the whole.
-To add one: its entry below under the mechanism's name, and a file here where none fits; SUPPORTS fits every
-mechanism for choices.
+Each reduction is a sum over reports, so that summaries of parts add up to the summary of the whole. To add
+one: its entry below under the mechanism's name, and a file here if none fits; SUPPORTS fits every mechanism
+for choices.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ REDUCTIONS: dict[str, Reduction] = {
 
 
 def sets_of(mechanism: Mechanism, payloads: Payloads) -> Payloads:
-    """The packed sets of choices that payloads (n, bytes) stand for, shape (n, ceil(choices / 8))."""
+    """Return the packed sets of choices that payloads (n, bytes) support, shape (n, ceil(choices / 8))."""
     sets = REDUCTIONS[mechanism.name].sets
     if sets is None:
         raise ValueError(f"reports of {mechanism.name} are not read as sets of choices")

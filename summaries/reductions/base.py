@@ -1,4 +1,4 @@
-"""What a reduction is: from the payloads of one mechanism to integers that add up over reports."""
+"""Reductions: from the payloads of one mechanism to integers that add up over reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Payloads = NDArray[np.uint8]
 Values = NDArray[np.int64]
 
 
-# One choice; one column of a Hadamard matrix; independent bits, one a choice; a set of a fixed size; any set.
+# One choice; one column of a Hadamard matrix; independent bits, a bit per choice; a set of a fixed size; any
+# set.
 Counted = Literal["choices", "columns", "bits", "subsets", "sets"]
 
 
@@ -33,11 +34,11 @@ def _nothing(_mechanism: Mechanism) -> Counted | None:
 class Reduction(NamedTuple):
     """size: how many values. reduce: payload bytes of n reports, shape (n, bytes) -> values, their sum.
 
-    possible: whether values can be those of n reports. keeps_reports: whether a posterior needs the
-    reports themselves, because no summary of fixed size is exact. counts: of a choice, what its reports stand
-    for, from which its likelihood follows. sets: of a choice, the packed sets of choices that payloads stand
-    for, shape (n, ceil(choices / 8)), choice j in bit j % 8 of byte j // 8. hashes: how much work it is to
-    reduce one report beside reading it, in hashes of 40 to 100 ns.
+    possible: whether n reports can have these values. keeps_reports: whether a posterior needs the reports
+    themselves, because no summary of fixed size is exact. counts: for a choice, the kind of its reports,
+    which determines its likelihood. sets: for a choice, the packed sets of choices that payloads support,
+    shape (n, ceil(choices / 8)), choice j in bit j % 8 of byte j // 8. hashes: how much work it is to reduce
+    one report after reading it, in hashes of 40 to 100 ns.
     """
 
     size: Callable[[Mechanism], int]
@@ -50,12 +51,12 @@ class Reduction(NamedTuple):
 
 
 def signed(payloads: Payloads) -> NDArray[np.int32]:
-    """The integers of `pack_signed`, shape (n, bytes / 4)."""
+    """Decode the integers of `pack_signed`, shape (n, bytes / 4)."""
     return np.ascontiguousarray(payloads).view(">i4").astype(np.int32)
 
 
 def big_endian(payloads: Payloads) -> Values:
-    """The whole number that each payload's bytes are, shape (n,)."""
+    """Decode each payload's bytes as one whole number, shape (n,)."""
     number = np.zeros(len(payloads), dtype=np.int64)
     for column in payloads.T:
         number = number * 256 + column
@@ -63,5 +64,5 @@ def big_endian(payloads: Payloads) -> Values:
 
 
 def counts_all(_mechanism: Mechanism, n: int, values: Values) -> bool:
-    """Whether counts are those of n reports, each in exactly one cell."""
+    """Return True if counts can come from n reports, each in exactly one cell."""
     return bool(values.min() >= 0) and int(values.sum()) == n

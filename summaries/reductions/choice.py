@@ -1,9 +1,9 @@
-"""Reports of one choice: counts of what was reported, or of how often each choice was supported.
+"""Reports of one choice: counts of the reported choices, or of how often each choice was supported.
 
-A report supports a set of choices (METHODS 3.2b). With few choices the sets themselves are counted,
-which loses nothing; with many, the reports that support each choice. Where a report is one of few
-words (a choice, a column of a Hadamard matrix) the words are counted. One report of a memoized mechanism is
-one of the mechanism that it memoizes, with other probabilities.
+A report supports a set of choices (METHODS 3.2b). With few choices the sets themselves are counted, which
+loses nothing; with many, the reports that support each choice. If there are only few different reports (a
+choice, a column of a Hadamard matrix), the reports themselves are counted. One report of a memoized mechanism
+is a report of the mechanism that it memoizes, with other probabilities.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _column_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
 
 
 def keeps_patterns(choices: int) -> bool:
-    """Whether the sets of so many choices are kept as patterns (exact), not as column sums."""
+    """Return True if the sets of so many choices are kept as patterns (exact), not as column sums."""
     return choices <= MOST_PATTERN_CHOICES
 
 
 def pattern_bits(choices: int) -> NDArray[np.float64]:
-    """The bits of every pattern, in the order of the counts, shape (2**choices, choices)."""
+    """Return the bits of every pattern, in the order of the counts, shape (2**choices, choices)."""
     return ((np.arange(1 << choices)[:, None] >> np.arange(choices)) & 1).astype(np.float64)
 
 
@@ -76,7 +76,7 @@ def _sets_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
 
 
 def _subset_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
-    """Every report supports `size` choices."""
+    """Return True if the counts are possible: every report supports `size` choices."""
     size, choices = cast(SubsetSelection, mechanism).size, _choices(mechanism)
     if keeps_patterns(choices):
         return (
@@ -86,7 +86,7 @@ def _subset_possible(mechanism: Mechanism, n: int, values: Values) -> bool:
 
 
 def hash_supports(mechanism: Mechanism, payloads: Payloads) -> NDArray[np.bool_]:
-    """Which choices hash to each report's value, shape (n, k)."""
+    """Return which choices hash to each report's value, shape (n, k)."""
     olh = cast(Olh, mechanism)
     seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4").astype(np.int64)
     choices = np.arange(olh.choices)
@@ -121,7 +121,7 @@ def _as_sent(_mechanism: Mechanism, payloads: Payloads) -> Payloads:
 
 
 def support_sets(mechanism: Mechanism, payloads: Payloads) -> Payloads:
-    """The packed sets that payloads stand for, from the mechanism's `supported`, each read once."""
+    """Return the packed sets that payloads support, from the mechanism's `supported`, each read once."""
     choice = cast(ChoiceMechanism, mechanism)
     distinct, where = np.unique(payloads, axis=0, return_inverse=True)
     sets = [[choice.supported(bytes(one), index) for index in range(choice.choices)] for one in distinct]
@@ -156,7 +156,7 @@ SUBSET_COUNTS = Reduction(
 HASH_COUNTS = Reduction(
     _set_size, _hash_counts, _sets_possible, counts=_always("bits"), sets=_hash_sets, hashes=_choices
 )
-# Of any mechanism for choices, exactly, from its `supported` alone.
+# For any mechanism for choices, exactly, from its `supported` alone.
 SUPPORTS = Reduction(
     _pattern_size,
     _support_counts,
@@ -202,7 +202,8 @@ MEMOIZED = Reduction(
 )
 
 
-# Of rows of so few bytes each byte's values are counted: words of them take as many calls as long rows' do.
+# In rows this short, the values of each byte are counted: as words they would take as many calls as long
+# rows.
 FEW_BYTES = 16
 BITS_OF_BYTES = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.int64)
 # Rows at a time: their words and sums stay in the processor's cache.
@@ -211,7 +212,7 @@ Words = NDArray[np.uint64]
 
 
 def column_sums(rows: NDArray[np.uint8], columns: int) -> NDArray[np.int64]:
-    """Sums (columns,) of the bits of rows (n, bytes), lowest bit of the first byte first."""
+    """Return the sums (columns,) of the bits of rows (n, bytes), lowest bit of the first byte first."""
     if rows.shape[1] <= FEW_BYTES:
         return _counted_by_byte(rows)[:columns]
     total = np.zeros(columns, dtype=np.int64)
@@ -231,17 +232,17 @@ def _counted_by_byte(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _words(rows: NDArray[np.uint8]) -> Words:
-    """Rows padded to whole words of 64 bits, (n, words)."""
+    """Pad rows to whole words of 64 bits, (n, words)."""
     missing = -rows.shape[1] % 8
     padded = np.pad(rows, [(0, 0), (0, missing)]) if missing else np.ascontiguousarray(rows)
     return padded.view(np.uint64)
 
 
 def _carried(words: Words) -> list[Words]:
-    """Vertical counters: at most two rows of words for each power of two, with the weighted sum of `words`.
+    """Return vertical counters: at most two rows per power of two, whose weighted sum is the sum of `words`.
 
-    A full adder turns three rows into their sum and their carry, which counts twice: five operations on
-    words for every 64 bits.
+    A full adder turns three rows into their sum and their carry, which counts twice: five operations on words
+    for every 64 bits.
     """
     powers: list[Words] = []
     level = words

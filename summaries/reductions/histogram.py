@@ -13,25 +13,28 @@ from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.refusable import RefusableNumber
 from summaries.reductions.base import Payloads, Reduction, Values, counts_all, signed
 
-# Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do those of 1/32 of an sd: as much
-# as rounding adds to the variance, a twelfth of a cell squared. Never fewer than 256: answers whose own sd is
-# a fiftieth of the bounds then lose 0.2 % of what is known of that sd, with 64 cells 2.5 %.
+# Cells of 1/64 of a Laplace scale lose about 1e-5 of the information, as do cells of 1/32 of an sd: as much
+# as rounding adds to the variance, a twelfth of a cell squared. There are never fewer than 256: answers whose
+# own sd is a fiftieth of the bounds then lose 0.2 % of the information on that sd, but 2.5 % with 64 cells.
 CELLS_PER_SCALE, CELLS_PER_SD = 64, 32
 FEWEST_CELLS, MOST_CELLS = 256, 4096
-# How far beyond the bounds the cells reach, in grid units. Where a Laplace report lies beyond them says
-# nothing about the answer; of a normal one it does, and 1e-9 of them lie further out than this.
+# How far beyond the bounds the cells reach, in grid units. The distance of a Laplace report beyond them says
+# nothing about the answer. With normal noise it does, and 1e-9 of the reports are further out than this.
 REACH = {"laplace": 0, "gaussian": 6 << NOISE_BITS}
 
 
 def histogram_cells(levels: int, reach: int = 0) -> int:
-    """How many cells cover the grid points −reach..levels + reach; below and above come on top."""
+    """Return how many cells cover the grid points −reach..levels + reach; below and above are extra."""
     span = levels + 2 * reach
     wanted = (CELLS_PER_SD if reach else CELLS_PER_SCALE) * (1 + (span - 1 >> NOISE_BITS))
     return min(max(wanted, FEWEST_CELLS), MOST_CELLS, span + 1)
 
 
 def histogram_edges(levels: int, reach: int = 0) -> NDArray[np.float64]:
-    """Edges of the cells in grid units, at half-integers, −reach − ½ … levels + reach + ½: (cells + 1,)."""
+    """Return the edges of the cells in grid units, at half-integers.
+
+    They run from −reach − ½ to levels + reach + ½: (cells + 1,).
+    """
     cells = histogram_cells(levels, reach)
     points = levels + 2 * reach + 1
     first_points = [-(-cell * points // cells) for cell in range(cells + 1)]
@@ -43,7 +46,7 @@ def _size(mechanism: Mechanism) -> int:
 
 
 def _histogram(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """Reports below the cells, in each cell, and above."""
+    """Count reports below the cells, in each cell, and above."""
     reach = REACH[mechanism.name]
     points = cast("Laplace | Gaussian", mechanism).levels + 2 * reach + 1
     cells = _size(mechanism) - 2
@@ -64,12 +67,12 @@ def _two_sizes(mechanism: Mechanism) -> int:
 
 
 def _two_histograms(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """That of the numbers of reports that tell a number, then that of those that tell a refusal."""
+    """Return the histogram of the reports that tell a number, then of the reports that tell a refusal."""
     refused = payloads[:, -1] == 1
     numbers = np.ascontiguousarray(payloads[:, :-1])
     found = [_histogram(_numbers(mechanism), numbers[told]) for told in (~refused, refused)]
     return np.concatenate(found)
 
 
-# Of numbers that may be refused.
+# For numbers that may be refused.
 TWO_HISTOGRAMS = Reduction(_two_sizes, _two_histograms, counts_all)

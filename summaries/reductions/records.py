@@ -1,11 +1,11 @@
-"""Records, and what many of them are summed to: statistics, perturbed records, secure sums, holders' tables.
+"""Records, and the sums that they reduce to: statistics, perturbed records, secure sums, holders' tables.
 
-Of statistics the sums of their coordinates are kept, of sampled products how often each pattern of signs.
-Of a perturbed record with a numeric response the report z = (features, response) is jointly normal given the
-parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5). With a yes/no response nothing of fixed size is: its
-probability is another function of the features in each report, so the reports themselves are kept. Of a
-secure sum the values are the total; no single report is ever seen. A holder's report is a statistic of its
-own table: a posterior needs them one by one.
+For statistics, the sums of their coordinates are kept; for sampled products, the count of each pattern of
+signs. The report z = (features, response) of a perturbed record with a numeric response is jointly normal
+given the parameters: Σ z and Σ zzᵀ are sufficient (METHODS 5). With a yes/no response no fixed-size summary
+is sufficient: its probability is another function of the features in each report, so the reports themselves
+are kept. For a secure sum the values are the total; single reports are never seen. A holder's report is a
+statistic of its table: a posterior needs them one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed import SummedMechanism
 from summaries.reductions.base import Payloads, Reduction, Values, big_endian, counts_all, signed
 
-# Entries are below 2**26, and 2**26 of their squares would leave 63 bits too soon. Each entry is split into
+# Entries are below 2**26, and 2**26 of their squares would exceed 63 bits too soon. Each entry is split into
 # high·2**13 + low; sums of the parts' products stay below 2**63 for 2**36 reports.
 PART_BITS = 13
 LOW = (1 << PART_BITS) - 1
@@ -47,7 +47,7 @@ def _keeps_reports(mechanism: Mechanism) -> bool:
 
 
 def _sums(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """Σ z, then the upper triangles of Σ high·highᵀ, Σ (high·lowᵀ + low·highᵀ) and Σ low·lowᵀ."""
+    """Sum z, then the upper triangles of Σ high·highᵀ, Σ (high·lowᵀ + low·highᵀ) and Σ low·lowᵀ."""
     if _keeps_reports(mechanism):
         return np.zeros(0, dtype=np.int64)
     z = signed(payloads).astype(np.int64)
@@ -79,7 +79,7 @@ RECORDS = Reduction(_size, _sums, _possible, _keeps_reports)
 
 
 def record_moments(mechanism: GaussianNumberRecord, values: Values) -> tuple[Floats, Floats]:
-    """Σ z, shape (d + 1,), and Σ zzᵀ, shape (d + 1, d + 1), in scaled units; for a numeric response."""
+    """Return Σ z, (d + 1,), and Σ zzᵀ, (d + 1, d + 1), in scaled units; for a numeric response."""
     sums, parts = _split(mechanism, values)
     entries = len(sums)
     weights = [float(1 << 2 * PART_BITS), float(1 << PART_BITS), 1.0]
@@ -92,7 +92,11 @@ def record_moments(mechanism: GaussianNumberRecord, values: Values) -> tuple[Flo
 
 
 def record_rows(mechanism: GaussianYesNoRecord, reports: Payloads) -> tuple[Floats, NDArray[np.int8]]:
-    """Features in scaled units, shape (n, d), and responses, 0 or 1, shape (n,), of reports kept whole."""
+    """Decode reports that were kept whole.
+
+    Returns:
+        Features in scaled units, shape (n, d), and responses, 0 or 1, shape (n,).
+    """
     features = signed(reports[:, :-1]) / float(mechanism.grid)
     return np.asarray(features, dtype=np.float64), reports[:, -1].astype(np.int8)
 
@@ -118,7 +122,7 @@ def _sign_count(mechanism: Mechanism) -> int:
 
 
 def _sign_counts(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """Of each block of products how often each pattern of signs came, side by side."""
+    """Count how often each pattern of signs came, for the blocks of products side by side."""
     return np.bincount(big_endian(payloads), minlength=_sign_count(mechanism)).astype(np.int64)
 
 
@@ -130,7 +134,7 @@ def _total_size(mechanism: Mechanism) -> int:
 
 
 def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
-    """The sum of no reports; a single one is an error."""
+    """Sum no reports; a single report is an error."""
     if len(payloads):
         raise ReportError(
             f"payloads.{mechanism.field}", "travels as secret shares only", code="report.secret_shares_only"

@@ -1,4 +1,4 @@
-"""A collector that gives each person an address of its own, and reads it in what comes through the relay."""
+"""A collector gives each person a different address, and reads it in requests through the relay."""
 
 import json
 
@@ -15,7 +15,7 @@ RELAY = "https://relay.example/ldpkit"
 PLACES = ("https://ada.collector.example", "https://collector.example:8443/for/bo")
 
 
-def test_what_is_inside_names_no_address_of_the_collector(tmp_path, keys, monkeypatch):
+def test_encapsulated_request_does_not_reveal_collector_address(tmp_path, keys, monkeypatch):
     seen = []
 
     def exchange(request, *_):
@@ -36,7 +36,7 @@ def test_what_is_inside_names_no_address_of_the_collector(tmp_path, keys, monkey
     assert seen[0] == seen[1]
 
 
-def test_nor_in_javascript():
+def test_javascript_request_does_not_reveal_collector_address():
     said = json.loads(npm.node("inner_address.mjs", *PLACES))
     assert len(said) == 2
     assert said[0] == said[1]

@@ -1,6 +1,7 @@
-"""What was answered in time waits beyond the study's last day: it is held back, or asked for without end.
+"""A report made in time is still waiting after the last day: it is never sent, or is asked for endlessly.
 
-Defence: The device: says "answered before" first, and `ldpkit answer` and the guide's gateway then send it.
+Defence: The device: reports "answered before" first, and `ldpkit answer` and the guide's gateway then
+send the waiting report.
 """
 
 from datetime import date, timedelta
@@ -45,7 +46,7 @@ def gateway(tmp_path, server):
     return names["answer_for"]
 
 
-def test_the_gateway_of_the_guide_sends_it_and_is_done(server, gateway, too_late):
+def test_gateway_sends_waiting_report_after_last_day(server, gateway, too_late):
     server.statuses = [503]
     assert gateway("a", STUDY, YES) is False
     too_late()
@@ -54,10 +55,8 @@ def test_the_gateway_of_the_guide_sends_it_and_is_done(server, gateway, too_late
 
 
 @pytest.mark.parametrize(("most", "state"), [("1.5", "open"), ("4", "closed")])
-def test_the_command_sends_what_waits_whatever_keeps_it_from_answering(
-    tmp_path, server, monkeypatch, most, state
-):
-    """Else a report of another study would wait for as long as nothing more is answered."""
+def test_answer_command_sends_waiting_reports_even_if_it_fails(tmp_path, server, monkeypatch, most, state):
+    """Otherwise a report of another study would wait until the next successful answer."""
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
     command = ["--set", "ever=yes", "--yes", "--folder", str(tmp_path), "--max-epsilon", most]
     server.statuses = [200, 503]
@@ -69,14 +68,14 @@ def test_the_command_sends_what_waits_whatever_keeps_it_from_answering(
     assert consenting(tmp_path, "4", server.url).ledger.queued() == []
 
 
-def test_nor_does_it_go_on_where_it_was_stopped_after_sending(tmp_path, server, gateway):
+def test_gateway_reports_success_if_stopped_after_sending(tmp_path, server, gateway):
     device = consenting(tmp_path / "a", "4", server.url)
     device.answer(STUDY, YES)
     device.flush()
     assert gateway("a", STUDY, YES) is True
 
 
-def test_what_was_not_answered_in_time_is_refused(tmp_path, too_late):
+def test_answer_after_last_day_is_refused(tmp_path, too_late):
     too_late()
     device = consenting(tmp_path, "4")
     with pytest.raises(RefusedError, match=r"closed on .*clock says"):
@@ -84,7 +83,7 @@ def test_what_was_not_answered_in_time_is_refused(tmp_path, too_late):
     assert device.epsilon_left == 4
 
 
-def test_the_command_sends_what_it_told_the_person_to_send_again(tmp_path, server, too_late, monkeypatch):
+def test_answer_command_run_again_sends_the_waiting_report(tmp_path, server, too_late, monkeypatch):
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
     command = [
         "answer",

@@ -1,7 +1,7 @@
-"""Has a proxy compress what an issuer or a collector answers, and the device blame them for what it reads.
+"""A proxy compresses an issuer's or collector's answer, and the device blames the server for it.
 
-Defence: The device: names the Content-Encoding, and keeps the report; capitals and parameters of a type
-count for nothing, in browsers too.
+Defence: The device: names the Content-Encoding and keeps the report; upper case and parameters in a media
+type are ignored, in browsers too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def coding(*codings):
 
 
 @pytest.mark.parametrize("named", ["gzip", "GZIP", "br"])
-def test_the_issuer_is_not_said_to_have_signed_wrongly(device, monkeypatch, named):
+def test_compressed_answer_is_not_blamed_on_the_issuer(device, monkeypatch, named):
     asking, issuer, _ = device
     issuer.answers = []
     monkeypatch.setattr(token_asking, "exchange", coding(named))
@@ -53,14 +53,14 @@ def test_the_issuer_is_not_said_to_have_signed_wrongly(device, monkeypatch, name
 
 
 @pytest.mark.parametrize("named", ["identity", "utf-8", ""])
-def test_what_is_as_it_was_sent_is_read(device, monkeypatch, named):
+def test_uncompressed_answer_is_read(device, monkeypatch, named):
     asking, issuer, _ = device
     issuer.answers = []
     monkeypatch.setattr(token_asking, "exchange", coding(named))
     assert asking.flush(attempts=1).batched == 1
 
 
-def test_a_receipt_that_cannot_be_read_says_why(tmp_path, monkeypatch):
+def test_unreadable_receipt_names_its_content_encoding(tmp_path, monkeypatch):
     with Server() as collector:
         plain = consenting(tmp_path, "8", collector.url)
         study = Study(studies.document(studies.YES_NO))

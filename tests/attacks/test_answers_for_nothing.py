@@ -1,7 +1,7 @@
-"""A study is closed or deleted before its last day: a late device pays for a report that nobody will take.
+"""A study is closed or deleted before its last day: a late device pays for a report that is not accepted.
 
-Defence: The collector says so beside the study, and the device and the page refuse before any noise is
-drawn. Known limit: a study that was fetched before, or that came another way.
+Defence: The collector: sends the study's state with the study; the device and the page refuse before any
+noise is drawn. Known limit: a study that was fetched before, or that came another way.
 """
 
 import json
@@ -45,7 +45,7 @@ console.log(await said);
 
 
 @pytest.mark.needs("node")
-def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
+def test_fetch_rejects_another_study_than_requested(tmp_path, study):
     """A page that asks for one would show, and charge for, another."""
     with Server(study.canonical()) as server:
         with pytest.raises(TransferError, match="answered with another study, habits"):
@@ -58,7 +58,7 @@ def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
-def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
+def test_answer_to_closed_study_costs_no_budget(start_server, study, tmp_path, signed):
     server = start_server()
     private, public = new_key()
     document = json.loads(sign_study(study, private.encode()).to_json()) if signed else study.document
@@ -80,7 +80,7 @@ def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
 
 
 @pytest.mark.slow
-def test_a_page_asks_nobody_once_a_study_is_closed(served, study):
+def test_page_shows_no_questions_once_study_is_closed(served, study):
     def fetched():
         script = FETCH.format(folder=JAVASCRIPT, url=served.url)
         return npm.node("--input-type=module", "-e", script).splitlines()
@@ -95,7 +95,7 @@ BUDGET = ("--max-epsilon", "8")
 
 
 @pytest.mark.slow
-def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(served, study, tmp_path, capsys):
+def test_deleted_study_refuses_answers_but_accepts_withdrawals(served, study, tmp_path, capsys):
     device = Device(tmp_path / "early", "8", served.url)
     device.consent(device.fetch(study.id))
     device.answer(study, ANSWERS)
@@ -103,12 +103,12 @@ def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(serv
     assert served.request("DELETE", ADDRESS) == 200
     late = ["answer", f"{served.url}{ADDRESS}", "--folder", str(tmp_path / "late"), "--yes", *BUDGET]
     assert main([*late, "--set", "hours=1"]) == 3
-    assert "was deleted, and takes no more reports" in capsys.readouterr().err
+    assert "was deleted, and accepts no further reports" in capsys.readouterr().err
     device.withdraw(study.id)
     assert device.flush(attempts=1).deleted == 1
 
 
-def test_the_document_stays_as_it_was_and_its_state_is_said_beside(habits, study):
+def test_study_state_is_sent_in_a_header_and_document_is_unchanged(habits, study):
     def asked(path="", **query):
         answer = habits.client.get(ADDRESS + path, query_string=query)
         return answer.status_code, answer.headers.get("LDPKit-Study")

@@ -1,7 +1,8 @@
-"""A column or a small board turns an answer into another without a word: cut labels, times, bytes, sets.
+"""A column or a small board silently changes an answer: truncated labels, times, bytes, sets.
 
-Defence: The device, `perturb_many` and a holder's table: refused with the row, a study with such labels
-too; a whole number beyond all floats is beyond the bounds everywhere.
+Defence: The device, `perturb_many` and a holder's table: such columns are refused with the row, and
+studies with such labels too; a whole number beyond the float range counts as beyond the bounds on every
+device.
 """
 
 import json
@@ -29,7 +30,7 @@ TIMES = np.array([8, 9], "timedelta64[h]")
 
 
 @pytest.mark.parametrize("place", ["question", "public", "title"])
-def test_no_text_of_a_study_holds_the_character_at_which_columns_end(place):
+def test_study_text_with_null_character_is_rejected(place):
     """NumPy's labels "a" and "a\\0" are one: the second would be reported as the first."""
     labels = ["a", "a\0", "b"]
     documents = {
@@ -43,7 +44,7 @@ def test_no_text_of_a_study_holds_the_character_at_which_columns_end(place):
 
 @pytest.mark.parametrize("unit", ["h", "ns"])
 @pytest.mark.parametrize("kind", ["timedelta64", "datetime64"])
-def test_times_are_no_numbers(kind, unit):
+def test_column_of_times_is_rejected(kind, unit):
     """Some units come out of an array as whole numbers: eight hours would be 28,800,000,000,000."""
     times = TIMES.astype("timedelta64[ns]").astype(np.int64).astype(f"{kind}[{unit}]")
     for ask in (quantise_many, perturb_many):
@@ -53,7 +54,7 @@ def test_times_are_no_numbers(kind, unit):
             ask(RATING, {"age": np.array([30, 40]), "years": times, "rate": np.array([1, 2])})
 
 
-# A difference without a unit, and those of which Python has no time of its own, are numbers to NumPy.
+# NumPy treats time differences without a unit, or with units that Python lacks, as numbers.
 COUNTED = [
     np.timedelta64(4),
     *[np.timedelta64(4, unit) for unit in ("ns", "ps", "h", "M", "Y")],
@@ -63,7 +64,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("time", COUNTED, ids=lambda time: f"{time.dtype} {time}")
-def test_nor_is_one_time_of_a_list(time, tmp_path):
+def test_single_time_in_a_list_is_rejected(time, tmp_path):
     """Four hours in nanoseconds would be clipped to the most hours that the study takes."""
     for ask in (quantise_many, perturb_many):
         for answers in ([8, time], np.array([8, time], object)):
@@ -84,8 +85,8 @@ def test_nor_is_one_time_of_a_list(time, tmp_path):
 @pytest.mark.parametrize(
     "column", [{1.0, 2.0, 3.0}, frozenset((1.0, 2.0, 3.0)), {1.0: 1, 2.0: 2, 3.0: 3}, b"abc"]
 )
-def test_a_holders_column_has_its_rows_in_order(column):
-    """A set's values would stand beside those of other rows."""
+def test_unordered_column_is_rejected(column):
+    """A set's values would be matched with the wrong rows."""
     with raises(AnswerError, "core.table_column", field="power.v"):
         mechanism().quantise({**studies.ROWS, "v": column})
 
@@ -96,18 +97,18 @@ def test_a_holders_column_has_its_rows_in_order(column):
     # Alike in every worker: a view's repr has its address, a set's its order.
     ids=lambda answers: type(answers).__name__,
 )
-def test_what_has_no_rows_is_refused(answers):
+def test_answers_without_rows_are_rejected(answers):
     for ask in (quantise_many, perturb_many):
         with raises(AnswerError, "core.rows", field="hours"):
             ask(HOURS, answers)
 
 
-def test_what_can_be_read_once_is_counted_too(caplog):
+def test_clipped_answers_of_a_generator_are_counted(caplog):
     assert len(perturb_many(HOURS, (hours for hours in (1, 99)))) == 2
     assert "hours 1 of 2" in caplog.text
 
 
-def test_an_unknown_label_is_named_by_its_row():
+def test_unknown_label_is_reported_with_its_row():
     labels = np.array([*COLOUR.labels, "no such colour", COLOUR.labels[0]])
     with raises(AnswerError, "core.row", "4: must be one of its"):
         perturb_many(COLOUR, labels)
@@ -116,7 +117,7 @@ def test_an_unknown_label_is_named_by_its_row():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_whole_number_beyond_all_floats_is_beyond_the_bounds_on_every_device(monkeypatch, sign):
+def test_whole_number_above_float_range_is_clipped_to_the_bounds(monkeypatch, sign):
     """Some floats overflow to infinity in silence, which was refused: an error that tells of the answer."""
     expected = HOURS.quantise(sign * 10**400)
 

@@ -1,12 +1,12 @@
 """Proxies, captive portals and other collectors answer an upload or a withdrawal in the collector's place.
 
-Defence: The device: it drops a report only on a receipt that names the report, or on a refusal of four
-types that names the study's digest and comes from the collector that published it; a deletion is settled
-only by a collector that serves the study; a closed study is over 30 days after its last day, by both
-clocks. Known limit: a server that holds the collector's certificate can say anything, and so can one that
-the device met first: also another database with the very same study, where the study did not come by
-`fetch` and the first upload's answer was lost; a copy that another collector at that address took is asked
-back by its operator alone.
+Defence: The device: drops a report only on a receipt that names the report, or on a refusal of four types
+that names the study's digest and comes from the collector that published it; a deletion is settled only
+by a collector that serves the study; a closed study ends 30 days after its last day, by both clocks.
+Known limit: a server with the collector's certificate can answer anything, and so can the server that the
+device met first, such as one on another database with the very same study, if the study was not fetched
+and the first upload's answer was lost; only its operator can delete a copy that another collector at that
+address accepted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def answered(folder, server, study=STUDY):
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_no_page_settles_an_upload_or_a_withdrawal(tmp_path, server, status):
+def test_html_page_settles_no_upload_and_no_withdrawal(tmp_path, server, status):
     device, _ = answered(tmp_path, server)
     server.refusals = {status: HTML}
     server.statuses = [status]
@@ -95,7 +95,7 @@ def test_no_page_settles_an_upload_or_a_withdrawal(tmp_path, server, status):
         "[" * 100_000,
     ],
 )
-def test_no_other_json_is_a_receipt(tmp_path, server, receipt):
+def test_json_that_is_not_a_receipt_settles_no_upload(tmp_path, server, receipt):
     device, report_id = answered(tmp_path, server)
     server.refusals = {200: ("application/json", receipt.replace("ID", report_id))}
     assert device.flush(attempts=1).waiting == 1
@@ -108,7 +108,7 @@ REFUSALS = ["report-invalid", "report-conflict", "report-withdrawn", "study-clos
 
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("digest", ["", "ab" * 32])
-def test_a_refusal_about_another_study_drops_nothing(tmp_path, server, name, digest):
+def test_refusal_of_another_study_drops_no_report(tmp_path, server, name, digest):
     device, _ = answered(tmp_path, server)
     server.refusals = {410: problem(name, digest)}
     server.statuses = [410]
@@ -119,7 +119,7 @@ def test_a_refusal_about_another_study_drops_nothing(tmp_path, server, name, dig
 
 
 @pytest.mark.parametrize("answer", ["refusal", "receipt"])
-def test_another_collector_at_the_same_address_settles_nothing(tmp_path, server, answer):
+def test_another_collector_at_same_address_settles_nothing(tmp_path, server, answer):
     """As when an operator starts it on the wrong database, in which that study was published too."""
     device, _ = answered(tmp_path, server)
     server.identity = "f" * 32
@@ -127,7 +127,7 @@ def test_another_collector_at_the_same_address_settles_nothing(tmp_path, server,
         server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
     flushed = device.flush(attempts=1)
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
-    assert "another collector" in flushed.reason
+    assert "not from the collector that published" in flushed.reason
     server.identity = IDENTITY
     assert device.flush(attempts=1).sent == 1
     device.withdraw(STUDY.id)
@@ -140,7 +140,7 @@ def test_another_collector_at_the_same_address_settles_nothing(tmp_path, server,
 
 
 @pytest.mark.parametrize("lost", ["upload", "refusal"])
-def test_another_collector_does_not_become_the_publisher_once_a_report_may_have_left(tmp_path, server, lost):
+def test_second_collector_cannot_become_publisher_after_an_upload(tmp_path, server, lost):
     """The answer to its upload was lost, or it was refused after that; then the study is fetched again."""
     device, _ = answered(tmp_path, server)
     server.statuses = [502]
@@ -157,7 +157,7 @@ def test_another_collector_does_not_become_the_publisher_once_a_report_may_have_
     assert device.flush(attempts=1).deleted == 1
 
 
-def test_its_own_collector_has_the_last_word(tmp_path, server):
+def test_refusal_by_the_publishing_collector_drops_the_report(tmp_path, server):
     device, report_id = answered(tmp_path, server)
     server.refusals, server.statuses = {410: problem("report-withdrawn", STUDY.digest)}, [410]
     (refused,) = device.flush(attempts=1).refused
@@ -165,7 +165,7 @@ def test_its_own_collector_has_the_last_word(tmp_path, server):
     assert "report-withdrawn" in refused
 
 
-def test_who_published_a_study_that_came_otherwise_is_asked(tmp_path, server):
+def test_device_asks_collector_whether_it_published_an_unfetched_study(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     refusal = {410: problem("report-withdrawn", STUDY.digest)}
@@ -176,8 +176,8 @@ def test_who_published_a_study_that_came_otherwise_is_asked(tmp_path, server):
     assert server.asked("GET") == ["/v1/studies/survey?version=1"] * 2
 
 
-def test_a_deletion_is_settled_by_no_collector_that_does_not_serve_the_study(tmp_path, server):
-    """The study came otherwise, and the answer to its upload was lost: nobody is known to have it."""
+def test_collector_without_the_study_settles_no_deletion(tmp_path, server):
+    """The study was not fetched and the upload's answer was lost: the report's collector is unknown."""
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     server.statuses = [502]
@@ -186,12 +186,12 @@ def test_a_deletion_is_settled_by_no_collector_that_does_not_serve_the_study(tmp
     server.identity, server.content = "f" * 32, b"{}"
     flushed = device.flush(attempts=1)
     assert (flushed.deleted, flushed.undeleted) == (0, 1)
-    assert "another collector" in flushed.reason
+    assert "not from the collector that published" in flushed.reason
     server.identity, server.content = IDENTITY, STUDY.canonical()
     assert device.flush(attempts=1).deleted == 1
 
 
-def test_a_second_collector_with_a_study_of_that_id_takes_nothing_for_itself(tmp_path, server):
+def test_collector_of_other_study_with_same_id_drops_no_report(tmp_path, server):
     device, _ = answered(tmp_path, server)
     other = Study(studies.document(studies.YES_NO, title="Another"))
     server.identity, server.content = "e" * 32, other.canonical()
@@ -210,7 +210,7 @@ def test_a_second_collector_with_a_study_of_that_id_takes_nothing_for_itself(tmp
         (31, 31, True),
     ],
 )
-def test_a_closed_study_is_over_thirty_days_after_its_last_day_by_both_clocks(
+def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     tmp_path, server, monkeypatch, shift, collectors_shift, final
 ):
     last = date.today()
@@ -241,7 +241,7 @@ def test_a_closed_study_is_over_thirty_days_after_its_last_day_by_both_clocks(
         assert device.withdraw(study.id) == 1
 
 
-def test_a_study_without_a_last_day_that_is_closed_keeps_its_reports(tmp_path, server):
+def test_report_of_closed_study_without_last_day_is_kept(tmp_path, server):
     device, _ = answered(tmp_path, server)
     server.refusals, server.statuses = {410: problem("study-closed", STUDY.digest)}, [410]
     flushed = device.flush(attempts=1)
@@ -249,7 +249,7 @@ def test_a_study_without_a_last_day_that_is_closed_keeps_its_reports(tmp_path, s
     assert "until the study takes it or the person withdraws" in flushed.reason
 
 
-def test_what_a_server_says_is_cut_and_clean(tmp_path, server):
+def test_server_message_is_shortened_and_escaped(tmp_path, server):
     device, _ = answered(tmp_path, server)
     said = json.dumps(
         {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}

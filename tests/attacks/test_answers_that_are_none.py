@@ -1,6 +1,6 @@
-"""Something else than a collector answers an operator's commands: in other shapes, or for the terminal.
+"""A server that is not a collector answers an operator's commands with other data, or with escape sequences.
 
-Defence: The command: says in one line that this is no collector's answer.
+Defence: The command: reports in one line that this is not a collector's answer.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def key(monkeypatch):
 
 @pytest.fixture
 def says(monkeypatch):
-    """Has every request answered with what it is given."""
+    """Answers every request with the given body."""
 
     def answer(said):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
@@ -95,7 +95,7 @@ def says(monkeypatch):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
-def test_what_is_no_answer_is_said_in_one_line(command, says, capsys):
+def test_invalid_answer_is_reported_in_one_line(command, says, capsys):
     for body in WRONG:
         says(body)
         assert main([*command, "--to", URL]) == 5
@@ -105,8 +105,8 @@ def test_what_is_no_answer_is_said_in_one_line(command, says, capsys):
         assert "\x1b" not in told.err
 
 
-def test_invitations_are_those_that_were_asked_for_and_can_stand_in_a_link(says, capsys):
-    """None at all would have been asked for again and again."""
+def test_malformed_or_missing_invitations_are_rejected(says, capsys):
+    """An empty list would make the command ask again and again."""
     word = "VdDBQb7pkMJ9AC4qonb8Bg"
     for given in ([], [word], [word, CLEAR + word], [word, "#" + word], [word] * 3):
         says({**STATUS, "invitations": given, "warnings": []})
@@ -117,7 +117,7 @@ def test_invitations_are_those_that_were_asked_for_and_can_stand_in_a_link(says,
 KEPT = {"study": "habits", "version": 1, "days": 2, "until": None, "reports": 3, "overdue": 3}
 
 
-def test_what_an_earlier_release_leaves_out_of_a_status_is_none(says, capsys):
+def test_status_of_an_earlier_release_is_accepted(says, capsys):
     says(STATUS)
     assert main(["status", "habits", "--to", URL]) == 0
     says({**STATUS, "retention": [KEPT]})
@@ -125,8 +125,8 @@ def test_what_an_earlier_release_leaves_out_of_a_status_is_none(says, capsys):
     assert "3 overdue" in capsys.readouterr().out
 
 
-def test_a_deletion_has_an_end(says, monkeypatch, capsys):
-    """A server that says each time that it has deleted nothing, or some, and not all."""
+def test_endless_deletion_is_aborted(says, monkeypatch, capsys):
+    """The server answers each time that it deleted none or some reports, but not all."""
     monkeypatch.setattr(operating, "MOST_REQUESTS", 100)
     for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
         says({"retention": [KEPT], "studies": [], "deleted": deleted, "complete": False})
@@ -139,7 +139,7 @@ def test_a_deletion_has_an_end(says, monkeypatch, capsys):
         assert "\x1b" not in capsys.readouterr().out
 
 
-def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path, monkeypatch, capsys):
+def test_publish_rejects_confirmation_of_another_study(says, tmp_path, monkeypatch, capsys):
     study = Study(studies.document(studies.YES_NO))
     path = tmp_path / "study.json"
     path.write_bytes(study.canonical())
@@ -163,8 +163,8 @@ def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path,
     assert "\x1b" not in told.err + told.out
 
 
-def test_a_server_without_such_an_address_is_told_from_an_unknown_study(capsys):
-    """A node of secure sums, or a page of the collector's given as --to."""
+def test_wrong_url_is_distinguished_from_unknown_study(capsys):
+    """The URL given as --to may be a node of secure sums or a page of the collector."""
     with Server() as server:
         for kind, said in (("not-found", "is the URL the collector's own"), ("study-unknown", "no x")):
             problem = {"type": f"urn:ldpkit:problem:{kind}", "detail": "no x"}

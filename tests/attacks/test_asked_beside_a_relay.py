@@ -1,13 +1,13 @@
-"""Have a browser fetch something in the clear at the moment at which a report goes through the relay.
+"""A browser fetches something in the clear at the moment at which a report goes through the relay.
 
-A part of the library, another version of the study, or a newer service worker, at the collector: it then sees
-the address beside the report.
+It may be a part of the library, another version of the study, or a newer service worker. The collector
+then sees the address together with the report.
 
-Defence: The library: all parts are loaded before it is decided what leaves, and count as a visit where they
-were fetched; the page: keeps each version that it fetched when it was opened, and asks for no more and for
-no worker once it relays; the worker: looks for a newer one itself, before the browser does, and counts that
-as a visit. Known limit: what an app's own page fetches without `visited`, and a worker that is woken once a
-day or less: it looks each time, and sends nothing until the page is open.
+Defence: The library: all parts are loaded before it decides what to send, and fetching them counts as a
+visit; the page: keeps each version that it fetched when it was opened, and requests no other version and
+no worker once it relays; the worker: checks for a newer one itself, before the browser does, and counts
+that as a visit. Known limit: what an app's own page fetches without `visited`, and a worker that is woken
+once a day or less: it checks each time, and sends nothing until the page is open.
 """
 
 import json
@@ -85,8 +85,8 @@ def asked(browser):
     return [url for url in sent if url.startswith("http")]
 
 
-def test_no_part_of_the_library_is_fetched_when_it_relays(study, collector, browser, origin, passed, later):
-    """It was opened hours ago, and has never sent anything; it has two ledgers."""
+def test_library_parts_are_not_fetched_while_relaying(study, collector, browser, origin, passed, later):
+    """The page was opened hours ago, has two ledgers, and has never sent anything."""
     folder, site = origin
     (folder / "index.html").write_text(PAGE)
     (folder / "page.js").write_text(SCRIPT.format(collector=collector.url, study=study.id))
@@ -111,8 +111,8 @@ def test_no_part_of_the_library_is_fetched_when_it_relays(study, collector, brow
     assert {*asked(browser)} == {study.channel.oblivious.relay}
 
 
-def test_the_page_asks_for_no_version_once_a_report_was_relayed(study, collector, browser, passed, later):
-    """The report is one to an earlier version, shown in its words."""
+def test_page_fetches_no_study_version_after_relaying(study, collector, browser, passed, later):
+    """The report belongs to an earlier version of the study."""
     person = Participant(browser, collector, study)
     person.answer(ever="yes")
     person.until("report")
@@ -149,8 +149,8 @@ def woken(*events, **ledger):
     return json.loads(done.stdout)
 
 
-def test_the_worker_relays_nothing_when_the_browser_looks_for_a_newer_one():
-    """It does so a day after it did last, whatever was sent in the clear since."""
+def test_worker_does_not_relay_when_browser_checks_for_update():
+    """The browser checks a day after its last check, whatever was sent in the clear since then."""
     plain, *others = woken(["sync", 20], ["periodicsync", 31], ["periodicsync", 45], isPlainToo=True)
     assert plain == ["worker", "PUT"]
     assert others == [["relay"], ["worker"]]
@@ -160,9 +160,9 @@ def test_the_worker_relays_nothing_when_the_browser_looks_for_a_newer_one():
     assert woken(["periodicsync", 31], looked=-40) == [["worker"]]
 
 
-def test_a_worker_that_was_just_fetched_is_fresh():
+def test_newly_installed_worker_skips_the_update_check():
     assert woken(["install", 12], ["periodicsync", 31]) == [[], ["relay"]]
 
 
-def test_what_goes_through_no_relay_looks_for_no_worker():
+def test_report_without_relay_triggers_no_update_check():
     assert woken(["sync", 50], hours=None, isPlainToo=True) == [["PUT"]]

@@ -1,8 +1,8 @@
-"""To ask again, in clear or for another noisy answer, what one language of a study has asked before.
+"""A study asks again, in clear or for another noisy answer, what it asked before in one language.
 
-Defence: The device: it knows a question by its words in every language of the study, and takes labels of
-the study's own alone; `ldpkit study check` warns of what one language shows. In browsers too
-(`test_browsers_that_forget.py`).
+Defence: The device: recognises a question by its words in every language of the study, and accepts labels
+of the study itself only; `ldpkit study check` warns of questions that are alike in one language. In
+browsers too (`test_browsers_that_forget.py`).
 """
 
 import pytest
@@ -21,7 +21,7 @@ CLEAR = {"id": "asked", "text": {"en": "Did it happen?", "de": SAME}, "choices":
 LANGUAGES = {"languages": ["en", "de"]}
 
 
-def test_a_device_knows_a_question_in_every_language_it_was_asked_in(tmp_path):
+def test_question_is_recognised_in_every_language(tmp_path):
     device = Device(tmp_path, max_epsilon="8", require_consent=False)
     device.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
     later = Study(studies.document(OTHER, version=2, public=[CLEAR], **LANGUAGES))
@@ -32,13 +32,13 @@ def test_a_device_knows_a_question_in_every_language_it_was_asked_in(tmp_path):
     device.answer(fine, {"other": True}, public={"asked": "yes"})
 
 
-def test_its_author_is_warned_of_what_one_language_alone_shows():
+def test_check_warns_of_clear_question_in_one_language():
     both = Study(studies.document(PRIVATE, public=[CLEAR], **LANGUAGES))
-    assert [line for line in warnings_of(both) if "asks in clear what ever asks" in line]
+    assert [line for line in warnings_of(both) if "asks without noise what ever asks" in line]
 
 
-def test_a_study_that_is_only_shown_is_another_one(tmp_path):
-    """Its labels are of a language, and no collector has it."""
+def test_translated_view_of_a_study_has_another_digest(tmp_path):
+    """Its labels are in one language, and no collector has published it."""
     study = Study(studies.document(PRIVATE, **LANGUAGES))
     shown = study.shown_in("de")
     assert shown.questions[0].text == SAME
@@ -49,7 +49,7 @@ def test_a_study_that_is_only_shown_is_another_one(tmp_path):
         device.answer(shown, {"ever": True})
 
 
-def test_nor_does_another_publisher_ask_again_what_one_language_asks(tmp_path):
+def test_other_publisher_cannot_repeat_a_question_in_one_language(tmp_path):
     mine = Device(tmp_path, "8", "https://a.example", require_consent=False)
     mine.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
     other = Device(tmp_path, "8", "https://b.example", require_consent=False)
@@ -77,24 +77,24 @@ WARM = {**CHEATS, "de": "Ist es warm?"}
 @pytest.mark.parametrize(
     ("texts", "draws"),
     [
-        # More languages, or fewer, ask nothing else: drawn anew, both answers together would tell more.
+        # More or fewer languages make no new question: a second draw would reveal more.
         ((ENGLISH, CHEATS, {**CHEATS, "fr": "Jamais ?"}, ENGLISH), [1, 1, 1, 1]),
         ((CHEATS, GERMAN, CHEATS), [1, 1, 1]),
-        # Another thing in one language was never asked of who reads that.
+        # A changed text in one language is a new question for its readers.
         ((CHEATS, WARM, CHEATS), [1, 2, 2]),
         ((ENGLISH, CHEATS, GERMAN), [1, 1, 1]),
         ((ENGLISH, CHEATS, WARM), [1, 1, 2]),
-        # One language that nobody reads does not carry the answer over to what the others come to ask.
+        # An unused language does not carry the answer over to a question changed in the others.
         (({"la": "Umquam?", **CHEATS}, {"la": "Umquam?", "de-CH": "Ist es warm?"}), [1, 2]),
     ],
 )
-def test_a_permanent_answer_is_to_what_was_first_asked(tmp_path, texts, draws):
+def test_permanent_answer_is_reused_for_translations_of_first_question(tmp_path, texts, draws):
     left = list(rounds(tmp_path, *texts))
     cost = 8 - left[0]
     assert [(8 - one) / cost for one in left] == pytest.approx(draws)
 
 
-def test_an_order_of_the_same_choices_asks_nothing_else(tmp_path):
+def test_ordered_flag_does_not_make_a_new_question(tmp_path):
     device = Device(tmp_path, max_epsilon="8", require_consent=False)
     left = []
     for version, order in enumerate(({}, {"ordered": True}, {"ordered": False}), 1):
@@ -105,8 +105,8 @@ def test_an_order_of_the_same_choices_asks_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["consent", "answer", "accept"])
-def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_study(tmp_path, how):
-    """Its digest is nobody's: the report would come to nothing, and the real study then be refused."""
+def test_unknown_device_rejects_translated_view_of_study(tmp_path, how):
+    """No collector has its digest, so the report would be lost and the real study then be refused."""
     study = Study(studies.document(PRIVATE, **LANGUAGES))
     device = Device(tmp_path, max_epsilon="8", require_consent=False)
     with raises(InputError, "device.only_shown"):
@@ -114,7 +114,7 @@ def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_s
     device.answer(study, {"ever": True})
 
 
-def test_no_label_is_another_choices_in_another_language():
+def test_label_shared_by_two_choices_across_languages_is_rejected():
     """An app that sends the label that a person read would tell the other choice, in silence."""
     once = {"en": "once", "es": "una vez"}
     eleven = {"en": "eleven times", "es": "once"}
@@ -134,8 +134,8 @@ class Compared(str):
         return str.__eq__(self, other)
 
 
-def test_labels_in_several_languages_are_not_searched_for_one_by_one():
-    """A study's author decides how many a device reads: 10,000 labels in three languages took 3.5 seconds."""
+def test_label_lookup_in_several_languages_is_not_quadratic():
+    """A study's author decides how many labels a device reads; 10,000 in three languages took 3.5 seconds."""
     labels = [{tag: Compared(f"{tag}{number}") for tag in ("en", "de", "fr")} for number in range(500)]
     asked = {**studies.CHOICE, "choices": labels}
     Study(studies.document(asked, languages=["en", "de", "fr"]))

@@ -29,7 +29,7 @@ def rows_of(harness):
 
 
 @pytest.mark.parametrize("where", ["shell", "database"])
-def test_what_is_restored_is_what_was_there(make_harness, postgresql, tmp_path, monkeypatch, where):
+def test_restored_backup_keeps_dates_and_text(make_harness, postgresql, tmp_path, monkeypatch, where):
     source, target = postgresql.new_database(), postgresql.new_database()
     harness = make_harness(database=source)
     # Written the other way round it is the sixth of May.
@@ -55,10 +55,8 @@ def test_what_is_restored_is_what_was_there(make_harness, postgresql, tmp_path, 
     assert rows_of(make_harness(database=target)) == before
 
 
-def test_a_study_that_is_deleted_whole_meanwhile_is_in_the_backup(
-    make_harness, postgresql, tmp_path, monkeypatch
-):
-    """Its table was emptied for the backup's snapshot too: it had the study, its counts, and no report."""
+def test_backup_includes_study_deleted_during_the_dump(make_harness, postgresql, tmp_path, monkeypatch):
+    """Emptying its table used to remove the reports from the backup's snapshot too."""
     source, target = postgresql.new_database(), postgresql.new_database()
     harness = make_harness(database=source)
     study = build_study()

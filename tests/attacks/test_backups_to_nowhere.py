@@ -1,5 +1,4 @@
-"""Writes a backup, or a key, to standard output, as one does with other commands: it lay in a file called -,
-and the shell's file held a sentence about it."""
+"""`--out -` for a backup or a key wrote a file named `-`, and the shell's output file got only a message."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from ldp_client.cli import main
         "secure-sum invite study.json --count 2",
     ],
 )
-def test_it_is_refused_before_anything_is_written(tmp_path, monkeypatch, capsys, command):
+def test_out_to_standard_output_is_rejected_before_writing(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     for name in ("init", "issuer init"):
         folder = tmp_path / name.replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Hang a fit for good: two programs at once, each of which divides its matrices over the same few threads."""
+"""A fit hangs for ever: two programs at once each divide their matrices over the same few threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inference.compiling import Program, divides
 from inference.sampling import chains
 
 LONGEST_S = 240
-# In a process of its own, as nothing else ends what waits for itself.
+# In a separate process, because a deadlock can only be ended by killing it.
 FOUR = """
 import jax, jax.numpy as jnp, numpy as np
 from inference.compiling import Program
@@ -34,7 +34,7 @@ print("ended")
 
 
 @pytest.mark.slow
-def test_programs_that_take_all_threads_end():
+def test_concurrent_programs_using_all_threads_finish():
     done = subprocess.run(
         [sys.executable, "-c", FOUR], capture_output=True, text=True, check=False, timeout=LONGEST_S
     )
@@ -55,8 +55,8 @@ OPERATIONS = {
 @pytest.mark.parametrize(
     ("shape", "alone"), [((16, 16), False), ((200, 200), False), ((4, 8, 8), False), ((250, 2, 16, 16), True)]
 )
-def test_each_operation_on_many_matrices_is_known(name, shape, alone):
-    """In a loop, too: one matrix is divided over nothing, whatever its size."""
+def test_batched_matrix_operations_are_detected(name, shape, alone):
+    """Also inside a loop; a single matrix is never divided over threads, whatever its size."""
     with jax.enable_x64(True):
         looped = jax.jit(
             lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + OPERATIONS[name](x + i).sum(), 0.0)
@@ -64,8 +64,8 @@ def test_each_operation_on_many_matrices_is_known(name, shape, alone):
         assert divides(looped.lower(np.ones(shape)).as_text()) is alone
 
 
-def test_only_these_go_one_after_the_other(monkeypatch):
-    """Chains, whose matrices are few, keep their processors."""
+def test_only_batched_programs_run_sequentially(monkeypatch):
+    """Chains with few matrices keep running in parallel."""
     asked = []
 
     class Pool(ThreadPoolExecutor):

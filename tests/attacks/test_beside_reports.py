@@ -1,8 +1,8 @@
-"""What a device does beside a report: asks for another token, has its clock set right, gets another code.
+"""A report leaves together with another request: for a token, after a clock correction, or with a new code.
 
 Defence: The device, boards too: what is overdue by more than a window (and the two hours that a visit may
-keep it) waits for the next one, once. Known limit: a clock that jumps by less brings the report forward by
-that, also to right behind its token; no device has a second clock.
+delay it) waits for the next one, once. Known limit: a clock that jumps by less brings the report forward
+by that much, possibly to directly after its token; no device has a second clock.
 """
 
 import pytest
@@ -42,8 +42,8 @@ def another(world, study_id, strata, people, **changes):
     return study, codes
 
 
-def test_no_report_leaves_beside_another_ones_request(world, tmp_path):
-    """The issuer knows whose the request is, and both servers the second."""
+def test_report_is_not_sent_with_another_reports_token_request(world, tmp_path):
+    """The issuer knows who made the request, and both servers see the same second."""
     other, codes = another(world, "second", [{}], [Person("Ada", {})])
     device = consenting(tmp_path / "device", "8", COLLECTOR)
     device.answer(world.study, YES, world.codes[0])
@@ -58,7 +58,7 @@ def test_no_report_leaves_beside_another_ones_request(world, tmp_path):
         assert device.flush().sent == 1
 
 
-def test_a_clock_set_right_sends_nothing_behind_its_token(world, tmp_path):
+def test_correcting_a_fast_clock_does_not_send_report_at_once(world, tmp_path):
     device = consenting(tmp_path / "device", "8", COLLECTOR)
     world.now = START + 40 * DAY
     device.answer(world.study, YES, world.codes[0])
@@ -69,7 +69,7 @@ def test_a_clock_set_right_sends_nothing_behind_its_token(world, tmp_path):
     assert START + DAY <= queued.due < START + 2 * DAY
 
 
-def test_a_clock_that_was_behind_sends_nothing_behind_its_token(world, tmp_path):
+def test_correcting_a_slow_clock_does_not_send_report_at_once(world, tmp_path):
     device = consenting(tmp_path / "device", "8", COLLECTOR)
     device.answer(world.study, YES, world.codes[0])
     device.flush()
@@ -83,8 +83,8 @@ def test_a_clock_that_was_behind_sends_nothing_behind_its_token(world, tmp_path)
     assert device.flush().sent == 1
 
 
-def test_another_code_may_be_of_another_stratum(world, tmp_path):
-    """Once the issuer had named a key, no other one was taken any more."""
+def test_replacement_code_may_belong_to_another_stratum(world, tmp_path):
+    """The device used to accept no other key once the issuer had named one."""
     field = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
     strata = [{"region": value} for value in field["choices"]]
     study, codes = another(world, "third", strata, [Person("", one) for one in strata[1:]], public=[field])

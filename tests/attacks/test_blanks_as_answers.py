@@ -1,8 +1,8 @@
-"""Try to have a blank taken for a refusal that nobody gave, and to tell a refusal by its report.
+"""A blank is taken for a refusal that the person did not give, or a refusal is recognisable by its report.
 
-Defence: The device: where refusal is offered `None` alone refuses, and whoever holds a file of answers has
-to say that its blanks do; a refusal is byte for byte one more choice, of a number the noise of the middle
-and a coin.
+Defence: The device: if refusal is offered, only `None` refuses, and the holder of a file of answers must
+state that its blanks are refusals; a refusal is encoded like one more choice, and for a number as the
+noise of the middle and a coin.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def drawn(_: int) -> bytes:
 
 
 @pytest.mark.parametrize("question", [studies.YES_NO, studies.ONE_OF, studies.NUMBER])
-def test_where_it_is_not_offered_nothing_is_drawn_for_it(question):
+def test_blank_is_rejected_without_drawing_if_refusal_is_not_offered(question):
     study = Study(studies.document(question))
     mechanisms = mechanisms_of(study)
     for blank in BLANKS[:-1]:
@@ -44,7 +44,7 @@ def test_where_it_is_not_offered_nothing_is_drawn_for_it(question):
 
 
 @pytest.mark.parametrize("question", [OFFERED, COLOUR])
-def test_where_it_is_offered_nothing_but_none_refuses(question):
+def test_only_none_counts_as_refusal(question):
     study = Study(studies.document(question))
     mechanisms = mechanisms_of(study)
     for blank in BLANKS[1:]:
@@ -55,11 +55,11 @@ def test_where_it_is_offered_nothing_but_none_refuses(question):
     assert perturb_answers(study, mechanisms, {question["id"]: None}).payloads[question["id"]]
 
 
-def test_a_column_has_blanks_that_only_its_owner_calls_refusals():
+def test_blank_in_column_is_refusal_only_on_request():
     mechanism = mechanism_for(Study(studies.document(OFFERED)).questions[0])
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
-        with raises(AnswerError, "core.row", "2: is missing: where a refusal is meant, say so"):
+        with raises(AnswerError, "core.row", "2: is missing. If it is a refusal, mark it"):
             mechanism.perturb_many(column, drawn)
         assert mechanism.perturb_many(column, refusals=True).shape == (2, 1)
 
@@ -73,11 +73,11 @@ def test_a_column_has_blanks_that_only_its_owner_calls_refusals():
         ("answers.ndjson", '{"ever": null}\n'),
     ],
 )
-def test_a_file_has_blanks_that_only_its_owner_calls_refusals(tmp_path, name, text):
+def test_blank_in_file_is_refusal_only_on_request(tmp_path, name, text):
     answers, reports = tmp_path / name, tmp_path / "reports.ndjson"
     answers.write_text(text, encoding="utf-8")
     study = Study(studies.document(OFFERED))
-    with pytest.raises(InputError, match="ever: is missing: where a refusal is meant, say so"):
+    with pytest.raises(InputError, match=r"ever: is missing\. If it is a refusal, mark it"):
         perturb_file(study, str(answers), str(reports))
     assert not reports.exists()
     with pytest.raises(InputError):
@@ -89,8 +89,8 @@ def test_a_file_has_blanks_that_only_its_owner_calls_refusals(tmp_path, name, te
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n\n", "\r\n\r\n"])
-def test_an_empty_line_at_the_end_of_one_column_is_nobody(tmp_path, end):
-    """A file that ends in one more line break would count somebody who refused."""
+def test_trailing_empty_line_is_not_a_refusal(tmp_path, end):
+    """Otherwise an additional line break at the end of a file would count as a person who refused."""
     study = Study(studies.document(OFFERED))
     for refusals in (False, True):
         answers, reports = tmp_path / f"{refusals}.csv", tmp_path / f"{refusals}.ndjson"
@@ -98,7 +98,7 @@ def test_an_empty_line_at_the_end_of_one_column_is_nobody(tmp_path, end):
         assert perturb_file(study, str(answers), str(reports), refusals=refusals) == 2
 
 
-def test_an_option_left_blank_is_no_refusal(tmp_path, capsys, monkeypatch):
+def test_empty_set_option_is_rejected_and_not_a_refusal(tmp_path, capsys, monkeypatch):
     study = Study(studies.document(OFFERED))
     monkeypatch.setattr("ldp_client.device.device.Device.fetch", lambda *_: study)
     command = [
@@ -114,10 +114,10 @@ def test_an_option_left_blank_is_no_refusal(tmp_path, capsys, monkeypatch):
     assert "--refuse" in capsys.readouterr().err
     assert main([*command, "--set", "ever=yes", "--refuse", "ever"]) != 0
     assert main([*command, "--refuse", "other"]) != 0
-    assert "must be a question that offers it: ever" in capsys.readouterr().err
+    assert "must be a question that offers refusal: ever" in capsys.readouterr().err
 
 
-def test_a_label_is_never_the_answer_that_refuses():
+def test_label_named_none_is_not_a_refusal():
     labels = ["None", "null", "refused", "(refused)", "NA"]
     question = {**COLOUR, "choices": labels}
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
@@ -125,8 +125,8 @@ def test_a_label_is_never_the_answer_that_refuses():
 
 
 @pytest.mark.parametrize("name", ["randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"])
-def test_a_refusal_is_byte_for_byte_one_more_choice(name):
-    """So that it has that choice's law, its epsilon and its size, whatever the mechanism."""
+def test_refusal_is_encoded_like_an_additional_choice(name):
+    """So it has the same distribution, epsilon and size as a choice, whatever the mechanism."""
     question = {**COLOUR, "mechanism": {"name": name, "epsilon": "1"}}
     refusing = mechanism_for(Study(studies.document(question)).questions[0])
     labels = [*question["choices"], "one more"]
@@ -155,13 +155,13 @@ def test_a_refusal_is_byte_for_byte_one_more_choice(name):
         ),
     ],
 )
-def test_what_knows_no_refusal_refuses_the_study(question, more):
+def test_refusal_on_unsupported_question_is_rejected(question, more):
     with pytest.raises(StudyError, match="refusal"):
         Study(json.loads(json.dumps(studies.document(question, **more))))
 
 
-def test_a_misspelt_label_that_reads_like_a_blank_is_no_refusal(tmp_path):
-    """“none” for “None” is a slip, and would be a refusal in silence."""
+def test_misspelt_label_none_is_rejected_and_not_a_refusal(tmp_path):
+    """“none” for “None” is a slip that would silently become a refusal."""
     question = {**studies.ONE_OF, "choices": ["None", "some"], "refusal": True}
     study = Study(studies.document(question))
     for said in ("none", "None "):

@@ -1,6 +1,6 @@
-"""A code that its issuer never takes must not keep other studies' reports on the device.
+"""A code that its issuer never accepts keeps other studies' reports on the device.
 
-Defence: The device: after the first try chance takes whose turn it is.
+Defence: The device: after the first try, the order of requests is random.
 """
 
 import pytest
@@ -22,7 +22,7 @@ def world(tmp_path, monkeypatch):
 
 
 def with_a_refused_code(world, folder):
-    """A device whose report waits beside one whose code nobody takes, and the codes that would be taken."""
+    """A device with one waiting report and one whose code is refused, and the codes that are accepted."""
     other, codes = another(world, "second", [{}], [Person("Ada", {})])
     device = consenting(folder / "device", "8", COLLECTOR)
     device.answer(world.study, YES, world.codes[0])
@@ -31,7 +31,7 @@ def with_a_refused_code(world, folder):
     return device, codes
 
 
-def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
+def test_refused_code_does_not_block_other_reports(world, tmp_path):
     device, _ = with_a_refused_code(world, tmp_path)
     for _ in range(40):
         world.now += DAY
@@ -41,7 +41,7 @@ def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
     assert len(world.sent) == 1
 
 
-def test_a_code_that_replaces_a_refused_one_is_tried_at_once(world, tmp_path):
+def test_replacement_code_is_tried_at_once(world, tmp_path):
     device, codes = with_a_refused_code(world, tmp_path)
     for _ in range(40):
         world.now += DAY

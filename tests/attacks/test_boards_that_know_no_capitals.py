@@ -1,4 +1,4 @@
-"""Have a board send in clear what it was asked behind noise, by signs and letters that it cannot compare."""
+"""A board sends in clear what it was asked behind noise, because it cannot compare signs and letter case."""
 
 import json
 import unicodedata
@@ -69,7 +69,7 @@ def versions(text, respelt, **more):
 
 @pytest.fixture(params=["this Python", "MicroPython"])
 def told(request, tmp_path, monkeypatch, capsys):
-    """What became of the last of these versions, each pair on a board of its own."""
+    """The outcome of the last version of each pair, each on a new board."""
 
     def told(pairs):
         (tmp_path / "studies.json").write_text(json.dumps(pairs))
@@ -82,11 +82,11 @@ def told(request, tmp_path, monkeypatch, capsys):
     return told
 
 
-def test_the_same_words_are_known_however_they_are_spelt(told):
+def test_board_recognises_question_in_other_spellings(told):
     assert told([versions(*pair) for pair in THE_SAME]) == [REFUSED] * len(THE_SAME)
     assert told([versions(*reversed(pair)) for pair in THE_SAME]) == [REFUSED] * len(THE_SAME)
 
 
-def test_other_words_and_other_studies_are_not_taken_for_them(told):
+def test_board_accepts_other_questions_and_other_studies(told):
     asked = [versions(*pair) for pair in ANOTHER] + [versions("täglich?", "TÄGLICH?", id="other", version=1)]
     assert told(asked) == [{"b": "yes"}] * len(asked)

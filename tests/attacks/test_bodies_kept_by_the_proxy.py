@@ -1,7 +1,7 @@
-"""Fill the composed proxy's memory with requests that never end, and exports that nobody reads on.
+"""Fill the composed proxy's memory with requests that never end, and with exports that are not read.
 
-Defence: The proxy: so many bodies at once of one address and in all, in a folder with room for just those;
-exports wait at the collector.
+Defence: The proxy: limits concurrent bodies per address and in total, in a folder with room for just
+those; exports wait at the collector.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def most_of(block, zone):
     return int(number) * bytes_of(size)
 
 
-def test_all_bodies_at_once_fit_into_the_folder_for_them():
+def test_concurrent_bodies_fit_into_the_proxy_folder():
     common, locations = blocks()
     long_ones = [text for _, text in locations if "limit_conn closings" in text]
     assert len(long_ones) == 2
@@ -50,7 +50,7 @@ def test_all_bodies_at_once_fit_into_the_folder_for_them():
     assert all("auth_request /key;" in text or "proxy_pass_request_body off;" in text for text in others)
 
 
-def test_no_export_is_kept_for_its_reader():
+def test_proxy_does_not_buffer_exports_on_disk():
     guide = (DEPLOY.parent / "docs" / "operating.md").read_text()
     _, locations = blocks()
     exports = [text for name, text in locations if "/export$" in name]

@@ -1,4 +1,4 @@
-"""Tries to learn an answer from a board with 32-bit floats by bounds that overflow: an error is a bit."""
+"""Bounds that overflow 32-bit floats on a board cause an error for some answers, which reveals the answer."""
 
 import struct
 
@@ -57,16 +57,14 @@ def small_board(monkeypatch):
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_what_the_board_cannot_represent_is_refused_before_an_answer_is_looked_at(
-    small_board, bounds, question
-):
+def test_bounds_beyond_32_bit_floats_are_rejected_on_a_board(small_board, bounds, question):
     del small_board
     with pytest.raises(StudyError, match="bounds"):
         Study(studies.document(question(bounds)))
 
 
 @pytest.mark.parametrize("bounds", [["-1e60", "0"], ["0", "1e39"], ["16777216", "16777216.5"]], ids=str)
-def test_other_devices_answer_it(bounds):
+def test_bounds_beyond_32_bit_floats_work_on_other_devices(bounds):
     asked = Study(studies.document({**studies.NUMBER, "bounds": bounds})).questions[0]
     for answer in (-1e300, -1.0, 0.0, 5, 1e300, 10**400):
         assert len(mechanism_for(asked).perturb(answer)) == 4
@@ -76,5 +74,5 @@ def test_other_devices_answer_it(bounds):
 @pytest.mark.parametrize(
     "answer", [-(10**400), -5.0, 0.0, 1e308, 10**400], ids=["-huge", "-5", "0", "1e308", "huge"]
 )
-def test_no_place_on_the_grid_is_an_error(low, answer):
+def test_grid_index_stays_on_the_grid_for_extreme_bounds(low, answer):
     assert 0 <= grid_index(answer, (low, 1e308), 1000, "hours") <= 1000

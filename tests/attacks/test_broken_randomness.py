@@ -1,4 +1,4 @@
-"""Tries to get an answer through with a source of random bytes that is short, stuck, biased or a simulator's.
+"""A source of random bytes that is short, stuck, biased or a simulator's is used for an answer.
 
 The device must refuse all of these before it makes a report, in Python, in bulk and in JavaScript.
 """
@@ -90,13 +90,13 @@ def ways(source):
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_source_makes_no_report(name):
+def test_broken_random_source_makes_no_report(name):
     for way in ways(BROKEN[name]):
         with pytest.raises(RandomnessError):
             way()
 
 
-def test_a_source_that_breaks_later_makes_no_report_from_then_on():
+def test_source_that_breaks_later_stays_rejected():
     source, m = Breaking(), MECHANISMS["hours"]
     source.left = 10**6
     for _ in range(300):
@@ -110,8 +110,8 @@ def test_a_source_that_breaks_later_makes_no_report_from_then_on():
 
 
 @pytest.mark.parametrize("others", [False, True])
-def test_nor_does_one_that_failed_at_its_start_and_is_sound_since(others):
-    """What answers zeros while it starts may be half broken for ever, also after another was used."""
+def test_source_that_failed_at_start_stays_rejected(others):
+    """A source that returned zeros at its start may still be partly broken."""
     left, m = [1100], MECHANISMS["hours"]
 
     def starting(size):
@@ -125,7 +125,7 @@ def test_nor_does_one_that_failed_at_its_start_and_is_sound_since(others):
             m.perturb(3, secrets.token_bytes)
 
 
-def test_nor_does_one_that_failed_while_another_thread_drew_from_its_own():
+def test_source_that_failed_stays_rejected_despite_other_threads():
     asked, m = [], MECHANISMS["hours"]
 
     def broken_at_first(size):
@@ -139,19 +139,19 @@ def test_nor_does_one_that_failed_while_another_thread_drew_from_its_own():
 
 
 @pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
-def test_sound_sources_pass(source):
+def test_sound_random_sources_pass(source):
     for _ in range(300):
         perturb_answers(STUDY, of_one_person(), ANSWERS, source)
 
 
-def test_recorded_bytes_are_let_in_by_name_alone_and_their_length_is_checked():
+def test_recorded_bytes_need_explicit_wrapper_and_exact_length():
     m = MECHANISMS["hours"]
     assert m.words(m.perturb(12, NotForRealAnswers(bytes))) == [m.levels]
     with pytest.raises(RandomnessError):
         m.perturb(12, NotForRealAnswers(lambda size: bytes(size - 1)))
 
 
-def test_the_cutoffs_have_the_false_alarm_rate_that_is_stated():
+def test_health_test_cutoffs_have_the_stated_false_alarm_rate():
     assert 256.0 ** -(REPETITION_CUTOFF - 1) <= 2.0**-64
     counts = range(PROPORTION_CUTOFF - 2, WINDOW)
 
@@ -164,7 +164,7 @@ def test_the_cutoffs_have_the_false_alarm_rate_that_is_stated():
 
 @pytest.mark.parametrize("step", [1, 3, 12, 700, 1500])
 @pytest.mark.parametrize("start", range(0, 40, 7))
-def test_the_cutoffs_are_exact_however_the_bytes_are_read(step, start):
+def test_health_test_cutoffs_are_exact_for_every_read_size(step, start):
     """A run of one byte less than the cutoff passes, one at the cutoff does not; the same for counts."""
     ground = bytes(itertools.islice(itertools.cycle(range(256)), 4096))
 
@@ -219,7 +219,7 @@ console.log(made);
 """
 
 
-def test_javascript_takes_no_source_but_the_browsers_own():
+def test_javascript_accepts_only_the_browsers_random_source():
     script = JAVASCRIPT_ATTACK.format(
         port=JAVASCRIPT / "index.js",
         text=json.dumps(STUDY.to_json()),

@@ -1,6 +1,6 @@
-"""Have a browser send in clear, or draw anew, what it was asked in another language, spelling or place.
+"""A browser sends in clear, or draws again, what it was asked in another language, spelling or folder.
 
-And leave out a part of its module, which must cost nothing and be asked for again.
+Also: a part of its module fails to load, which must cost nothing and be retried.
 """
 
 import pytest
@@ -25,7 +25,7 @@ RECORD = {
 del RECORD["norm"]
 OTHER = {**studies.YES_NO, "id": "other"}
 CLEAR = {"id": "asked", "choices": ["no", "yes"]}
-# What is asked first, the field in clear of what comes next, and whether it is refused.
+# The first question, the public field of the next study, and whether that is refused.
 TURNED = [
     (studies.document(BOTH, **LANGUAGES), {**CLEAR, "text": {"en": "Did it happen?", "de": SAME}}, True),
     (studies.document(BOTH, **LANGUAGES), {**CLEAR, "text": SAME}, True),
@@ -66,7 +66,7 @@ def spoken(text):
     return {"languages": list(text)} if isinstance(text, dict) else {}
 
 
-def test_nothing_that_was_behind_noise_leaves_in_clear(page):
+def test_browser_does_not_send_in_clear_what_was_asked_behind_noise(page):
     cases = []
     for number, (first, field, _) in enumerate(TURNED):
         second = studies.document(OTHER, version=2, public=[field], **spoken(field.get("text")))
@@ -74,7 +74,7 @@ def test_nothing_that_was_behind_noise_leaves_in_clear(page):
     assert run(page, TURN, cases) == ["answered" if refused else "sent" for *_, refused in TURNED]
 
 
-def test_a_permanent_answer_is_to_what_was_asked_in_any_language(page):
+def test_browser_reuses_permanent_answer_across_languages(page):
     for number, (texts, draws) in enumerate(
         [
             ((ENGLISH, CHEATS, {**CHEATS, "fr": "Jamais ?"}, SAME), [1, 1, 1, 1]),
@@ -90,7 +90,7 @@ def test_a_permanent_answer_is_to_what_was_asked_in_any_language(page):
         assert [(8 - one) / (8 - left[0]) for one in left] == pytest.approx(draws)
 
 
-def test_a_part_that_does_not_load_costs_nothing_and_may_be_asked_for_again(page):
+def test_module_part_that_fails_to_load_costs_nothing_and_is_retried(page):
     script = """
     const [document] = args;
     const study = await parseStudy(JSON.stringify(document));

@@ -1,4 +1,4 @@
-"""A device's budget for life that one call of `ldpkit answer` was given, and the next one did not know."""
+"""One call of `ldpkit answer` was given a device's lifetime budget, and the next call did not know it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def told(capsys, tmp_path):
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_first_call_has_to_state_it(answer, tmp_path, capsys):
+def test_first_call_must_state_the_budget(answer, tmp_path, capsys):
     assert answer() == EXIT_USAGE
     assert "--max-epsilon" in capsys.readouterr().err
     assert answer("--raise-budget") == EXIT_USAGE
     assert not (tmp_path / "device").exists()
 
 
-def test_a_call_that_leaves_it_out_keeps_to_it(answer, tmp_path, capsys):
+def test_call_without_budget_uses_the_stored_budget(answer, tmp_path, capsys):
     assert answer("--max-epsilon", "1") == 0
     assert answer() == EXIT_REFUSED
     assert "costs epsilon 1, but 0 of this device's budget is left" in capsys.readouterr().err
@@ -58,10 +58,10 @@ def test_a_call_that_leaves_it_out_keeps_to_it(answer, tmp_path, capsys):
     assert not holds_others(str(tmp_path / "device"))
 
 
-def test_only_the_owner_raises_it(answer, tmp_path, capsys):
+def test_budget_is_raised_only_with_raise_budget_option(answer, tmp_path, capsys):
     assert answer("--max-epsilon", "1") == 0
     assert answer("--max-epsilon", "2.5") == EXIT_REFUSED
-    assert "this device's budget for life is 1, and 2.5 is more" in capsys.readouterr().err
+    assert "this device's lifetime budget is 1, and 2.5 is more" in capsys.readouterr().err
     assert answer("--max-epsilon", "2.5", "--raise-budget") == 0
     assert answer() == EXIT_REFUSED
     # A smaller one is kept, and nothing else raises it again.
@@ -70,7 +70,7 @@ def test_only_the_owner_raises_it(answer, tmp_path, capsys):
     assert told(capsys, tmp_path)["max_epsilon"] == "2"
 
 
-def test_an_apps_device_holds_to_what_is_kept(tmp_path, capsys):
+def test_device_of_an_app_uses_the_stored_budget(tmp_path, capsys):
     device = Device(tmp_path / "device", "1", require_consent=False)
     device.answer(Study(studies.document(studies.YES_NO)), {"ever": True})
     assert told(capsys, tmp_path)["max_epsilon"] == "1"
@@ -80,7 +80,7 @@ def test_an_apps_device_holds_to_what_is_kept(tmp_path, capsys):
     assert Device(tmp_path / "device", "4").epsilon_left == 1
 
 
-def test_of_two_first_calls_at_once_the_first_one_counts(tmp_path, monkeypatch):
+def test_first_of_two_concurrent_budgets_is_stored(tmp_path, monkeypatch):
     ledger, looked = Ledger(str(tmp_path / "device")), Ledger.budget
 
     def late(self):
@@ -95,7 +95,7 @@ def test_of_two_first_calls_at_once_the_first_one_counts(tmp_path, monkeypatch):
     assert ledger.budget() == "1"
 
 
-def test_a_budget_that_was_changed_is_noticed(tmp_path):
+def test_edited_budget_is_detected(tmp_path):
     path = Device(tmp_path / "device", "1").ledger.path
     for change in ("UPDATE budget SET epsilon = '9'", "DELETE FROM budget"):
         with sqlite3.connect(path) as connection:
@@ -105,12 +105,12 @@ def test_a_budget_that_was_changed_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("given", ["many", "0", "-1", " 1"])
-def test_what_is_no_budget_is_not_kept(answer, tmp_path, given):
+def test_invalid_budget_is_not_stored(answer, tmp_path, given):
     assert answer(f"--max-epsilon={given}") != 0
     assert not (tmp_path / "device").exists()
 
 
 @pytest.mark.parametrize("wrong", [("--key", "none.pem"), ("--node", "https://a.example")])
-def test_a_call_that_fails_at_once_keeps_nothing(answer, tmp_path, wrong):
+def test_failed_call_stores_no_budget(answer, tmp_path, wrong):
     assert answer("--max-epsilon", "1", *wrong) != 0
     assert not (tmp_path / "device").exists()

@@ -1,7 +1,7 @@
-"""What careless hands do at a device: copied or wrong invitations, labels that look alike, odd columns.
+"""User errors at a device: copied or wrong invitations, labels that look alike, unsuitable columns.
 
-Defence: The device: what can be read is read as the page reads it, the rest is refused or said, naming the
-field and what to do.
+Defence: The device: accepts what the page accepts; the rest is refused or reported, with the field and
+what to do.
 """
 
 import json
@@ -29,14 +29,14 @@ CODE = "-a_B9-xyz_-"
 @pytest.mark.parametrize(
     "written", ["{}\n", "{}\r\n", " {}", '"{}"', "{}\u00a0", "{}\u2013", "\u201c{}\u201d."]
 )
-def test_an_invitation_is_taken_as_it_was_copied(tmp_path, written):
+def test_copied_invitation_is_accepted_in_any_form(tmp_path, written):
     device = consenting(tmp_path, "2")
     device.answer(STUDY, {"ever": True}, written.format(CODE), public={"region": "n", "age": 5})
     assert device.ledger.queued()[0].invitation == CODE
 
 
-def test_an_invitation_of_another_group_is_called_that(tmp_path):
-    """ "Give one that is unused" would send the person for another of the same."""
+def test_refusal_of_another_groups_invitation_explains_itself(tmp_path):
+    """ "Give one that is unused" would make the person ask for another one of the same group."""
     with Server(STUDY.canonical()) as server:
         device = consenting(tmp_path, "2", server.url)
         device.answer(device.fetch("survey"), {"ever": True}, CODE, public={"region": "n", "age": 5})
@@ -45,17 +45,17 @@ def test_an_invitation_of_another_group_is_called_that(tmp_path):
         server.statuses, server.refusals = [403], {403: (media_type, json.dumps(document))}
         flushed = device.flush(attempts=1)
     assert "public.region: HTTP status 403, invitation-needed: is another value" in flushed.reason
-    assert "an invitation that carries what it says" in flushed.reason
+    assert "an invitation that carries the report's value" in flushed.reason
     assert flushed.waiting == 1
 
 
-def test_a_huge_number_is_a_wrong_answer():
+def test_huge_number_is_rejected():
     for answer in (10**5000, -(10**5000), float("nan"), float("inf"), 1e308):
         with raises(AnswerError, "core.public_number", field="age"):
             STUDY.public[1].value_of(answer)
 
 
-def test_labels_that_nobody_can_tell_apart_are_said():
+def test_check_warns_of_labels_that_look_alike():
     labels = ["a", "\u0430", "\u2800", "\u3164 ", "b", "\u0392", "B"]
     study = Study(studies.document(studies.YES_NO, public=[{"id": "r", "choices": labels}]))
     assert len(warnings_of(study)) == 5
@@ -64,20 +64,20 @@ def test_labels_that_nobody_can_tell_apart_are_said():
 @pytest.mark.parametrize(
     "column", ["ns", {"n", "s"}, "n", 5, (one for one in "ns"), {"n": 1}, np.array([["n"], ["s"]])]
 )
-def test_what_is_no_column_is_refused(column):
+def test_unordered_column_is_rejected(column):
     with raises(AnswerError, "files.column_order", field="region"):
         public_many(STUDY, {"region": column, "age": [1, 2]})
 
 
-def test_a_data_frame_is_taken():
+def test_data_frame_is_accepted():
     frame = pd.DataFrame({"region": ["n", "s"], "age": [4.0, 5.0]}, index=[7, 9])
     assert public_many(STUDY, frame) == [{"region": "n", "age": "4"}, {"region": "s", "age": "5"}]
     with raises(AnswerError, "files.columns_by_name"):
         public_many(STUDY, [["n", 1]])
 
 
-def test_a_report_that_waits_is_not_what_is_given_now(tmp_path, capsys):
-    """Somebody who moved would believe that the new region was sent."""
+def test_new_answer_does_not_change_a_waiting_report(tmp_path, capsys):
+    """A person who moved would believe that the new region was sent."""
     with Server(STUDY.canonical()) as server:
         device = Device(tmp_path, "8", server.url)
         study = device.fetch("survey")
@@ -86,11 +86,11 @@ def test_a_report_that_waits_is_not_what_is_given_now(tmp_path, capsys):
         command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
         main([*command, "--set", "ever=yes", "--public", "region=n", "--public", "age=5"])
     told = capsys.readouterr().err
-    assert "it is sent as it was made, and nothing of what was given now" in told
-    assert "region: s is in the report that waits, in clear" in told
+    assert "it is sent as it was made, without any value given now" in told
+    assert "region: s is in the waiting report, without noise" in told
 
 
-def test_an_older_signed_study_is_called_older(tmp_path):
+def test_older_signed_version_is_refused_as_older(tmp_path):
     from ldp_client.files.signing import new_key, sign_study
 
     private, public = new_key()
@@ -106,8 +106,8 @@ def test_an_older_signed_study_is_called_older(tmp_path):
     "question", [studies.LINEAR, studies.PRODUCTS], ids=lambda one: one["mechanism"]["name"]
 )
 @pytest.mark.parametrize("column", [[True, 30], (30.5, False)], ids=str)
-def test_a_yes_among_numbers_is_no_number(question, column):
-    """One device refuses it too: it would stand for 1."""
+def test_boolean_in_a_number_column_is_rejected(question, column):
+    """A single device refuses it too: it would count as 1."""
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
     columns = {one.id: [True, False] if one.bounds is None else [4, 5] for one in mechanism.features}
     columns["rate"] = [4, 5]

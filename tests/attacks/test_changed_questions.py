@@ -1,4 +1,4 @@
-"""A new version asks another thing under the old id, so that an old permanent answer speaks for it."""
+"""A new version asks something else under the old id, so that an old permanent answer is reused for it."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def reported(device, study, answer):
     return Report.from_json(queued.body).payloads[study.questions[0].id]
 
 
-def test_a_no_to_another_question_is_not_reported_as_the_old_yes(tmp_path):
+def test_changed_question_does_not_reuse_the_old_answer(tmp_path):
     device = consenting(tmp_path, "40")
     assert reported(device, version(1, certain(SMOKES)), "yes") == b"\x01"
     assert reported(device, version(2, certain(OPIATES)), "no") == b"\x00"
@@ -40,7 +40,7 @@ def test_a_no_to_another_question_is_not_reported_as_the_old_yes(tmp_path):
     assert [float(spend.epsilon) for spend in device.ledger.spent()] == [32]
 
 
-def test_without_words_the_title_is_the_question(tmp_path):
+def test_question_without_text_is_identified_by_study_title(tmp_path):
     device = consenting(tmp_path, "60")
     bare = certain(studies.MEMOIZED)
     assert reported(device, version(1, bare, title="Smoking"), "yes") == b"\x01"
@@ -48,7 +48,7 @@ def test_without_words_the_title_is_the_question(tmp_path):
     assert reported(device, version(3, certain(SMOKES), title="Smoking"), "no") == b"\x00"
 
 
-def test_without_words_a_section_s_title_is_the_question(tmp_path):
+def test_question_without_text_is_identified_by_section_title(tmp_path):
     device = consenting(tmp_path, "40")
     bare = certain(studies.MEMOIZED)
     for number, (title, answer) in enumerate((("Smoking", "yes"), ("Opiates", "no")), start=1):
@@ -57,14 +57,14 @@ def test_without_words_a_section_s_title_is_the_question(tmp_path):
         assert sent == (b"\x01" if answer == "yes" else b"\x00")
 
 
-def test_renamed_choices_are_another_question(tmp_path):
+def test_renamed_choices_make_a_new_question(tmp_path):
     device = consenting(tmp_path, "40")
     assert reported(device, version(1, certain(BRANDS)), "student") == b"\x00"
     assert reported(device, version(2, certain(OTHERS)), "student") == b"\x02"
     assert device.epsilon_left == 8
 
 
-def test_what_asks_another_thing_is_within_the_budget(tmp_path):
+def test_changed_question_is_charged_to_the_budget(tmp_path):
     device = consenting(tmp_path, "3")
     device.answer(version(1, SMOKES), {"habit": "yes"})
     with pytest.raises(BudgetError):
@@ -73,7 +73,7 @@ def test_what_asks_another_thing_is_within_the_budget(tmp_path):
     device.answer(version(2, SMOKES), {"habit": "no"})
 
 
-def test_what_was_withdrawn_is_not_asked_in_other_words(tmp_path):
+def test_withdrawn_question_cannot_be_asked_in_other_words(tmp_path):
     device = consenting(tmp_path, "8")
     device.answer(version(1, SMOKES), {"habit": "yes"})
     device.withdraw("survey")

@@ -1,4 +1,4 @@
-"""Read Hadamard response as if all other choices were supported as often: those of other blocks are less."""
+"""Hadamard response is decoded as if choices in other blocks were supported as often as those in the same."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("epsilon", "choices", "refusal"), CASES)
-def test_decoded_columns_are_unbiased(epsilon, choices, refusal):
-    """Of the exact law, without chance: their mean is 1 for the answer and 0 for each other one."""
+def test_hadamard_decoding_is_unbiased(epsilon, choices, refusal):
+    """Computed from the exact distribution: the mean is 1 for the answer and 0 for every other choice."""
     question = asked(epsilon, choices, refusal=refusal)
     mechanism = mechanism_for(question)
     payloads, chances = law_of(mechanism)
@@ -73,8 +73,8 @@ def test_decoded_columns_are_unbiased(epsilon, choices, refusal):
 
 
 @pytest.mark.slow
-def test_honest_reports_fit_a_formula():
-    """Every analysis of two blocks or more said that people had not followed the noise."""
+def test_honest_reports_pass_the_model_check():
+    """Every analysis with two or more blocks used to claim that people had not followed the noise."""
     public = [{"id": "region", "choices": ["north", "south"]}]
     study = Study(studies.document(stated("1", 6), public=public))
     name = study.questions[0].id
@@ -87,7 +87,7 @@ def test_honest_reports_fit_a_formula():
     assert found.verdict.model.state == "good"
 
 
-def test_there_are_several_blocks():
+def test_larger_epsilon_uses_several_blocks():
     blocks = [mechanism_for(asked(epsilon, 6)).blocks for epsilon in EPSILONS]
     assert blocks[0] == 1
     assert max(blocks) >= 4

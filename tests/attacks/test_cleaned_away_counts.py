@@ -1,7 +1,7 @@
-"""Cleans the workers' shared counts away under a server, as cleaners of /tmp do, or leaves them behind.
+"""The workers' shared metrics are deleted under a running server, as by cleaners of /tmp, or are left behind.
 
-Defence: The collector: keeps them beside the database, makes their folder again, and logs that counts were
-lost.
+Defence: The collector: keeps them in the database's folder, recreates their folder, and logs that counts
+were lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.attacks.test_killed_workers import wait_for_another
 from tests.collector.conftest import START_SECONDS, build_report, build_study
 
 
-def test_counts_lie_beside_the_database_and_may_go(start_server, tmp_path):
+def test_server_recreates_its_deleted_metrics_folder(start_server, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     left_over = tmp_path / f"{METRICS_PREFIX}left-over"
@@ -47,7 +47,7 @@ def test_counts_lie_beside_the_database_and_may_go(start_server, tmp_path):
     assert not folder.exists()
 
 
-def test_a_folder_among_temporary_files_is_locked_while_it_is_used(tmp_path, monkeypatch):
+def test_temporary_metrics_folder_is_locked_while_in_use(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delenv(METRICS_FOLDER, raising=False)
     with shared_metrics(2, None):

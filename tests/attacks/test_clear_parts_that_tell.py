@@ -1,4 +1,4 @@
-"""Slip an answer past the audit, outside all payloads: into a public value, or into a report's size."""
+"""An answer leaks past the audit outside all payloads: in a public value, or in a report's size."""
 
 import re
 import shutil
@@ -35,15 +35,15 @@ def failed(study=STUDY, port=PORT):
 @pytest.mark.slow
 @pytest.mark.parametrize("ask_one", [False, True])
 @pytest.mark.parametrize("public", [PUBLIC, None])
-def test_sound_reports_pass(ask_one, public):
+def test_audit_passes_sound_reports(ask_one, public):
     more = {"public": public} if public else {}
     assert failed(Study(studies.document(studies.MEMOIZED, studies.NUMBER, ask_one=ask_one, **more))) == []
     assert failed(Study(studies.document(studies.YES_NO, studies.LINEAR, ask_one=ask_one, **more))) == []
 
 
 @pytest.mark.slow
-def test_one_public_value_beside_which_the_answer_decides(monkeypatch):
-    """The first value of each field is as it should be."""
+def test_audit_finds_public_value_that_depends_on_answer(monkeypatch):
+    """Only the second value of a field depends on the answer."""
     honest = answering.perturb_answers
 
     def telling(study, mechanisms, answers, *random):
@@ -57,7 +57,7 @@ def test_one_public_value_beside_which_the_answer_decides(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_size_in_bulk(monkeypatch):
+def test_audit_finds_bulk_report_size_that_varies(monkeypatch):
     honest, told = perturbing.padding_of, iter(range(10**6))
     monkeypatch.setattr(perturbing, "padding_of", lambda *of: honest(*of) + next(told) % 2)
     assert failed() == [f"in bulk: {SIZE}"]
@@ -77,7 +77,7 @@ def test_a_size_in_bulk(monkeypatch):
         ),
     ],
 )
-def test_the_port(tmp_path, file, old, new, expected):
+def test_audit_finds_leaks_in_javascript(tmp_path, file, old, new, expected):
     shutil.copytree(PORT.parent, tmp_path / "js")
     source = tmp_path / "js" / file
     source.write_text(re.sub(re.escape(old), lambda _: new, source.read_text()))

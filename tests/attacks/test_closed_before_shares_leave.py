@@ -1,7 +1,7 @@
-"""Tries to have a secure sum closed for good while devices' shares wait for their window, without a word.
+"""A secure sum is closed permanently, without a warning, while devices' shares wait for their window.
 
-Defence: `secure-sum close`: says so and asks; a device whose share a closed sum refused is told that it
-takes none any more.
+Defence: `secure-sum close`: warns and asks for confirmation; a device whose share a closed sum refused is
+told that the sum takes no reports any more.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ def close(network, tmp_path, monkeypatch):
     return run
 
 
-def test_closing_with_windows_asks(close, capsys):
+def test_close_asks_for_confirmation_while_shares_may_wait(close, capsys):
     assert close() == 2
     said = capsys.readouterr().err
     assert "leave up to 48 hours after they were made" in said
     assert "needs --yes" in said
 
 
-def test_with_yes_it_says_so_and_goes_on(close, capsys):
+def test_close_with_yes_warns_and_continues(close, capsys):
     assert close("--yes") == 3
     said = capsys.readouterr().err
     assert "leave up to 48 hours" in said
     assert "has shares of only 0 devices" in said
 
 
-def test_without_windows_nobody_is_asked(close, capsys):
+def test_close_without_windows_needs_no_confirmation(close, capsys):
     assert close(windows=False) == 3
     said = capsys.readouterr().err
     assert "hours after" not in said
@@ -68,8 +68,8 @@ def told_of_closing(closes):
 
 
 @pytest.mark.parametrize("closes", ["", "2999-01-01"])
-def test_a_device_is_not_told_to_wait_for_a_closed_sum(closes):
+def test_device_is_told_that_a_closed_sum_takes_no_reports(closes):
     told = told_of_closing(closes)
     assert told.state == "stuck"
-    assert "takes no report any more" in told.reason
+    assert "accepts no further reports" in told.reason
     assert "until" not in told.reason

@@ -1,6 +1,6 @@
-"""Close a secure sum for good, and then have nowhere to write its total.
+"""A secure sum is closed permanently, and then its total cannot be written.
 
-Defence: `secure-sum close`: asks no node before it has seen that both of its files can be written.
+Defence: `secure-sum close`: contacts no node before it has checked that both of its files can be written.
 """
 
 import json
@@ -13,7 +13,7 @@ from tests.secure_sum.conftest import TOKEN, close_study
 
 
 @pytest.mark.parametrize("out", ["nosuch/total.json", "folder.json", "folder", "file/total.json"])
-def test_no_node_is_closed_for_a_total_that_cannot_be_written(network, tmp_path, monkeypatch, capsys, out):
+def test_nodes_stay_open_if_total_cannot_be_written(network, tmp_path, monkeypatch, capsys, out):
     study = network.publish("ever")
     network.answer(15)
     monkeypatch.chdir(tmp_path)
@@ -31,7 +31,7 @@ def test_no_node_is_closed_for_a_total_that_cannot_be_written(network, tmp_path,
     assert close_study(study, [TOKEN] * 3).total.questions["ever"].n == 15
 
 
-def test_a_file_that_can_be_written_is_left_as_it_was(tmp_path):
+def test_write_check_leaves_files_unchanged(tmp_path):
     old = tmp_path / "total.json"
     old.write_text("old")
     refuse_unwritable(str(old))

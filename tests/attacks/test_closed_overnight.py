@@ -1,6 +1,7 @@
-"""Close a study for a night while its stated retention runs, so that it can never be opened again.
+"""A study is closed for one night while its retention runs, and can then never be reopened.
 
-Defence: The collector: keeps the ids of withdrawn reports until the study is deleted or closed for good.
+Defence: The collector: keeps the ids of withdrawn reports until the study is deleted or permanently
+closed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def pass_days(harness, count):
         days.look()
 
 
-def test_retention_ends_no_study_that_was_closed_for_a_night(make_harness, make_study):
+def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_study):
     harness = make_harness()
     study = make_study(id="rolling", retention={"days": 30})
     harness.publish(study)

@@ -1,4 +1,4 @@
-"""Closes the terminal of a command that draws noise."""
+"""The terminal of a command that draws noise is closed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ sys.exit(cli.main(["perturb", "study.json", "answers.csv", "--out", "reports"]))
 
 
 @pytest.mark.parametrize(("prefix", "code"), [([], 129), (["nohup"], 0)])
-def test_a_terminal_that_is_closed_leaves_no_half_drawn_reports(tmp_path, prefix, code):
-    """Reports of a first draw beside those of a second one would tell more; nohup goes on as it should."""
+def test_closing_the_terminal_leaves_no_partial_reports(tmp_path, prefix, code):
+    """Partial reports of two runs together would leak more; under nohup the run continues."""
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     (tmp_path / "answers.csv").write_text("ever\nyes\n")
     # The tests themselves may run under nohup.

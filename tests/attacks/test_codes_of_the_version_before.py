@@ -1,4 +1,4 @@
-"""(By mistake) to answer a next version with the code of the last: it is said to be another device's."""
+"""(By mistake) the next version is answered with the last version's code: the error blames another device."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def panel(tmp_path, monkeypatch):
         yield device, second
 
 
-def test_the_device_names_the_version_before(panel, capsys):
+def test_device_explains_that_code_was_used_for_earlier_version(panel, capsys):
     device, second = panel
     device.answer(second, {"habit": True}, "CODE")
     folder = str(Path(device.ledger.path).parent)

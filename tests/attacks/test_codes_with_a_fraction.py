@@ -1,7 +1,7 @@
-"""Name houses by village and house, 1.1 to 1.30: as numbers 1.1 and 1.10 are one cluster or level.
+"""Houses are named by village and house, 1.1 to 1.30: as numbers, 1.1 and 1.10 are one cluster or level.
 
-Defence: `fit` and `plan`: refuse the column where it serves as levels, in tables, waves, censuses and
-tables of people.
+Defence: `fit` and `plan`: refuse the column if it serves as levels, in tables, waves, censuses and tables
+of people.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
 MATRIX = [["5/6", "1/6"], ["1/6", "5/6"]]
 DESIGN = {"format": "ldpkit.design/1", "columns": {"armed": {**LABELS, "matrix": MATRIX}}}
 HOUSES = [f"{village}.{house}" for village in (1, 2) for house in range(1, 31)]
-TWO_CODES = r"house has \d\.\d and \d\.\d0, which are one number but two codes: .* \(c1\.1\)"
+TWO_CODES = r"house has \d\.\d and \d\.\d0, the same number in two spellings: .* \(c1\.1\)"
 ROLES: dict[str, tuple[str, Population]] = {
     "(…|x)": ("armed ~ 1 + (1 | house)", Population()),
     "C(x)": ("armed ~ C(house)", Population()),
@@ -50,19 +50,19 @@ def load(folder: Path, houses: list[str], formula: str = "armed ~ house + income
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_codes_that_are_one_number_are_no_levels(role: str, tmp_path: Path) -> None:
+def test_codes_that_equal_the_same_number_are_rejected_as_levels(role: str, tmp_path: Path) -> None:
     table, (formula, over) = load(tmp_path, HOUSES), ROLES[role]
     with pytest.raises(InputError, match=TWO_CODES):
         over.checked(table) and assemble(table, formula)
 
 
-def test_they_stay_plain_numbers_and_codes_of_one_length_levels(tmp_path: Path) -> None:
+def test_numbers_stay_predictors_and_padded_codes_stay_levels(tmp_path: Path) -> None:
     assemble(load(tmp_path, HOUSES), "armed ~ house + income + I(income**2)")
     padded = load(tmp_path, [f"1.{house:02}" for house in range(1, 31)])
     assert len(assemble(padded, "armed ~ 1 + (1 | house)").groups[0].levels) == 30
 
 
-def test_rows_of_a_design_are_told_apart(tmp_path: Path) -> None:
+def test_design_rows_with_ambiguous_codes_are_rejected(tmp_path: Path) -> None:
     parts = [{"rows": {"house": one}, "matrix": MATRIX} for one in ("1.1", "2.5")]
     design = {**DESIGN, "columns": {"armed": {**LABELS, "matrices": parts}}}
     path = write(tmp_path, ["1.1", "1.10", "2.5"], design)
@@ -72,8 +72,8 @@ def test_rows_of_a_design_are_told_apart(tmp_path: Path) -> None:
         possible_of_design(read_design(json.dumps(design).encode()), "armed ~ 1", read_frame(path))
 
 
-def test_so_are_those_of_two_waves(tmp_path: Path) -> None:
-    """One of which has 1.1 and the other 1.10."""
+def test_ambiguous_codes_across_two_waves_are_rejected(tmp_path: Path) -> None:
+    """One wave has 1.1 and the other 1.10."""
     waves = {name: write(tmp_path, houses, name=f"{name}.csv") for name, houses in
              (("a", ["1.1", "1.2"]), ("b", ["1.10", "1.2", "1.2"]))}  # fmt: skip
     table, _ = load_waves(waves, str(tmp_path / "design.json"), "armed ~ house", "refuse", ())
@@ -81,7 +81,7 @@ def test_so_are_those_of_two_waves(tmp_path: Path) -> None:
         assemble(table, "armed ~ 1 + (1 | house)")
 
 
-def test_a_census_does_not_run_them_together(tmp_path: Path) -> None:
+def test_census_with_ambiguous_codes_is_rejected(tmp_path: Path) -> None:
     table = load(tmp_path, ["h1.1", "h1.10", "h1.2"])
     table.public["house"] = pd.Categorical(table.public["house"].str[1:], categories=["1.1", "1.10", "1.2"])
     analysis = assemble(table, "armed ~ house")
@@ -95,7 +95,7 @@ def test_a_census_does_not_run_them_together(tmp_path: Path) -> None:
     assert list(in_kind_of(pd.Series([0.1, 0.25]), padded, "house")) == ["0.10", "0.25"]
 
 
-def test_nor_does_a_table_of_people_that_a_plan_reads(tmp_path: Path) -> None:
+def test_table_of_people_with_ambiguous_codes_is_rejected_by_plan(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("release,count\n1.1,5\n1.10,7\n")
     field = {"id": "release", "choices": ["1.1", "1.10"]}
     study = Study(studies.document(studies.YES_NO, public=[field]))
@@ -107,7 +107,7 @@ def test_nor_does_a_table_of_people_that_a_plan_reads(tmp_path: Path) -> None:
         as_the_study_says(people_of_table(known, ["release"]), study.public)
 
 
-def test_reports_of_a_table_are_not_taken_one_for_another() -> None:
+def test_ambiguous_number_among_reports_is_rejected() -> None:
     with raises(InputError, "dice.number_is_several_reports", "1.1"):
         codes_of(pd.Series([1.1, 2.0]), ["1.1", "1.10", "2"], "armed")
     assert np.array_equal(codes_of(pd.Series([1.1, 2.0]), ["1.10", "2"], "armed"), [0, 1])

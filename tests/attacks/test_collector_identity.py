@@ -1,4 +1,4 @@
-"""Another collector, with another database or another study of that id, answers in the place of the first."""
+"""A collector with another database, or another study of the same id, answers in place of the first one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def identity(answer):
     return found
 
 
-def test_study_receipt_and_refusal_say_who_answers(collecting):
+def test_every_answer_carries_the_collector_identity(collecting):
     report = build_report(build_study())
     answers = [
         collecting.client.get("/v1/studies/habits"),
@@ -34,7 +34,7 @@ def test_study_receipt_and_refusal_say_who_answers(collecting):
     assert len({identity(answer) for answer in answers}) == 1
 
 
-def test_a_collector_started_again_is_the_same_and_one_on_another_database_is_not(collecting, tmp_path):
+def test_identity_survives_restart_and_differs_between_databases(collecting, tmp_path):
     first = identity(collecting.client.get("/v1/studies/habits"))
     again = Harness(f"sqlite:///{tmp_path / 'first.sqlite3'}")
     other = Harness(f"sqlite:///{tmp_path / 'other.sqlite3'}")
@@ -45,7 +45,7 @@ def test_a_collector_started_again_is_the_same_and_one_on_another_database_is_no
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_a_refusal_names_the_study_that_is_published_here(collecting, fast):
+def test_refusal_names_digest_of_the_published_study(collecting, fast):
     def put(report):
         text = report.to_json() + (" " if not fast else "")
         path = f"/v1/studies/habits/reports/{report.id}"

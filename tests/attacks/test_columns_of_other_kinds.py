@@ -1,4 +1,4 @@
-"""Have numbers taken as levels, or one level as two: decimals, commas, text, marks that do not show.
+"""Numbers are read as levels, or one level as two: decimals, commas, text, invisible characters.
 
 Defence: `ldpkit fit`: reads exact decimals, refuses commas, durations, dates and lists, and notes the rest.
 """
@@ -28,7 +28,7 @@ def taken(values: object) -> Table:
     return survey_of(frame, DESIGN, ["armed", "age"])
 
 
-def test_exact_decimals_are_numbers() -> None:
+def test_decimals_are_read_as_numbers() -> None:
     table = taken([Decimal(one) for one in AGES])
     assert table.public["age"].dtype == np.float64
     assert table.notes == taken(AGES).notes == ()
@@ -45,7 +45,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("values", "said"), REFUSED, ids=[said for _, said in REFUSED])
-def test_what_is_neither_number_nor_level_is_refused_in_one_line(values: object, said: str) -> None:
+def test_unsupported_column_types_are_refused_in_one_line(values: object, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
         taken(values)
     assert "\n" not in str(error.value)
@@ -59,7 +59,7 @@ def test_numbers_as_text_are_noted() -> None:
 @pytest.mark.parametrize("other", ["North", "n\u200borth", "north ", "\uff4eorth"])
 def test_levels_that_look_alike_are_noted(other: str) -> None:
     (note,) = taken(["north", other, "south"] * 2).notes
-    assert "look alike and are taken as two" in note
+    assert "look alike but count as two" in note
     (note,) = taken(pd.Categorical(["north", other, "south"] * 2)).notes
     assert "look alike" in note
     composed = taken(["caf\u00e9", "cafe\u0301", "bar"] * 2).notes

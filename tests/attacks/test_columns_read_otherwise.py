@@ -1,7 +1,7 @@
-"""Columns of a type that reports may not have when read one by one, which an engine took all the same.
+"""An engine accepts columns of a type that is refused when reports are read one by one.
 
 Defence: `ldpkit summarize`, `summarize_dataset`, `count_dataset`: columns of other types are read row by
-row, and refused with the same words.
+row, and refused with the same message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("found", OTHERWISE.values(), ids=OTHERWISE)
-def test_an_engine_refuses_them_as_the_reader_of_single_reports_does(found, tmp_path):
+def test_engine_rejects_column_types_that_the_row_reader_rejects(found, tmp_path):
     path = str(tmp_path / "x.parquet")
     pyarrow.parquet.write_table(found, path)
     with pytest.raises(InputError, match="20 of 20 reports cannot belong") as wanted:

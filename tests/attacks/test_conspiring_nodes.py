@@ -1,12 +1,12 @@
-"""Names nodes that are one party, or any service within reach, in a study that an honest device answers.
+"""A study names nodes that are one party, or any reachable service, and an honest device answers it.
 
-Attack: Name nodes that are one party, or one's own beside honest ones, or honest ones with one's own keys:
-the device: all nodes must be those that its owner named, keys and all, on two hosts or more, no key twice;
-without such a list no secure sum is answered.
+Attack: Name nodes that are one party, or one's own with honest ones, or honest ones with one's own keys:
+the device: all nodes must be those that its owner named, including their keys, on two hosts or more, no
+key twice; without such a list no secure sum is answered.
 
-Attack: Aim a device's requests at services nearby, as nodes of a study, by a redirect, or from a ledger:
-the device: it asks the addresses that its owner named and no other, as they are spelled; a redirect stays
-on host and port.
+Attack: Aim a device's requests at local services, as nodes of a study, by a redirect, or from a ledger:
+the device: contacts only the addresses that its owner named, as they are spelled; a redirect stays on
+host and port.
 """
 
 from __future__ import annotations
@@ -50,15 +50,13 @@ def refuse(device, study, what):
     assert device.ledger.queued() == []
 
 
-def test_a_device_without_trusted_nodes_answers_no_secure_sum(tmp_path):
+def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
     study = build_study("ever", nodes=HONEST)
-    refuse(device_of(tmp_path), study, "not one that this device's owner trusts")
-    refuse(
-        device_of(tmp_path, allowed_hosts=["university.example", "charity.example"]), study, "owner trusts"
-    )
+    refuse(device_of(tmp_path), study, "this device's owner does not trust the node")
+    refuse(device_of(tmp_path, allowed_hosts=["university.example", "charity.example"]), study, "not trust")
 
 
-def test_the_nodes_that_the_owner_named_are_answered(tmp_path):
+def test_study_with_only_trusted_nodes_is_answered(tmp_path):
     device = device_of(tmp_path, nodes=HONEST)
     device.answer(build_study("ever", nodes=HONEST), {"ever": True}, INVITATION)
     assert len(device.ledger.queued()) == 1
@@ -67,32 +65,32 @@ def test_the_nodes_that_the_owner_named_are_answered(tmp_path):
 @pytest.mark.parametrize(
     "other", [f"https://author.example#{FOREIGN}", f"https://university.example/own#{FOREIGN}"]
 )
-def test_one_node_beside_the_trusted_ones_is_refused(tmp_path, other):
-    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=[*HONEST, other]), "owner trusts")
+def test_study_with_one_untrusted_node_is_refused(tmp_path, other):
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=[*HONEST, other]), "not trust")
 
 
-def test_a_trusted_address_with_the_authors_keys_is_refused(tmp_path):
+def test_trusted_address_with_swapped_keys_is_refused(tmp_path):
     swapped = [HONEST[0], HONEST[1].partition("#")[0] + ONE_KEY]
-    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=swapped), "other keys")
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=swapped), "does not have the keys")
 
 
 @pytest.mark.parametrize("half", [slice(0, 64), slice(64, 128)])
-def test_either_of_a_nodes_keys_counts(tmp_path, half):
+def test_changed_sealing_or_signing_key_is_refused(tmp_path, half):
     """The sealing key reads shares; the signing key says which set was summed."""
     address, _, keys = HONEST[1].partition("#")
     changed = keys.replace(keys[half], FOREIGN[half])
     study = build_study("ever", nodes=[HONEST[0], f"{address}#{changed}"])
-    refuse(device_of(tmp_path, nodes=HONEST), study, "other keys")
+    refuse(device_of(tmp_path, nodes=HONEST), study, "does not have the keys")
 
 
-def test_one_host_is_one_party_also_when_its_owner_named_it_twice(tmp_path):
+def test_two_nodes_on_one_host_are_refused(tmp_path):
     keys = [NodeKeys.generate().fragment for _ in range(2)]
     for places in (("/a", "/b"), (":8001", ":8002"), ("", ".:443")):
         nodes = [f"https://one.example{place}#{key}" for place, key in zip(places, keys)]
-        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "one party reads all")
+        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "one party reads")
 
 
-def test_one_key_is_one_party_under_any_names(tmp_path):
+def test_two_nodes_that_share_a_key_are_refused(tmp_path):
     sealing, signing = FOREIGN[:64], FOREIGN[64:]
     other = NodeKeys.generate().fragment
     for keys in (FOREIGN, sealing + other[64:], other[:64] + signing):
@@ -101,16 +99,16 @@ def test_one_key_is_one_party_under_any_names(tmp_path):
 
 
 @pytest.mark.parametrize("address", LOCAL)
-def test_requests_are_not_aimed_at_services_nearby(tmp_path, address):
-    """Neither when answering nor, from a ledger, when sending and deleting."""
+def test_study_with_local_address_as_node_is_refused(tmp_path, address):
+    """The study is refused when it is answered, before any request is made."""
     nodes = [HONEST[0], f"{address}#{FOREIGN}"]
     study = build_study("ever", nodes=nodes)
-    refuse(device_of(tmp_path, nodes=HONEST), study, "owner trusts")
+    refuse(device_of(tmp_path, nodes=HONEST), study, "not trust")
 
 
 @pytest.mark.parametrize("address", LOCAL)
-def test_shares_of_a_ledger_are_not_sent_to_services_nearby(tmp_path, address, monkeypatch):
-    """A ledger may hold shares for nodes that nobody trusts any more."""
+def test_shares_in_ledger_are_not_sent_to_local_addresses(tmp_path, address, monkeypatch):
+    """A ledger may hold shares for nodes that are no longer trusted."""
     from ldp_client.device import upload
     from ldp_client.device.outbox import Queued, enqueue
 
@@ -121,14 +119,14 @@ def test_shares_of_a_ledger_are_not_sent_to_services_nearby(tmp_path, address, m
         enqueue(connection, Queued("0" * 32, there, "summed", '["AA==","AA=="]'))
     flushed = device.flush(attempts=1)
     assert (flushed.sent, flushed.waiting) == (0, 1)
-    assert "owner trusts" in flushed.reason
+    assert "not trust" in flushed.reason
     with device.ledger.writing() as connection:
         connection.execute("UPDATE reports SET state = 'trying'")
     device.withdraw("summed")
     assert device.flush(attempts=1).undeleted == 1
 
 
-def test_a_trusted_node_cannot_redirect_a_share_elsewhere(network, tmp_path):
+def test_redirect_by_trusted_node_is_not_followed(network, tmp_path):
     from werkzeug.wrappers import Response
 
     study = network.publish("ever")
@@ -144,13 +142,13 @@ def test_a_trusted_node_cannot_redirect_a_share_elsewhere(network, tmp_path):
     assert len(asked) == 1
 
 
-def test_what_is_no_nodes_address_is_no_policy(tmp_path):
+def test_invalid_list_of_trusted_nodes_is_rejected(tmp_path):
     for nodes in (["https://a.example"], ["a.example#" + FOREIGN], "https://a.example", [HONEST[0]] * 2):
         with pytest.raises(InputError, match="nodes"):
             device_of(tmp_path, nodes=nodes)
 
 
-def test_words_say_first_what_holds_if_the_nodes_are_one_party():
+def test_description_first_warns_that_nodes_may_be_one_party():
     study = build_study("ever", nodes=HONEST)
     first = " ".join(describe(study)[:2])
     assert "ARE ONE PARTY" in first
@@ -159,19 +157,19 @@ def test_words_say_first_what_holds_if_the_nodes_are_one_party():
     assert odds_of(study, 1.0).startswith("All nodes together can read every answer exactly.")
 
 
-def test_the_command_says_how_to_trust_a_node(network, tmp_path, capsys):
+def test_command_explains_how_to_trust_a_node(network, tmp_path, capsys):
     study = network.publish("ever")
     url = f"{network.nodes[0].url}/v1/studies/{study.id}"
     folder = str(tmp_path / "device")
     command = ["answer", url, "--set", "ever=yes", "--yes", "--folder", folder, "--invitation", "code"]
     command += ["--max-epsilon", "8"]
     assert main(command) == 3
-    assert "ldpkit: the node http" in capsys.readouterr().err
+    assert "does not trust the node http" in capsys.readouterr().err
     named = [part for node in network.nodes for part in ("--node", node.address)]
     main([*command, *named])
     assert "answered summed" in capsys.readouterr().out
 
 
-def test_trust_survives_the_spelling_that_people_use():
+def test_trusted_address_with_trailing_slash_is_accepted():
     address = HONEST[0].replace("#", "/#")
     TrustedNodes([address, HONEST[1]]).refuse_others(build_study("ever", nodes=HONEST))

@@ -1,8 +1,8 @@
-"""Copy a collector's place to try something there: the original's database must not hear of it.
+"""A copy of a collector's folder is used to try something: the original's database must not be affected.
 
-Defence: The collector: `ldpkit.toml` names the database beside it, and what deletes names the database; a
-copy whose settings name the original by a whole path, as earlier releases wrote them, is refused. Known
-limit: a PostgreSQL database is the same for every copy.
+Defence: The collector: `ldpkit.toml` names the database by a relative path, and destructive commands
+print the database's name; a copy whose settings name the original by an absolute path, as earlier
+releases wrote them, is refused. Known limit: a PostgreSQL database is the same for every copy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_closed(folder):
 
 
 @pytest.mark.parametrize("named", [[], ["--database", "sqlite:///prod/ldpkit.sqlite3"]], ids=["own", "named"])
-def test_a_copy_deletes_from_its_own_database(tmp_path, monkeypatch, capsys, named):
+def test_copied_collector_deletes_from_its_own_database(tmp_path, monkeypatch, capsys, named):
     prod, copy = tmp_path / "prod", tmp_path / "rehearsal"
     prod.mkdir()
     assert main(["init", "prod", *named]) == 0
@@ -55,7 +55,7 @@ def test_a_copy_deletes_from_its_own_database(tmp_path, monkeypatch, capsys, nam
     assert not is_closed(prod)
 
 
-def test_a_moved_place_goes_on(tmp_path, monkeypatch, capsys):
+def test_moved_collector_folder_still_works(tmp_path, monkeypatch, capsys):
     assert main(["init", "first"]) == 0
     (tmp_path / "first").rename(tmp_path / "second")
     monkeypatch.chdir(tmp_path / "second")
@@ -66,7 +66,7 @@ def test_a_moved_place_goes_on(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
-def test_a_database_elsewhere_is_named_wholly(tmp_path, monkeypatch, capsys):
+def test_init_stores_absolute_path_of_external_database(tmp_path, monkeypatch, capsys):
     (tmp_path / "disk").mkdir()
     assert main(["init", "place", "--database", "sqlite:///disk/x.sqlite3"]) == 0
     written = tomllib.loads((tmp_path / "place" / "ldpkit.toml").read_text())
@@ -79,7 +79,7 @@ def test_a_database_elsewhere_is_named_wholly(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "url", ["sqlite:////whole/x", "sqlite:///:memory:", "postgresql://host/x", "sqlite://"]
 )
-def test_other_urls_stay_as_they_are(tmp_path, monkeypatch, url):
+def test_other_database_urls_are_not_rewritten(tmp_path, monkeypatch, url):
     (tmp_path / "ldpkit.toml").write_text(f'database = "{url}"\n')
     monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "ldpkit.toml"))
     assert Settings.from_environment().database == url

@@ -1,6 +1,6 @@
-"""Tries to make a collector work or answer much for a short request, and to keep others out with it.
+"""A short request makes a collector work or answer much, and blocks others.
 
-Defence: The collector: serves what was published without parsing it.
+Defence: The collector: serves published documents without parsing them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def post(harness, body, encoding=None):
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("encoding", COMPRESSIONS)
-def test_a_costly_body_is_refused_in_few_words_and_little_memory(habits, name, encoding):
+def test_costly_body_is_refused_with_short_answer_and_little_memory(habits, name, encoding):
     sent = COMPRESSIONS[encoding](BODIES[name])
     post(habits, b'{"reports":[1]}')
     tracemalloc.start()
@@ -71,7 +71,7 @@ def test_a_costly_body_is_refused_in_few_words_and_little_memory(habits, name, e
     assert peak < 25 << 20
 
 
-def test_a_batch_of_wrong_reports_is_given_up_after_a_hundred(habits):
+def test_batch_is_rejected_after_a_hundred_invalid_reports(habits):
     good = build_report(build_study()).to_document()
     wrong = {**good, "digest": "0" * 64}
     some = post(habits, json.dumps({"reports": [wrong] * MOST_WRONG + [good]}).encode())
@@ -88,7 +88,7 @@ def test_a_batch_of_wrong_reports_is_given_up_after_a_hundred(habits):
     assert good["id"] not in [report.id for report in habits.exported()]
 
 
-def test_a_compressed_body_grows_to_a_multiple_of_itself():
+def test_decompressed_size_is_limited_by_growth_factor():
     encoding, compress = "gzip", gzip.compress
     small, large = compress(b" " * SMALL_BYTES), compress(b" " * (SMALL_BYTES + 1))
     assert len(inflate(small, encoding, 1 << 20)) == SMALL_BYTES
@@ -98,13 +98,13 @@ def test_a_compressed_body_grows_to_a_multiple_of_itself():
     assert inflate(compress(large), encoding, 1 << 20) == large
 
 
-def test_real_reports_grow_far_less():
+def test_real_reports_stay_far_below_the_growth_limit():
     reports = [build_report(build_study()).to_document() for _ in range(500)]
     body = json.dumps({"reports": reports}).encode()
     assert len(body) < MOST_GROWTH / 4 * len(gzip.compress(body, 9))
 
 
-def test_bodies_wait_for_room_and_are_refused_in_time():
+def test_bodies_wait_for_memory_and_are_refused_after_timeout():
     room = Room(100, 0.05, lambda: OSError("full"))
     with room.hold(1000), pytest.raises(OSError, match="full"):
         room.take(1)
@@ -118,7 +118,7 @@ def test_bodies_wait_for_room_and_are_refused_in_time():
         second.result(60)
 
 
-def test_a_room_in_which_nothing_moves_refuses_at_once(monkeypatch):
+def test_full_room_without_progress_refuses_at_once(monkeypatch):
     now, waits = [0.0], []
     room = Room(1, 2, lambda: OSError("full"))
 
@@ -140,7 +140,7 @@ def test_a_room_in_which_nothing_moves_refuses_at_once(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_same_report_again_keeps_nobody_out(habits):
+def test_repeated_report_does_not_block_other_uploads(habits):
     """A small body with one report thousands of times, again and again."""
     report = build_report(build_study()).to_document()
     body = json.dumps({"reports": [report] * 2_000}).encode()
@@ -150,7 +150,7 @@ def test_the_same_report_again_keeps_nobody_out(habits):
 
 
 @pytest.mark.slow
-def test_a_flood_of_new_reports_is_forgiven_within_seconds(habits):
+def test_flood_of_reports_blocks_uploads_for_seconds_only(habits):
     one = build_report(build_study()).to_document()
     for _ in range(12):
         reports = [{**one, "id": os.urandom(16).hex()} for _ in range(2_000)]
@@ -160,8 +160,8 @@ def test_a_flood_of_new_reports_is_forgiven_within_seconds(habits):
     assert int(response.headers.get("Retry-After", 0)) <= 11
 
 
-def test_a_signed_study_is_served_without_reading_it_again(empty, study, monkeypatch):
-    """Anybody may ask for the longest document, again and again."""
+def test_signed_study_is_served_without_parsing(empty, study, monkeypatch):
+    """Anyone may request the longest document repeatedly."""
     signed = sign_study(study, new_key()[0].encode())
     path = "/v1/studies/habits/signed"
     headers = {"Content-Type": "application/json", **empty.operator}

@@ -1,11 +1,11 @@
-"""A collector with gateway keys reads every report at each start, though no study of it states a relay."""
+"""A collector with gateway keys reads every report at each start, although no study states a relay."""
 
 from collector.oblivious import needed
 from schemas import Study
 from tests import studies
 
 
-def test_nothing_is_counted_where_no_study_states_a_relay(empty, monkeypatch):
+def test_reports_are_not_counted_if_no_study_states_a_relay(empty, monkeypatch):
     def counted(_session):
         raise AssertionError
 

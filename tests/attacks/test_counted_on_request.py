@@ -1,7 +1,7 @@
-"""Occupy a collector with a read key, by asking for summaries that are counted when somebody asks.
+"""A read key keeps a collector busy by requesting summaries that are counted on request.
 
-Defence: The collector: counts and writes one at a time in a process, gives up what would take more than
-some ten seconds, and refuses what is longer than two million numbers before any work.
+Defence: The collector: counts and writes one at a time in a process, aborts what would take more than
+about ten seconds, and refuses summaries longer than two million numbers before any work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cells(empty):
     return empty
 
 
-def test_one_is_counted_at_a_time_and_others_come_back(cells, monkeypatch):
+def test_only_one_summary_is_counted_at_a_time(cells, monkeypatch):
     started, ended = Event(), Event()
     genuine = Tally.count
 
@@ -68,8 +68,8 @@ def test_one_is_counted_at_a_time_and_others_come_back(cells, monkeypatch):
     assert cells.summary().status_code == 200
 
 
-def test_what_would_take_long_is_given_up(cells, monkeypatch):
-    """Three questions in two cells are six parts."""
+def test_summary_with_too_many_parts_is_refused(cells, monkeypatch):
+    """Three questions in two cells make six parts."""
     monkeypatch.setattr(running_summary, "MOST_PARTS", 6)
     assert cells.summary().status_code == 200
     monkeypatch.setattr(running_summary, "MOST_PARTS", 5)
@@ -78,8 +78,8 @@ def test_what_would_take_long_is_given_up(cells, monkeypatch):
     assert cells.summary().status_code == 200
 
 
-def test_a_huge_one_is_refused_before_any_work(empty, monkeypatch):
-    """Three questions of a million choices, and no report: a summary is as long without any."""
+def test_huge_summary_is_refused_before_counting(empty, monkeypatch):
+    """Three questions of a million choices each: the summary is as long without any reports."""
     huge = build_study(questions=[{**HASHED, "id": name} for name in ("one", "other", "third")])
     empty.publish(huge)
     counted = []
@@ -89,7 +89,7 @@ def test_a_huge_one_is_refused_before_any_work(empty, monkeypatch):
     assert not counted
 
 
-def test_one_is_written_at_a_time(cells, monkeypatch):
+def test_only_one_summary_is_written_at_a_time(cells, monkeypatch):
     """Writing one takes longer than counting it, and most of the memory."""
     started, ended = Event(), Event()
     genuine = Summary.to_json

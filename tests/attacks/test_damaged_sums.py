@@ -1,7 +1,8 @@
-"""Damage the running summary's rows, so that reports are miscounted or a recount cannot mend them.
+"""The running summary's rows are damaged, so that reports are miscounted or a recount cannot repair them.
 
-Defence: The collector: reads no sums of another length, stores nothing for that study meanwhile, all for
-others; deletes and closes nothing (`expire`, `delete`); and `ldpkit upkeep --recount` counts again.
+Defence: The collector: does not read sums of the wrong length, and then stores nothing for that study and
+everything for others; deletes and closes nothing (`expire`, `delete`); and `ldpkit upkeep --recount`
+counts again.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def counted(make_harness, database_url):
 
 
 @pytest.mark.parametrize("damage", [bytes(8), bytes(16), bytes(3), b""])
-def test_sums_of_another_length_are_never_read_and_counted_again(counted, damage, capsys):
-    """NumPy adds a single number to every one of a vector."""
+def test_sums_of_wrong_length_are_rejected_until_recounted(counted, damage, capsys):
+    """NumPy would add a single number to every element of a vector."""
     right = counted.summary().text
     with counted.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :damage"), {"damage": damage})
@@ -49,8 +50,8 @@ def test_sums_of_another_length_are_never_read_and_counted_again(counted, damage
     assert counted.summary().json["questions"]["ever"]["n"] == 6
 
 
-def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
-    """One commit takes what many send; a stranger may send to the damaged study all day."""
+def test_damaged_sums_affect_only_their_own_study(counted):
+    """One commit stores many uploads, and strangers may keep sending to the damaged study."""
     other = build_study(id="other")
     counted.publish(other)
     first, good, bad = build_report(other), build_report(other), build_report(STUDY)
@@ -92,9 +93,7 @@ def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
         ("DELETE", "/v1/studies/habits", None),
     ],
 )
-def test_nothing_is_deleted_or_closed_until_damaged_sums_are_counted_again(
-    counted, caplog, method, path, body
-):
+def test_deletion_fails_until_damaged_sums_are_recounted(counted, caplog, method, path, body):
     counted.day = TODAY + timedelta(1)
 
     def delete():

@@ -1,7 +1,7 @@
-"""Tries to slow a collector by transactions that wait for each other, and to date a deletion by a line.
+"""Transactions that wait for each other slow a collector down, or a log line dates a deletion.
 
-Defence: The collector: takes rows in one order, whatever the database sorts by, and does again what
-PostgreSQL ends all the same, the daily upkeep too.
+Defence: The collector: locks rows in one order, under any collation, and retries what PostgreSQL aborts
+nevertheless, including the daily upkeep.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from collector.storage.sums import add_sums, read_sums
 from tests.collector.conftest import build_report, build_study
 
 
-def test_two_processes_never_wait_in_a_circle_for_uploads_and_deletions(make_harness, postgresql):
-    """One has upload x and a deletion of y in hand, the other upload y and a deletion of x, at once."""
+def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgresql):
+    """One process uploads x and deletes y while the other uploads y and deletes x."""
     study, url = build_study(), postgresql.new_database()
     harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
     harnesses[0].publish(study)
@@ -62,8 +62,8 @@ def test_two_processes_never_wait_in_a_circle_for_uploads_and_deletions(make_har
     assert [outcome[1] for _, outcome in sorted(outcomes.items())] == [False, False]
 
 
-def test_what_postgresql_ends_for_another_is_done_again(make_harness, postgresql):
-    """Two workers whose process numbers give them one row of sums delete reports of two versions at once."""
+def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
+    """Two workers that share one row of sums delete reports of two versions at once."""
     url = postgresql.new_database()
     harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
     for version in (1, 2):
@@ -95,8 +95,8 @@ def test_what_postgresql_ends_for_another_is_done_again(make_harness, postgresql
         assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
 
 
-def test_studies_are_locked_in_one_order_whatever_the_database_sorts_by(make_harness, postgresql):
-    """Uploads take "a-c" first; a database that sorts as English does has "a_b" before it."""
+def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postgresql):
+    """Uploads lock "a-c" first; a database with English collation sorts "a_b" before it."""
     harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
     with harness.collector.database.write() as session:
         session.execute(text('ALTER TABLE studies ALTER COLUMN id TYPE varchar(64) COLLATE "en-x-icu"'))
@@ -108,7 +108,7 @@ def test_studies_are_locked_in_one_order_whatever_the_database_sorts_by(make_har
         assert [study_id for study_id, _ in queries.study_numbers(session)] == sorted(by_database)
 
 
-def test_an_upkeep_that_was_ended_for_another_is_done_again(make_harness, postgresql, monkeypatch, caplog):
+def test_upkeep_ended_by_a_deadlock_is_retried(make_harness, postgresql, monkeypatch, caplog):
     harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
     database, clock = harness.collector.database, [0.0]
     daily = upkeep.Upkeep(database, lambda: harness.day, b"", lambda: clock[0])
@@ -141,7 +141,7 @@ def test_an_upkeep_that_was_ended_for_another_is_done_again(make_harness, postgr
         assert session.scalar(text("SELECT day FROM upkeep")) == harness.day
 
 
-def test_no_line_of_the_log_dates_one_deletion(caplog):
+def test_deletions_are_logged_only_ten_at_a_time(caplog):
     clock = [0.0]
     deletions = Deletions(0, Metrics(), lambda: clock[0])
     with caplog.at_level(logging.WARNING, "collector"):
@@ -155,8 +155,8 @@ def test_no_line_of_the_log_dates_one_deletion(caplog):
     ]
 
 
-def test_uploads_that_are_stored_one_by_one_take_their_rows_in_one_order():
-    """Two processes store the same two apart, as something failed with both together."""
+def test_uploads_stored_separately_lock_rows_in_id_order():
+    """Two processes store the same uploads one by one after storing them together failed."""
     study = build_study()
     packed = [PackedReport(bytes([place]) * 16, 1, b"") for place in (9, 3, 5)]
     uploads = [Upload(study.id, [one]) for one in packed]
@@ -173,8 +173,8 @@ def test_uploads_that_are_stored_one_by_one_take_their_rows_in_one_order():
     assert order == sorted(order)
 
 
-def test_of_two_closers_at_once_both_hear_what_a_node_committed_to(network, monkeypatch):
-    """The second one looked before the first one's commitment was there."""
+def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):
+    """The second closer looked before the first commitment was stored."""
     network.publish("ever")
     network.answer(15)
     node = network.nodes[0]

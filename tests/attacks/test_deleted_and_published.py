@@ -1,11 +1,11 @@
-"""Tries to have a deleted study look published: a node answered 200, while devices got 410."""
+"""A deleted study looks published: a node answered 200, while devices got 410."""
 
 from __future__ import annotations
 
 from tests.attacks.test_deleted_sums import delete_at
 
 
-def test_a_deleted_study_is_not_published_again(network):
+def test_publishing_a_deleted_study_is_rejected(network):
     study = network.publish("ever")
     node = network.nodes[0]
     delete_at(node)

@@ -1,4 +1,4 @@
-"""An export under way while reports are deleted as their time is over: the rest passes for all of them."""
+"""Reports expire while an export is running: the remaining part is taken for the whole."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def expire(harness):
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_an_export_under_way_does_not_end_as_if_it_were_whole(either, make_report, is_closed):  # noqa: F811
+def test_expiry_during_an_export_aborts_the_export(either, make_report, is_closed):  # noqa: F811
     send(either, make_report)
     if is_closed:
         # Then PostgreSQL drops the table at once.
@@ -51,12 +51,12 @@ def test_an_export_under_way_does_not_end_as_if_it_were_whole(either, make_repor
     with raises(ProblemError, "reports-deleted") as refused:
         list(pages)
     assert refused.value.kind.name == "reports-deleted"
-    # The next one is of what is left.
+    # The next export has the remaining reports.
     assert list(open_export(either.collector, "habits").pages) == []
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_no_form_ends_well(habits, make_report, form):
+def test_expiry_aborts_exports_in_every_format(habits, make_report, form):
     send(habits, make_report)
     found = open_export(habits.collector, "habits", dated=FORMATS[form].dated)
     stream = FORMATS[form].stream(found)
@@ -66,7 +66,7 @@ def test_no_form_ends_well(habits, make_report, form):
         list(stream)
 
 
-def test_a_withdrawal_ends_no_export(either, make_report):  # noqa: F811
+def test_withdrawal_does_not_abort_an_export(either, make_report):  # noqa: F811
     sent = send(either, make_report)
     pages = open_export(either.collector, "habits").pages
     count = len(next(pages))
@@ -74,7 +74,7 @@ def test_a_withdrawal_ends_no_export(either, make_report):  # noqa: F811
     assert count + sum(map(len, pages)) == len(sent) - 1
 
 
-def test_nor_does_what_expires_of_another_study(either, make_study, make_report):  # noqa: F811
+def test_expiry_in_another_study_does_not_abort_an_export(either, make_study, make_report):  # noqa: F811
     other = make_study(id="another")
     either.publish(other)
     sent = send(either, make_report)
@@ -85,8 +85,8 @@ def test_nor_does_what_expires_of_another_study(either, make_study, make_report)
     assert count + sum(map(len, pages)) == len(sent)
 
 
-def test_who_resumes_learns_of_it(filled):  # noqa: F811
-    """The connection breaks, and until the next one is there reports go."""
+def test_resumed_export_fails_after_expiry(filled):  # noqa: F811
+    """Reports expire between the broken connection and the next one."""
     with serving(cutting(filled.app, iter([4000]))) as url:
         reports = fetch_reports(url, "habits", TOKEN)
         assert next(reports).id == filled.sent[0].id
@@ -95,7 +95,7 @@ def test_who_resumes_learns_of_it(filled):  # noqa: F811
             list(reports)
 
 
-def test_who_resumes_says_what_was_so_at_the_beginning(filled):  # noqa: F811
+def test_resumed_export_must_state_the_initial_deletion_count(filled):  # noqa: F811
     def ask(deletions):
         return filled.export(after=filled.sent[0].id, deletions=deletions)
 
@@ -108,7 +108,7 @@ def test_who_resumes_says_what_was_so_at_the_beginning(filled):  # noqa: F811
         assert problem(ask(wrong)) == (422, "parameter-invalid")
 
 
-def test_a_summary_that_is_counted_is_asked_for_again(habits, make_report, monkeypatch):
+def test_summary_counted_during_expiry_asks_for_a_retry(habits, make_report, monkeypatch):
     send(habits, make_report)
     counted = running_summary._count_export
 

@@ -1,12 +1,12 @@
-"""Deletes at one node what a secure sum was made of before all gave theirs, or takes a share back later.
+"""A node deletes shares before all nodes gave their sums, or a device takes a share back later.
 
-Attack: (by mistake) delete a node's shares once its sum is made, so that `close`, stopped before it had all
-sums, never ends: the node: keeps its sum and serves a deleted study where its version is named; Known
-limit: shares that are deleted before the sum.
+Attack: (by mistake) delete a node's shares once its sum is made, so that an interrupted `close` never
+ends: the node: keeps its sum and serves a deleted study if its version is named; Known limit: shares that
+are deleted before the sum.
 
-Attack: Take a share back after a secure sum is closed, again and again for ever: each node: refuses it for
-good, and says of one that it never held that it is gone; the device: says so and asks no more, once every
-node has spoken.
+Attack: Take a share back after a secure sum is closed, again and again: each node: refuses it
+permanently, and answers that a share it never held is gone; the device: reports this and stops asking
+once every node has answered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def answered(network, study, folder, word):
     return device
 
 
-def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
+def test_node_keeps_its_sum_after_its_shares_are_deleted(network):
     study = network.publish("ever")
     network.answer(15)
     first, last = network.nodes[0], network.nodes[2]
@@ -53,8 +53,8 @@ def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
     assert close_study(study, [TOKEN]).total.to_json() == total
 
 
-def test_who_deletes_shares_of_a_bound_set_was_told_and_so_is_who_closes(network, capsys):
-    """Between a node's word on the set and its sum: neither command said what that ends."""
+def test_delete_and_close_warn_that_total_becomes_impossible(network, capsys):
+    """Shares are deleted after the nodes agreed on the set and before they summed it."""
     study = network.publish("ever")
     network.answer(15)
     first, last = network.nodes[0], network.nodes[2]
@@ -63,7 +63,10 @@ def test_who_deletes_shares_of_a_bound_set_was_told_and_so_is_who_closes(network
         close_study(study, [TOKEN])
     last.trouble = None
     operate(first.app, "delete", "summed", "--dry-run")
-    assert "summed is a secure sum: unless `ldpkit secure-sum close` has made" in capsys.readouterr().err
+    assert (
+        "summed is a secure sum: once shares are deleted at this node, its total can no longer be made"
+        in capsys.readouterr().err
+    )
     delete_at(first)
     with pytest.raises(
         TransferError, match=rf"{first.url} .*deleted at this node .* has no sum any more .* says why"
@@ -71,7 +74,7 @@ def test_who_deletes_shares_of_a_bound_set_was_told_and_so_is_who_closes(network
         close_study(study, [TOKEN])
 
 
-def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_path):
+def test_late_withdrawal_ends_once_all_nodes_refused_it(network, tmp_path):
     study = network.publish("ever")
     network.answer(14)
     device = answered(network, study, tmp_path / "device", network.invitations.pop())
@@ -85,7 +88,7 @@ def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_pat
     away.trouble = None
     flushed = device.flush()
     assert (flushed.undeleted, flushed.deleted) == (0, 0)
-    assert "can be taken back no more: " in flushed.refused[0]
+    assert "can no longer be taken back: " in flushed.refused[0]
     for node in network.nodes:
         node.stop()
     last = device.flush(attempts=1)
@@ -100,7 +103,7 @@ def refused_device(network, study, folder, word):
     return device
 
 
-def test_of_a_share_that_no_node_held_a_late_withdrawal_says_so(network, tmp_path):
+def test_late_withdrawal_of_unsent_share_counts_as_deleted(network, tmp_path):
     study = network.publish("ever")
     word = network.invitations[-1]
     network.answer(15)
@@ -111,7 +114,7 @@ def test_of_a_share_that_no_node_held_a_late_withdrawal_says_so(network, tmp_pat
     assert (flushed.deleted, flushed.undeleted, flushed.refused) == (1, 0, [])
 
 
-def test_a_share_that_was_summed_is_not_said_to_be_gone_once_it_is_deleted(network, tmp_path):
+def test_withdrawal_of_a_summed_and_deleted_share_is_refused(network, tmp_path):
     study = network.publish("ever")
     network.answer(14)
     device = answered(network, study, tmp_path / "device", network.invitations.pop())

@@ -1,8 +1,8 @@
-"""Tries to have the difference of two fits look surer than it is: one seed, or the same people, in both.
+"""The difference of two fits looks more certain than it is, because they share a seed or the same people.
 
 Defence: The analysis: the seed of a fit follows from its data, so that two fits draw independently; draws
-of two fits are put in orders of their own, where the same people answered both a note says so, and a part
-of a difference is not taken from it again.
+of two fits are put in independent orders, a note says if the same people answered both, and a part of a
+difference cannot be subtracted from it again.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tests.kit.errors import raises
 
 
 def drawn(study, seed=0, centre=0.4):
-    """What a fit with this seed says of a share: equal seeds give draws that go together."""
+    """A fit's draws of a share; equal seeds give correlated draws."""
     white = np.random.default_rng(seed).normal(size=(4, 1000))
     draws = centre + 0.03 * white
     return Quantity("p", f"p of {study}", draws, origin=object(), study=study)
 
 
-def test_fits_with_one_seed_are_taken_as_independent_as_they_are():
+def test_difference_of_fits_with_same_seed_has_independent_draws():
     last, this = drawn("last year's"), drawn("this year's", centre=0.44)
     assert np.corrcoef(last.draws.ravel(), this.draws.ravel())[0, 1] > 0.999
     gap = this - last
@@ -39,20 +39,20 @@ def test_fits_with_one_seed_are_taken_as_independent_as_they_are():
     assert (this / last).sd > 0.05
 
 
-def test_two_questions_of_the_same_people_say_that_their_answers_may_go_together():
+def test_difference_notes_that_same_people_answered_both():
     one, two = drawn("same"), drawn("same", seed=1)
     assert "the same people answered both" in repr(one - two)
     assert "the same people" not in repr(drawn("last year's") - drawn("this year's"))
 
 
-def test_the_note_stays_in_longer_calculations():
+def test_note_about_same_people_survives_longer_calculations():
     first, second, other = drawn("same"), drawn("same", seed=1), drawn("another", seed=2)
     for found in ((first - other) - second, first - (other - second), (first / other) / second):
         assert "the same people answered both" in repr(found)
     assert "the same people" not in repr((first - other) - drawn("a third", seed=3))
 
 
-def test_of_questions_of_which_each_device_answers_one_nobody_answered_two():
+def test_ask_one_questions_do_not_count_as_same_people():
     def asked(question, seed):
         return replace(drawn("one of two", seed), people=frozenset({("one of two", question)}))
 
@@ -66,7 +66,7 @@ def test_of_questions_of_which_each_device_answers_one_nobody_answered_two():
 
 
 @pytest.mark.slow
-def test_a_fit_s_quantities_know_who_answered():
+def test_quantities_of_a_fit_know_who_answered():
     yes_no = [ask.yes_no(name, epsilon=2) for name in ("a", "b")]
     for ask_one in (True, False):
         study = ldpkit.study("s", "Title", yes_no, ask_one=ask_one)
@@ -77,21 +77,21 @@ def test_a_fit_s_quantities_know_who_answered():
         assert ("the same people" in repr(found["a"]["p"] - found["b"]["p"])) is not ask_one
 
 
-def test_a_difference_is_not_taken_again_from_one_of_its_parts():
+def test_difference_cannot_be_combined_with_its_own_part():
     one, two = drawn("last year's"), drawn("this year's")
     for again in (lambda: (one - two) - one, lambda: two / (one - two), lambda: (one - two) - (two - one)):
         with raises(InputError, "result.draws_do_not_pair"):
             again()
 
 
-def test_a_number_is_refused_with_what_to_do_instead():
+def test_arithmetic_with_a_number_raises_and_names_alternative():
     one = drawn("this year's")
     for with_number in (lambda: 1 - one, lambda: one - 1, lambda: 2 / one):
-        with pytest.raises(TypeError, match=r"with numbers calculate by its draws"):
+        with pytest.raises(TypeError, match=r"To calculate with numbers, use its draws"):
             with_number()
 
 
-def test_what_is_calculated_in_two_steps_says_in_which():
+def test_names_of_nested_calculations_have_brackets():
     a, b, c = (replace(drawn("one", seed), name=name, words=f"the {name}") for seed, name in enumerate("abc"))
     found = (a - b) / c
     assert (found.name, found.words) == ("(a − b) / c", "(the a minus the b) over the c")

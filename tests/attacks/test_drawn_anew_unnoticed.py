@@ -1,7 +1,8 @@
-"""A panel's next version swaps a language, and everybody pays for the same question again: nobody is told.
+"""A panel's next version swaps a language: all devices pay again for the same question, without a warning.
 
-Defence: `ldpkit publish` and the collector: name question and version in a note, the command before it
-publishes. The device draws, within its budget: the other language may ask another thing.
+Defence: `ldpkit publish` and the collector: name the question and the version in a note, the command
+before it publishes. The device draws again, within its budget, because the other language may ask
+something else.
 """
 
 import json
@@ -35,43 +36,43 @@ SWAPPED = [version_of(1, "en", "de"), version_of(2, "en"), version_of(3, "en", "
 GRADUAL = [version_of(1, "en", "de"), version_of(2, "en", "de", "es"), version_of(3, "en", "es")]
 
 
-def test_the_collector_says_so(empty):
+def test_collector_notes_that_question_is_asked_again(empty):
     found = [empty.publish(one).get_json().get("notes", []) for one in SWAPPED]
     assert found[:2] == [[], []]
     (line,) = found[2]
-    assert "memoized question habit asks another thing than in version 1" in line
-    assert "spends epsilon again" in line
-    # What is published already asks nobody anew.
+    assert "memoized question habit differs from version 1" in line
+    assert "spend epsilon again" in line
+    # Publishing the same version again draws no new answers.
     again = empty.publish(SWAPPED[2])
     assert (again.status_code, "notes" in again.get_json()) == (200, False)
 
 
-def test_one_language_after_the_other_costs_whoever_missed_the_version_between(empty):
+def test_gradual_language_swap_is_noted_for_skipped_version(empty):
     found = [empty.publish(one).get_json().get("notes", []) for one in GRADUAL]
     assert found[:2] == [[], []]
     (line,) = found[2]
-    assert "whoever answered version 1 and not version 2 draws a new permanent answer" in line
+    assert "Participants who answered version 1 and not version 2 draw a new permanent answer" in line
 
 
-def test_all_versions_between_that_keep_from_it_are_named():
+def test_note_names_all_intermediate_versions():
     last = version_of(4, "en", "es")
     between = [version_of(number, "en", "de", "es") for number in (2, 3)]
     (line,) = anew_in_words(last, [GRADUAL[0], *between])
-    assert "whoever answered version 1 and not version 2 or 3 draws" in line
+    assert "Participants who answered version 1 and not version 2 or 3 draw" in line
 
 
-def test_other_words_and_choices_are_told_with_the_last_version_that_had_others(empty):
+def test_changed_words_are_noted_with_last_differing_version(empty):
     other = {**TEXTS, "en": "Did you ever?"}
     for version, words in ((1, TEXTS), (2, TEXTS), (3, other)):
         notes = empty.publish(version_of(version, "en", text=words)).get_json().get("notes", [])
-    assert "than in version 2" in notes[0]
-    # The old words come back: whoever answered them keeps that answer.
+    assert "differs from version 2" in notes[0]
+    # The old words come back: devices that answered them keep that answer.
     (line,) = empty.publish(version_of(4, "en")).get_json()["notes"]
-    assert "whoever answered version 3 and not version 1 or 2 draws" in line
+    assert "Participants who answered version 3 and not version 1 or 2 draw" in line
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
-def test_so_does_the_command(asked, empty, tmp_path, capsys, more):
+def test_publish_command_notes_that_question_is_asked_again(asked, empty, tmp_path, capsys, more):
     asked(empty)
     for one in SWAPPED[:-1]:
         assert empty.publish(one).status_code == 201
@@ -80,7 +81,7 @@ def test_so_does_the_command(asked, empty, tmp_path, capsys, more):
     at("publish", str(file), "--json", *more)
     said = capsys.readouterr()
     (line,) = [line for line in said.err.splitlines() if "memoized" in line]
-    assert "than in version 1" in line
+    assert "differs from version 1" in line
     assert json.loads(said.out)["notes"] == [line]
     at("publish", str(file))
     capsys.readouterr()
@@ -89,9 +90,7 @@ def test_so_does_the_command(asked, empty, tmp_path, capsys, more):
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_it_is_said_before_the_version_is_there_for_good(
-    asked, empty, tmp_path, capsys, monkeypatch, is_known
-):
+def test_publish_prints_the_note_before_publishing(asked, empty, tmp_path, capsys, monkeypatch, is_known):
     asked(empty)
     assert empty.publish(SWAPPED[0]).status_code == 201
     file = tmp_path / "study.json"
@@ -100,21 +99,21 @@ def test_it_is_said_before_the_version_is_there_for_good(
 
     def publish(_collector, _document, _study):
         said.append(capsys.readouterr().err)
-        # What it knows beside that is said too.
+        # Its other notes are printed too.
         return [*anew_in_words(SWAPPED[-1], SWAPPED[:1]), "note: another\u001b"]
 
     monkeypatch.setattr(RemoteCollector, "publish", publish)
     monkeypatch.setattr(RemoteCollector, "has_key", is_known)
     at("publish", str(file), "--json")
-    assert "than in version 1" in said[0]
+    assert "differs from version 1" in said[0]
     after = capsys.readouterr()
     assert "memoized" not in after.err
     assert "note: another\\x1b" in after.err
     assert len(json.loads(after.out)["notes"]) == 2
 
 
-def test_without_a_key_the_command_knows_all_versions(asked, empty, tmp_path, capsys, monkeypatch):
-    """It knew the current one, said nothing before, and who missed a version only after."""
+def test_command_without_key_compares_all_versions(asked, empty, tmp_path, capsys, monkeypatch):
+    """The command used to know only the current version, and printed this note only after publishing."""
     asked(empty)
     for one in GRADUAL[:-1]:
         assert empty.publish(one).status_code == 201
@@ -122,23 +121,21 @@ def test_without_a_key_the_command_knows_all_versions(asked, empty, tmp_path, ca
     file = tmp_path / "study.json"
     file.write_bytes(GRADUAL[-1].canonical())
     at("publish", str(file), "--dry-run")
-    assert "whoever answered version 1 and not version 2 draws" in capsys.readouterr().err
+    assert "Participants who answered version 1 and not version 2 draw" in capsys.readouterr().err
 
 
-def test_without_a_key_the_command_knows_the_version_of_now(asked, empty, tmp_path, capsys, monkeypatch):
+def test_command_without_key_compares_current_version(asked, empty, tmp_path, capsys, monkeypatch):
     asked(empty)
     assert empty.publish(SWAPPED[0]).status_code == 201
     monkeypatch.setattr(RemoteCollector, "has_key", False)
     file = tmp_path / "study.json"
     file.write_bytes(SWAPPED[-1].canonical())
     at("publish", str(file), "--dry-run")
-    assert "than in version 1" in capsys.readouterr().err
+    assert "differs from version 1" in capsys.readouterr().err
 
 
-def test_versions_numbered_by_their_days_are_not_asked_for_one_by_one(
-    asked, empty, tmp_path, capsys, monkeypatch
-):
-    """Up to the first lie 261,000 numbers, each a request; the collector knows which there are."""
+def test_version_numbers_are_not_probed_one_by_one(asked, empty, tmp_path, capsys, monkeypatch):
+    """There are 261,000 numbers before the first version; the collector knows which exist."""
     asked(empty)
     days = [version_of(261001, "en", "de"), version_of(261101, "en"), version_of(261201, "en", "es")]
     for one in days[:-1]:
@@ -155,7 +152,7 @@ def test_versions_numbered_by_their_days_are_not_asked_for_one_by_one(
     at("publish", str(file))
     assert 261001 in seen
     assert len(seen) < 200
-    assert "than in version 261001" in capsys.readouterr().err
+    assert "differs from version 261001" in capsys.readouterr().err
 
 
 SOME = [one for size in (1, 2, 3, 4) for one in combinations(FOUR, size)]
@@ -172,7 +169,7 @@ def pays(folder, before, last):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_is_what_devices_pay_whatever_they_missed(tmp_path, seed):
+def test_forecast_matches_what_devices_pay_for_skipped_versions(tmp_path, seed):
     chance = random.Random(seed)
     *earlier, last = [version_of(number, *chance.choice(SOME), text=FOUR) for number in range(1, 5)]
     paying = []
@@ -190,8 +187,8 @@ def test_it_is_what_devices_pay_whatever_they_missed(tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_forecast_keeps_what_a_ledger_keeps(tmp_path, seed):
-    """Also of words in which one permanent answer could take the place of several."""
+def test_forecast_matches_answers_kept_in_a_ledger(tmp_path, seed):
+    """Also for words for which one permanent answer could replace several."""
     chance = random.Random(seed)
     *earlier, last = [version_of(number, *chance.choice(SOME), text=FOUR) for number in range(1, 8)]
     words = [set(told_in(in_each_plain(one), "habit")) for one in (*earlier, last)]

@@ -1,6 +1,6 @@
-"""States one epsilon beside a mechanism and another in it, so that people lose more than somebody reads.
+"""A question states one epsilon itself and another in its mechanism, so that people lose more than it seems.
 
-Defence: `ldpkit.ask`: refuses a mechanism that states other than what stands beside it.
+Defence: `ldpkit.ask`: refuses a mechanism that contradicts the question's own settings.
 """
 
 import pytest
@@ -31,18 +31,18 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("kind", CONTRADICTIONS)
-def test_a_contradiction_is_refused(kind):
+def test_contradicting_epsilons_are_rejected(kind):
     with raises(InputError, "builder.mechanism_twice"):
         CONTRADICTIONS[kind]()
 
 
 @pytest.mark.parametrize("epsilon", [3, 3.0, "3", "3.0"])
-def test_the_same_said_twice_is_taken(epsilon):
+def test_repeated_equal_epsilon_is_accepted(epsilon):
     question = ask.yes_no("a", epsilon=epsilon, mechanism=COIN)
     assert question == ask.yes_no("a", epsilon=3)
     assert float(ldpkit.study("one", "One", [question]).epsilon) == 3
 
 
-def test_what_is_said_in_the_mechanism_alone_is_taken():
+def test_settings_stated_only_in_mechanism_are_used():
     question = ask.linear("a", [AGE], YEARS, epsilon=1, mechanism=PRODUCTS)
     assert question == ask.linear("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})

@@ -1,6 +1,7 @@
-"""A study that was deleted, or is deleted while it is exported: an export of nothing passes for all.
+"""A study was deleted, or is deleted during an export: an empty or partial export is taken for the whole.
 
-Defence: The collector: 410 for export and summary, also half way; the command leaves the file.
+Defence: The collector: answers 410 for export and summary, also midway; the command leaves the file
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.kit.deleting import delete_study
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_of_a_deleted_study_nothing_is_exported(habits, study, make_report, form):
+def test_deleted_study_cannot_be_exported(habits, study, make_report, form):
     habits.put(make_report(study))
     delete_study(habits.collector.database, "habits")
     assert problem(habits.export(format=form)) == (410, "study-deleted")
@@ -24,7 +25,7 @@ def test_of_a_deleted_study_nothing_is_exported(habits, study, make_report, form
     assert problem(habits.summary(version=1)) == (410, "study-deleted")
 
 
-def test_an_export_under_way_does_not_end_as_if_it_were_whole(habits, study, make_report, monkeypatch):
+def test_deleting_the_study_aborts_a_running_export(habits, study, make_report, monkeypatch):
     habits.post([make_report(study).to_document() for _ in range(20)])
     monkeypatch.setattr(paging, "PAGE_REPORTS", 10)
     pages = open_export(habits.collector, "habits").pages

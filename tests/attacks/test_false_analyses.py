@@ -1,17 +1,17 @@
-"""Has an analysis report what its data does not say: no difference, a group's share, a law's own mixture.
+"""An analysis reports what its data does not show: no difference, a group's share, or a mixture of its own.
 
-Attack: (by mistake) to have an analysis compare groups that its formula does not name, or people of groups
-that nobody asked as if these were all alike: the analyst's fit: refuses `--by` without the term; draws each
-new group by itself and says how many people are in them.
+Attack: (by mistake) to have an analysis compare groups that its formula does not name, or treat people in
+groups without reports as all alike: the analyst's fit: refuses `--by` without the term; draws each new
+group separately and states how many people are in such groups.
 
-Attack: (by mistake) to fit a private predictor of an outcome with another law, whose two kinds it then
-labels: the analyst's fit: compares the outcome, each part beside each report of the predictor, with what it
-expects: "model: bad" and exit code 4.
+Attack: (by mistake) to fit a private predictor of an outcome with the wrong distribution, so that it
+labels parts of the outcome: the analyst's fit: compares the outcome, for each report of the predictor,
+with what it expects: "model: bad" and exit code 4.
 
-Attack: Not to follow the dice, where a private column is only a predictor or crossed with others; (by
-mistake) to list a design's yes before its no: the analyst's fit: reports that no answers give are "model:
-bad"; a named design turned round is refused, and of a stated matrix whose labels are permuted every result
-warns.
+Attack: Not to follow the dice, if a private column is only a predictor or crossed with others; (by
+mistake) to list a design's yes before its no: the analyst's fit: reports that no answers could give are
+"model: bad"; a named design in reversed order is refused, and a stated matrix with permuted labels adds a
+warning to every result.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ CENSUS = pd.DataFrame({"clinic": [0, 8, 9], "region": ["west"] * 3, "count": [10
 
 
 @pytest.mark.parametrize("census", [None, CENSUS], ids=["people asked", "census"])
-def test_groups_that_the_law_does_not_know_are_refused(census):
-    """It would find no difference between them, whatever came."""
+def test_groups_missing_from_the_formula_are_rejected(census):
+    """Otherwise the analysis would find no difference between them, whatever the reports."""
     whole = table()
     by = Population(by="region", census=census)
     with raises(InputError, "options.by_not_in_formula", "ever ~ (1 | clinic) + region"):
@@ -65,8 +65,8 @@ def test_too_many_groups_are_refused_before_the_fit():
         people_of(assemble(whole, "ever ~ income"), whole, Population(by="income"))
 
 
-def test_groups_that_no_report_had_differ_from_one_another():
-    """Each is drawn from the groups' law on its own, and is the same in its total and in the whole."""
+def test_groups_without_reports_are_drawn_separately():
+    """Each is drawn separately from the groups' distribution, and totals use the same draw."""
     whole = table()
     analysis = assemble(whole, "ever ~ 1 + (1 | clinic)")
     over = Population(by="clinic", census=CENSUS)
@@ -78,19 +78,19 @@ def test_groups_that_no_report_had_differ_from_one_another():
     levels = [found[f"total ever = yes, clinic = {clinic}, in the census"] for clinic in (0, 8, 9)]
     assert np.allclose(sum(levels), found["total ever = yes, in the census"], atol=1e-9)
     *_, note = notes_over(analysis, people, over)
-    assert note.startswith("200 of 300 people are in groups of clinic that no report had (8, 9)")
+    assert note.startswith("200 of 300 people are in groups of clinic without reports (8, 9)")
 
 
-def test_what_a_census_tells_and_the_formula_does_not_is_noted():
-    """Its shares would be those of people asked, whatever the census says of regions."""
+def test_census_column_missing_from_formula_is_noted():
+    """Otherwise shares would be those of the people asked, whatever the census says about regions."""
     whole = table()
     analysis = assemble(whole, "ever ~ clinic")
     over = Population(census=CENSUS.assign(region=["west", "east", "east"], year=2024))
     note, *_ = notes_over(analysis, people_of(analysis, whole, over), over)
-    assert "tells people apart by region, which the formula does not name" in note
+    assert "distinguishes people by region, but the formula does not" in note
 
 
-def test_a_column_called_count_is_not_taken_for_people():
+def test_predictor_named_count_is_not_read_as_people():
     public = pd.DataFrame({"count": [1, 5] * 20})
     whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
     analysis = assemble(whole, "ever ~ count")
@@ -101,15 +101,15 @@ def test_a_column_called_count_is_not_taken_for_people():
     assert list(many) == [30, 10]
 
 
-def test_levels_keep_their_names():
-    """formulaic's letter of a contrast is no part of a level, and a level's own begin is."""
+def test_level_names_are_kept_in_the_matrix():
+    """The "T." that formulaic adds for contrasts is removed, but not a level's own first letters."""
     frame = pd.DataFrame({"region": ["N.Korea", "Korea", "T.x"], "place": ["a]b", "a]c", "d"]})
     assert matrix_of("0 + region", frame).levels == ("Korea", "N.Korea", "T.x")
     assert matrix_of("region", frame).levels == ("", "N.Korea", "T.x")
     assert matrix_of("region * place", frame).levels[3:6] == ("a]c", "d", "N.Korea, a]c")
 
 
-def test_a_file_of_priors_is_not_dropped_beside_flat(tmp_path):
+def test_flat_prior_together_with_others_is_rejected(tmp_path):
     path = tmp_path / "priors.json"
     path.write_text('{"age": {"distribution": "normal", "loc": 0, "scale": 1}}')
     for given in (["flat", str(path)], [str(path), "flat"], ["age=flat", "flat"]):
@@ -137,7 +137,7 @@ def read(found, formula: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_fitted_can_be_read(tmp_path):
+def test_laplace_result_can_be_read_back(tmp_path):
     found = analyse_table(table(60), "mood ~ age", family="ordered", method="laplace", draws=100)
     assert list(found.draws) == ["age", "threshold[low]", "threshold[so]"]
     read(found, "mood ~ age", tmp_path)
@@ -145,8 +145,8 @@ def test_what_was_fitted_can_be_read(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("formula", "family"), DRAWN, ids=[family for _, family in DRAWN])
-def test_what_was_drawn_can_be_read(formula, family, tmp_path, monkeypatch):
-    """No fit is lost after the sampler ran, in any family."""
+def test_sampled_result_can_be_read_back_in_every_family(formula, family, tmp_path, monkeypatch):
+    """No family's fit is lost after the sampler has run."""
 
     def draw(_sampler, _model, seed, draws, chains):
         sites = prior_sites(assemble(whole, formula, family=family), seed, chains * draws)
@@ -195,8 +195,8 @@ CAME = [
 @pytest.mark.parametrize(
     ("formula", "came", "good"), CAME, ids=[f"{one} {at['share']}" for one, at, _ in CAME]
 )
-def test_a_predictor_that_became_a_label_of_the_outcome_is_found(formula, came, good):
-    """The reports alone say how many are armed, and whether these have another outcome."""
+def test_predictor_that_relabels_the_outcome_is_detected(formula, came, good):
+    """Only the reports say how many people are armed and whether their outcome differs."""
     analysis = assemble(of_two_kinds(1), formula)
     law, random = analysis.law, np.random.default_rng(2)
     moved = (came["high"] - came["low"]) * law.spreads[0] / law.unrotation[0, 0]
@@ -210,7 +210,7 @@ def test_a_predictor_that_became_a_label_of_the_outcome_is_found(formula, came, 
     assert bool(checked(analysis, None, sites, 3).reasons()) != good
 
 
-def test_an_analysis_of_which_nothing_was_checked_is_not_called_good():
+def test_unchecked_analysis_is_not_called_good():
     found = Diagnostics(Verdict(), (), 0, {}, {}, {}).unchecked("nothing was checked")
     assert not found.ok
     assert found.verdict.headline() == "nothing could be checked of the model"
@@ -226,8 +226,8 @@ def dice(random, share: float, n: int, kinds: int) -> Private:
 
 
 @pytest.mark.parametrize("kinds", [2, 4])
-def test_reports_that_no_answers_give_are_found(kinds):
-    """In a crossed table and of a predictor too; shares at the very bound of what is possible are sound."""
+def test_impossible_reports_are_detected(kinds):
+    """Also in a crossed table and for a predictor; shares at the very limit of what is possible are sound."""
     random, n = np.random.default_rng(kinds), 400
     place = np.where(np.arange(n) % 2, "north", "south")
     sound = dice(random, 0.0, n, kinds)
@@ -239,8 +239,8 @@ def test_reports_that_no_answers_give_are_found(kinds):
         assert not bad or "where place = north" in said[0]
 
 
-def test_sound_reports_are_seldom_called_impossible():
-    """At the hull's corners, where all of one kind answered, 120 times."""
+def test_sound_reports_are_rarely_called_impossible():
+    """120 tries at the hull's corners, where all people gave the same answer."""
     random = np.random.default_rng(7)
     for _ in range(40):
         for share in (0.0, 0.2, 1.0 / 3):
@@ -263,8 +263,8 @@ def design(**more) -> str:
 
 
 @pytest.mark.parametrize("given", TURNED, ids=str)
-def test_a_named_design_that_is_turned_round_is_refused(given):
-    """Its rows are those of no, then of yes: the other order would invert every share."""
+def test_named_design_in_reversed_order_is_rejected(given):
+    """Its rows are for no and then yes: the other order would invert every share."""
     with pytest.raises(InputError, match=r"no first, then yes|in another order"):
         read_design(design(**given))
     for sound in ({}, {"reports": ["no", "yes"]}, {"answers": ["not", "armed"], "reports": ["0", "1"]}):
@@ -286,20 +286,20 @@ LABELLED = [
 
 
 @pytest.mark.parametrize(("matrix", "reports", "sound"), LABELLED, ids=str)
-def test_a_stated_matrix_whose_labels_are_permuted_is_warned_of(matrix, reports, sound):
-    """Beside every result of the column, as Warner's cards can be meant so."""
+def test_matrix_with_permuted_labels_is_noted(matrix, reports, sound):
+    """Only noted with every result of the column, because Warner's cards can be meant so."""
     column = {"answers": ["a", "b", "c"], "reports": reports, "matrix": matrix}
     read = read_design(json.dumps({"format": "ldpkit.design/1", "columns": {"job": column}}))
     notes = survey_of(pd.DataFrame({"job": reports * 4}), read).notes
     assert bool(notes) != sound
-    assert sound or f"({', '.join(reports)} now)" in notes[0]
+    assert sound or f"(now {', '.join(reports)})" in notes[0]
 
 
 MISTYPED = [
     (design(ordered="true"), "ordered must be true or false"),
     (design(reports=None), "reports must be a list"),
     (design(answers=None), "answers must be a list"),
-    (design(design=["forced"]), "is no design"),
+    (design(design=["forced"]), "is an unknown design"),
     (design(yes="1e-999999999"), "a decimal or a fraction"),
     (design(random=True), "a decimal or a fraction"),
     (design().replace('"format"', '"title": 3, "format"'), "title must be text"),
@@ -307,13 +307,13 @@ MISTYPED = [
 
 
 @pytest.mark.parametrize(("text", "said"), MISTYPED, ids=[said for _, said in MISTYPED])
-def test_a_design_of_other_types_is_refused(text, said):
+def test_design_with_wrong_types_is_rejected(text, said):
     with pytest.raises(InputError, match=said):
         read_design(text)
 
 
-def test_blank_cells_are_blank_in_every_file(tmp_path):
-    """A blank line of one column, not at the end; and in Parquet what CSV has as blank, or with spaces."""
+def test_blank_cells_are_read_alike_in_csv_and_parquet(tmp_path):
+    """Covers a blank line inside a one-column CSV, and in Parquet CSV's blanks and trailing spaces."""
     (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n\n\n")
     assert read_frame(str(tmp_path / "one.csv"))["armed"].isna().tolist() == [False, True, False]
     cells = ["A", "A ", "", "NA", None, "B"]
@@ -327,22 +327,22 @@ def test_blank_cells_are_blank_in_every_file(tmp_path):
     assert list(found["kind"].cat.categories) == ["B", "A"]
 
 
-def test_a_column_called_1_is_no_intercept():
+def test_column_named_1_is_not_the_intercept():
     public = pd.DataFrame({"1": [3.0, 4.0] * 20, "x": [1.0, 2.0, 3.0, 4.0] * 10})
     whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
     assert assemble(whole, "ever ~ 1 + x").law.matrix.terms == ("Intercept", "x")
     assert assemble(whole, "ever ~ `1`").law.matrix.terms == ("Intercept", "1")
 
 
-def test_weights_beyond_all_people_are_refused():
+def test_extreme_weight_is_rejected():
     whole = table()
     whole.public["weight"] = np.where(np.arange(40) == 6, 1e200, 1.0)
     with raises(InputError, "weights.not_positive", "7"):
         Population(weights="weight").checked(whole)
 
 
-def test_groups_of_people_that_overlap_share_their_simulated_reports():
-    """Drawn apart, groups hang together in what came alone: sound models would be called wrong."""
+def test_overlapping_groups_share_simulated_reports():
+    """If they were simulated separately, sound models would be called wrong."""
     random = np.random.default_rng(3)
     columns = {name: random.integers(0, 3, 300).astype(str) for name in "ab"}
     reports = known_channel("ever", ("no", "yes"), random.integers(0, 2, 300), YES_NO)

@@ -1,7 +1,7 @@
-"""Turn a regression's slope with a few reports far out, where only the collector's own summary is fitted.
+"""A few extreme reports change a regression's slope, and only the collector's own summary is fitted.
 
-Defence: The analyst's fit, by counts that hold whatever people answered; what honest noise could do as well
-stays open, at most what `ldpkit summarize` says of 1 %.
+Defence: The analyst's fit, by counts that are valid for any answers; false reports that honest noise
+could also produce stay possible, with at most the effect that `ldpkit summarize` states for 1 %.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def attacked(make_harness, database_url):
     return harness, sent
 
 
-def test_the_running_summary_finds_them_and_forgets_what_is_deleted(attacked):
+def test_running_summary_detects_false_records_until_deleted(attacked):
     harness, sent = attacked
     text = harness.summary().text
     assert text == summarize(STUDY, sent).to_json()

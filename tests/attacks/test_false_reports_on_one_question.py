@@ -1,7 +1,7 @@
-"""Send all false reports on one question of a study that asks each device one: the device chooses which.
+"""A study asks each device one question, which the device chooses: all false reports go to the same one.
 
-Defence: `fit --contamination`, summaries and the operator's page: take the share as of that question's
-reports, and from half of these on say nothing.
+Defence: `fit --contamination`, summaries and the operator's page: take the share relative to that
+question's reports, and give no set if it is half of these or more.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def reports() -> list[Report]:
     return found
 
 
-def test_the_set_of_a_fit_holds_what_all_of_them_can_do(reports: list[Report]) -> None:
-    """A twelfth of the reports on `a` may be false; of one in a hundred the set ended above."""
+def test_identified_set_allows_all_false_reports_on_one_question(reports: list[Report]) -> None:
+    """A twelfth of the reports on `a` may be false; with one in a hundred the set missed the truth."""
     found = fit(STUDY, summarize(STUDY, reports), questions=["a"], contamination=0.01, **FEW)["a"].identified
     assert found is not None
     low, high = found.sets["p"]
@@ -59,14 +59,14 @@ def test_the_set_of_a_fit_holds_what_all_of_them_can_do(reports: list[Report]) -
     assert found.to_document()["of_this_question"] == pytest.approx(1 / 12)
 
 
-def test_where_they_could_be_half_of_a_question_nothing_is_said(reports: list[Report]) -> None:
+def test_no_set_is_given_if_half_the_reports_may_be_false(reports: list[Report]) -> None:
     found = fit(STUDY, summarize(STUDY, reports), questions=["b"], contamination=0.06, **FEW)["b"].identified
     assert found is not None
     assert not found.sets
     assert "could be half of those on this question" in found.on_page()
 
 
-def test_summaries_say_how_far_all_of_them_could_move_one(
+def test_summary_states_how_far_false_reports_could_move_a_share(
     reports: list[Report], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = mechanisms_of(STUDY)["a"]

@@ -1,4 +1,4 @@
-"""Generous bounds, as study.md asks for: a default prior decides the answers' mean, and the fit says ok."""
+"""With generous bounds, as study.md recommends, a default prior decides the mean, and the fit is ok."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def is_far(posterior: Posterior, name: str, truth: float) -> bool:
     return not low < truth < high
 
 
-def test_a_mean_far_below_the_bound_is_not_that_of_the_prior():
-    """It was, in each of them, four to seven sds off. Chance has one or two far off."""
+def test_mean_far_below_the_bound_follows_the_reports():
+    """All fits used to be four to seven standard deviations off; by chance one or two are far off."""
     found = [fitted("exponential", {"rate": 1 / 3}, "1", seed) for seed in range(6)]
     assert sum(is_far(one, "rate", 1 / 3) for one in found) <= 2
 
 
-def test_what_the_prior_holds_back_is_not_called_learnt():
+def test_parameter_dominated_by_the_prior_is_not_called_learnt():
     """The prior of the shape expects about 4: the posterior is as wide as that, and far from the truth."""
     found = fitted("gamma", {"shape": 25, "mean": 50}, "3", 3)
     assert is_far(found, "shape", 25)

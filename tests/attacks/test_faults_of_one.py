@@ -1,8 +1,8 @@
-"""Tries to have one sender's upload or withdrawal fail those of others, committed together with it.
+"""One sender's upload or withdrawal makes those of others fail that are committed together with it.
 
-Defence: The collector: tries each upload and each deletion apart then, so that only the one that fails is
-refused (500); answers what comes together as one by one; its log, and that of a server that meets the end
-of an export, has kinds of errors and lines of code, never their messages.
+Defence: The collector: then tries each upload and each deletion separately, so that only the failing one
+is refused (500); gives a batch the same answers as single uploads; its log, and that of a server when an
+export fails, has error types and lines of code, never their messages.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def upload(harness, *reports, invitation=None):
 
 
 @pytest.mark.parametrize("shut", SHUT)
-def test_one_id_under_a_version_that_is_shut_and_one_that_is_not(make_harness, shut):
-    """An id that only a refused report had was looked up among those that may be taken."""
+def test_same_id_in_closed_and_open_version_does_not_fail_others(make_harness, shut):
+    """The id of a refused report used to be looked up among those that may be stored."""
     harness = make_harness()
     now = build_study(version=2, **SHUT[shut])
     for study in (EARLIER, now, OTHER):
@@ -62,7 +62,7 @@ def test_one_id_under_a_version_that_is_shut_and_one_that_is_not(make_harness, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shut", SHUT)
-def test_what_comes_together_is_answered_as_one_by_one(make_harness, shut):
+def test_batch_gets_the_same_answers_as_single_uploads(make_harness, shut):
     dice = random.Random(7)
     together, apart = make_harness("together.sqlite3"), make_harness("apart.sqlite3")
     for number in range(15):
@@ -92,7 +92,7 @@ def fault(kind, report):
 
 
 @pytest.mark.parametrize("kind", ["own", "statement"])
-def test_an_exception_that_one_report_raises_reaches_its_sender_alone(collecting, monkeypatch, caplog, kind):
+def test_exception_of_one_report_reaches_only_its_sender(collecting, monkeypatch, caplog, kind):
     bad, gone, kept = (build_report(EARLIER) for _ in range(3))
     good = [build_report(study) for study in (EARLIER, OTHER, EARLIER)]
     collecting.post([gone.to_document(), kept.to_document()])
@@ -131,7 +131,7 @@ def test_an_exception_that_one_report_raises_reaches_its_sender_alone(collecting
         assert written not in caplog.text
 
 
-def test_changes_that_fail_leave_the_uploads_their_receipts(collecting):
+def test_failed_deletion_does_not_affect_upload_receipts(collecting):
     def away(_session):
         raise AwayError
 
@@ -140,7 +140,7 @@ def test_changes_that_fail_leave_the_uploads_their_receipts(collecting):
     assert (type(failed), stored) == (AwayError, [Receipt.STORED])
 
 
-def test_a_database_that_is_away_is_no_reports_own_fault(collecting, monkeypatch):
+def test_unavailable_database_is_tried_once_for_all_uploads(collecting, monkeypatch):
     calls = []
 
     def away(*_arguments):
@@ -154,7 +154,7 @@ def test_a_database_that_is_away_is_no_reports_own_fault(collecting, monkeypatch
     assert len(calls) == 1
 
 
-def test_no_report_is_stored_on_the_invitation_of_another_with_its_id(make_harness):
+def test_invitation_of_one_report_admits_no_other_with_same_id(make_harness):
     harness = make_harness(invitation_key=INVITATION_KEY)
     harness.publish(EARLIER)
     with harness.collector.database.write() as session:
@@ -169,8 +169,8 @@ def test_no_report_is_stored_on_the_invitation_of_another_with_its_id(make_harne
     assert [report.payloads for report in harness.exported()] == [own.payloads]
 
 
-def test_an_export_that_fails_leaves_no_report_in_a_servers_log(make_harness, monkeypatch, caplog):
-    """Granian logs what leaves a stream, with what it came of."""
+def test_failed_export_leaves_no_report_in_the_log(make_harness, monkeypatch, caplog):
+    """Granian logs exceptions that leave a stream, with their causes."""
     harness = make_harness()
     harness.publish(EARLIER)
     report = build_report(EARLIER)

@@ -1,7 +1,7 @@
-"""A study that names something "channel", so that every participants' page of its collector fails.
+"""A study names something "channel", and every participants' page of its collector fails.
 
-Defence: The collector: reads each document as JSON for where its reports go, and one that cannot be read
-costs no other its page.
+Defence: The collector: parses each document as JSON to find where its reports go, and an unreadable
+document does not affect other pages.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def policies(harness):
     return [answer.headers["Content-Security-Policy"].split("connect-src ")[1] for answer in answers]
 
 
-def test_a_feature_called_channel_is_none(relayed):
+def test_feature_named_channel_does_not_change_the_policy(relayed):
     assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
     assert origins.CHANNEL_KEY in Study(studies.document(SALES, id="sales")).canonical()
     for policy in policies(relayed):
@@ -58,7 +58,7 @@ DAMAGED = [b'{"channel":{', b'\xff"channel":{', b'[{"channel":{}}]', b'{"channel
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_a_document_that_cannot_be_read_costs_no_other_its_pages(relayed, damaged):
+def test_unreadable_document_does_not_break_other_pages(relayed, damaged):
     assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
     assert relayed.publish(Study(studies.document(SALES, id="other"))).status_code == 201
     assert relayed.client.get("/s/other").status_code == 200
@@ -66,14 +66,14 @@ def test_a_document_that_cannot_be_read_costs_no_other_its_pages(relayed, damage
         of_other = "(SELECT number FROM studies WHERE id = 'other')"
         statement = f"UPDATE documents SET canonical = :text WHERE study = {of_other}"
         session.execute(text(statement), {"text": damaged})
-    # As a process that starts now.
+    # As in a process that has just started.
     relayed.app.extensions.pop("ldpkit-origins")
     origins._ORIGINS._found.clear()
     for policy in policies(relayed):
         assert policy.split(";")[0] == f"'self' {RELAY}"
 
 
-def test_a_document_is_read_once_however_often_pages_are_asked_for(relayed, monkeypatch):
+def test_document_is_parsed_once_for_many_page_requests(relayed, monkeypatch):
     """A key of one study could publish long versions until each page and publication took seconds."""
     read = []
     plain = origins._channel_in

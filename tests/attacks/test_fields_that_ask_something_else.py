@@ -1,6 +1,6 @@
-"""Keep a public field's id and values from one wave to the next, and ask another thing with it.
+"""A public field keeps its id and values from one wave to the next, but asks something else.
 
-Defence: `ldpkit fit`: notes other words, bounds and steps.
+Defence: `ldpkit fit`: notes changed words, bounds and steps.
 """
 
 from __future__ import annotations
@@ -32,22 +32,20 @@ def notes(first: list[dict[str, Any]], second: list[dict[str, Any]], *names: str
 
 
 CHANGED = [
-    (LIVE, {"text": "Where were you born?"}, "region is asked in other words in wave 2 than in wave 1"),
-    (LIVE, {"source": "invitation"}, "region is told by somebody else"),
-    (AGE, {"text": "Your mother's age?"}, "age is asked in other words in wave 2 than in wave 1"),
-    (AGE, {"bounds": ["0", "60"]}, "age is a number with other bounds or steps in wave 2"),
-    (AGE, {"step": "5"}, "age is a number with other bounds or steps in wave 2"),
+    (LIVE, {"text": "Where were you born?"}, "region is worded differently in wave 2 than in wave 1"),
+    (LIVE, {"source": "invitation"}, "region comes from another source"),
+    (AGE, {"text": "Your mother's age?"}, "age is worded differently in wave 2 than in wave 1"),
+    (AGE, {"bounds": ["0", "60"]}, "age has other bounds or steps in wave 2"),
+    (AGE, {"step": "5"}, "age has other bounds or steps in wave 2"),
 ]
 
 
 @pytest.mark.parametrize(("field", "changed", "said"), CHANGED)
-def test_a_field_that_asks_something_else_is_noted(
-    field: dict[str, Any], changed: dict[str, Any], said: str
-) -> None:
+def test_changed_public_field_is_noted(field: dict[str, Any], changed: dict[str, Any], said: str) -> None:
     (note,) = notes([field], [{**field, **changed}], field["id"])
     assert note.startswith(said)
 
 
-def test_fields_that_ask_the_same_or_are_not_used_are_not() -> None:
+def test_unchanged_or_unused_fields_are_not_noted() -> None:
     assert notes([LIVE, AGE], [AGE, LIVE], "region", "age") == []
     assert notes([LIVE, AGE], [{**LIVE, "text": "Where were you born?"}, AGE], "age") == []

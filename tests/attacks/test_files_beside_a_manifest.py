@@ -1,9 +1,8 @@
-"""Tries to have a summary miss reports in silence: files in a dataset's folder that its manifest does not
-list, as where two exports were copied into one folder.
+"""A summary silently misses files in a dataset's folder that its manifest does not list.
 
 Defence: `ldpkit summarize`, `summarize_dataset`, `count_dataset`: refuse, name three of the files and say
-what to do; an export that was interrupted is told apart. Known limit: a folder that `http://` serves, whose
-files nobody lists; files that come while a call runs.
+what to do; an interrupted export gets another message. Known limit: a folder served over `http://`, whose
+files cannot be listed; files that arrive while a call runs.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def refusal_of(where):
     return str(error.value)
 
 
-def test_what_was_copied_into_a_dataset_is_named_with_the_way_out(both):
+def test_unlisted_files_in_a_dataset_are_reported_with_a_fix(both):
     said = refusal_of(both)
     assert said == refusal_of(both / OWN)
     assert said.startswith(
@@ -49,7 +48,7 @@ def test_what_was_copied_into_a_dataset_is_named_with_the_way_out(both):
     assert summarize_dataset(STUDY, named).to_json() == RIGHT
 
 
-def test_the_way_out_works_in_a_folder_with_a_patterns_signs_in_its_name(tmp_path):
+def test_suggested_pattern_works_in_folder_with_special_characters(tmp_path):
     root = tmp_path / "it's [1]*"
     write_dataset(root, REPORTS[:200])
     write(root / OWN / FEBRUARY / "part-00.parquet", REPORTS[200:])
@@ -58,7 +57,7 @@ def test_the_way_out_works_in_a_folder_with_a_patterns_signs_in_its_name(tmp_pat
     assert summarize_dataset(STUDY, named).to_json() == RIGHT
 
 
-def test_of_many_three_are_named(both):
+def test_error_names_three_of_many_unlisted_files(both):
     for number in range(1, 5):
         write(both / OWN / FEBRUARY / f"part-0{number}.parquet", made(STUDY, 1, seed=number))
     (both / OWN / JANUARY / "part-00 2.parquet").write_bytes(b"of a copy that kept both")
@@ -70,7 +69,7 @@ def test_of_many_three_are_named(both):
     assert " and 3 others. " in said
 
 
-def test_a_store_is_listed_once_and_anew(both, monkeypatch):
+def test_remote_store_is_listed_once_per_call(both, monkeypatch):
     memory = pytest.importorskip("fsspec").filesystem("memory")
     memory.put(f"{both}/{OWN}", f"/both/{OWN}", recursive=True)
     assert f"does not list: {FEBRUARY}/part-00.parquet. " in refusal_of("memory://both")
@@ -96,7 +95,7 @@ def test_a_store_is_listed_once_and_anew(both, monkeypatch):
         f"{OWN}/study_version=1/_temporary/part-00.parquet",
     ],
 )
-def test_what_no_reader_takes_for_its_reports_may_lie_there(tmp_path, name):
+def test_unrelated_files_in_a_dataset_are_ignored(tmp_path, name):
     write_dataset(tmp_path, REPORTS)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"")

@@ -1,4 +1,4 @@
-"""A disk that fills up while a command writes new files: no part of one is left, and it can run again."""
+"""A disk fills up while a command writes new files: no partial file is left, and it can run again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.secure_sum.conftest import build_study
 
 @contextmanager
 def full_after(files: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """So many files can still be flushed to the disk, and no more."""
+    """Only so many files can still be flushed to the disk."""
     flush, left = os.fsync, iter([True] * files)
 
     def fsync(handle: int) -> None:
@@ -32,7 +32,7 @@ def full_after(files: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_a_new_file_has_its_name_when_it_is_whole(tmp_path, monkeypatch):
+def test_new_file_gets_its_name_once_complete(tmp_path, monkeypatch):
     path, seen, flush = tmp_path / "new", [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda handle: seen.append(path.exists()) or flush(handle))
     write_new(path, "whole", 0o600)
@@ -43,8 +43,8 @@ def test_a_new_file_has_its_name_when_it_is_whole(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("flushed", range(4))
-def test_init_can_run_again_where_the_disk_was_full(tmp_path, monkeypatch, capsys, flushed):
-    """It makes the database's file, the gateway's keys and the settings: these say that all is there."""
+def test_init_can_be_repeated_after_a_full_disk(tmp_path, monkeypatch, capsys, flushed):
+    """It writes the database, the gateway keys and last the settings, which mark it as complete."""
     place = tmp_path / "place"
     with full_after(flushed, monkeypatch):
         made = main(["init", str(place)]) == 0
@@ -58,7 +58,7 @@ def test_init_can_run_again_where_the_disk_was_full(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flushed", [0, 1])
-def test_of_a_pair_of_keys_both_are_written_or_none(tmp_path, monkeypatch, capsys, flushed):
+def test_keygen_writes_both_keys_or_none(tmp_path, monkeypatch, capsys, flushed):
     command = ["study", "keygen", "--out", str(tmp_path / "key.pem")]
     with full_after(flushed, monkeypatch):
         assert main(command) == 3
@@ -68,7 +68,7 @@ def test_of_a_pair_of_keys_both_are_written_or_none(tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.parametrize("flushed", [0, 2])
-def test_lists_of_invitations_are_all_written_or_none(tmp_path, monkeypatch, capsys, flushed):
+def test_invite_writes_all_lists_or_none(tmp_path, monkeypatch, capsys, flushed):
     (tmp_path / "study.json").write_text(build_study("ever").to_json())
     out = tmp_path / "invited"
     command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]

@@ -1,8 +1,7 @@
-"""Tries to have a summary miss reports in silence: files that came, or grew, after a store's library had
-listed their folder.
+"""A summary silently misses files that arrived or grew after a store's library had listed their folder.
 
-Defence: `summarize_dataset`, `count_dataset`: ask the store anew, at each call and for each file. Known
-limit: files that come while a call runs.
+Defence: `summarize_dataset`, `count_dataset`: list the store again, at each call and for each file. Known
+limit: files that arrive while a call runs.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def counts(addresses):
 
 
 @pytest.mark.parametrize("pattern", ["memory://day/*.parquet", "memory://day/?.parquet"])
-def test_a_pattern_finds_what_came_and_grew_since(put, pattern):
+def test_pattern_finds_new_and_grown_files(put, pattern):
     put("a.parquet", REPORTS[:20])
     assert counts(pattern) == (20, 20)
     put("b.parquet", REPORTS[20:50])
@@ -69,14 +68,14 @@ def test_a_pattern_finds_what_came_and_grew_since(put, pattern):
     assert counts(pattern) == (90, 90)
 
 
-def test_a_file_that_grew_since_a_program_listed_it_is_read_whole(put):
+def test_file_that_grew_after_listing_is_read_completely(put):
     put("a.parquet", REPORTS[:20])
     fsspec.filesystem("memory").ls("/day")
     put("a.parquet", REPORTS)
     assert counts(["memory://day/a.parquet"]) == (90, 90)
 
 
-def test_a_name_with_a_patterns_letters_is_a_name(put):
+def test_brackets_in_a_file_name_are_taken_literally(put):
     put("a[1].parquet", REPORTS[:20])
     put("a1.parquet", REPORTS[20:])
     assert counts("memory://day/a[1].parquet") == (20, 20)

@@ -1,4 +1,4 @@
-"""(By mistake) a cut where a grid over the bounds has no place: answers below it are taken for some above.
+"""(By mistake) a cut lies between two grid points of the bounds: answers below it are counted above it.
 
 Defence: The device: compares the answer itself with each cut.
 """
@@ -53,10 +53,10 @@ def in_javascript():
 
 
 @pytest.mark.parametrize("path", [one_by_one, in_bulk, in_javascript])
-def test_a_cut_is_of_the_bin_above_it_however_fine(path):
+def test_answer_equal_to_a_cut_falls_into_the_bin_above(path):
     assert [list(vector[1:-1]) for vector in path()] == EXPECTED
 
 
-def test_a_whole_number_beyond_all_floats_is_in_the_last_bin():
+def test_whole_number_above_float_range_falls_into_the_outer_bin():
     for answer, sign in ((10**400, UNIT), (-(10**400), -UNIT)):
         assert set(MECHANISM.quantise({"income": answer, "rate": True})[1:-1]) == {sign}

@@ -1,4 +1,4 @@
-"""Cut a scale finely: the more levels it has, the more its prior says of where people are in the middle."""
+"""A scale has many levels: the more it has, the more strongly its prior places people in the middle."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def fitted(build, people, **own):
 
 
 @pytest.mark.parametrize("people", [500, 2_000])
-def test_a_fine_scale_knows_no_middle_before_the_reports(people):
-    """Of 500 people the mean place, 2, came out as 2.6 to 4.2, with nothing said against it."""
+def test_prior_of_a_fine_scale_does_not_pull_to_the_middle(people):
+    """With 500 people the mean place 2 used to be estimated as 2.6 to 4.2 without a warning."""
     found = fitted(ask.scale, people)
     low, high = found["mean_place"].interval(0.9)
     assert low < PLACE < high
 
 
 @pytest.mark.parametrize("build", [ask.scale, ask.choice])
-def test_a_prior_that_moved_shares_is_said(build):
-    """One answer a level before the reports: the share of the first, a half, came out as a third."""
+def test_prior_that_moved_shares_is_reported(build):
+    """A prior weight of one answer per level moves the first share from a half to a third."""
     prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
     knowledge = fitted(build, 500, prior=prior).verdict.knowledge
     assert knowledge.state == "partial"
@@ -44,5 +44,5 @@ def test_a_prior_that_moved_shares_is_said(build):
     assert ("at_most[level 1]" in knowledge.reasons[-1]) is (build is ask.scale)
 
 
-def test_a_prior_of_little_weight_is_not_said():
+def test_prior_of_little_weight_is_not_reported():
     assert fitted(ask.choice, 40_000).verdict.ok

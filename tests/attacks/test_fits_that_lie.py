@@ -1,6 +1,7 @@
-"""Tries to have a fit look sound that is not: another version's reports, false ones, a law that is wrong.
+"""A fit looks sound but is not: another version's reports, false reports, or a wrong distribution.
 
-Defence: The analysis: what has no payloads is refused, and the line says how answers get their noise.
+Defence: The analysis: inputs without payloads are refused, and the printed line says how answers get
+their noise.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def run_fit(folder, study, found, *more):
     )
 
 
-def test_reports_of_the_wrong_version_are_not_a_posterior(files, capsys):
+def test_reports_of_the_wrong_version_are_rejected(files, capsys):
     assert run_fit(files, "newer.json", reports(STUDY)) == 3
     said = capsys.readouterr().err
     assert "30 answer survey version 1 with digest " + STUDY.digest in said
@@ -55,7 +56,7 @@ def test_reports_of_the_wrong_version_are_not_a_posterior(files, capsys):
     assert not (files / "out").exists()
 
 
-def test_no_reports_are_not_a_posterior(files, capsys):
+def test_fit_without_reports_is_rejected(files, capsys):
     assert run_fit(files, "study.json", []) == 3
     assert "there are no reports" in capsys.readouterr().err
     with raises(InputError, "reports.none_in_series"):
@@ -63,7 +64,7 @@ def test_no_reports_are_not_a_posterior(files, capsys):
 
 
 @pytest.mark.slow
-def test_a_mixture_of_versions_is_said_in_the_result(files, capsys):
+def test_reports_of_other_versions_are_noted_in_the_result(files, capsys):
     run_fit(files, "study.json", [*reports(STUDY, 400), *reports(NEWER, 7)])
     notes = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]["notes"]
     assert any("7 reports answer other versions of the study (version 2)" in note for note in notes)
@@ -71,7 +72,7 @@ def test_a_mixture_of_versions_is_said_in_the_result(files, capsys):
     assert "7 reports" in (files / "out" / "report.html").read_text()
 
 
-def test_so_do_the_exit_code_and_the_object_of_json(files, capsys):
+def test_json_output_and_exit_code_report_a_bad_fit(files, capsys):
     assert run_fit(files, "study.json", reports(STUDY, 1), "--json", "--quiet") == 4
     out, err = capsys.readouterr()
     found = json.loads(out)
@@ -79,7 +80,7 @@ def test_so_do_the_exit_code_and_the_object_of_json(files, capsys):
     assert found["result"] == json.loads((files / "out" / "posterior.json").read_text())
 
 
-def test_a_fit_that_is_the_prior_says_so_and_exits_4(files, capsys):
+def test_fit_that_learnt_nothing_exits_with_4(files, capsys):
     assert run_fit(files, "study.json", reports(STUDY, 1)) == 4
     document = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]
     assert document["ok"] is False
@@ -89,8 +90,8 @@ def test_a_fit_that_is_the_prior_says_so_and_exits_4(files, capsys):
     assert "nothing was learnt" in (files / "out" / "report.html").read_text()
 
 
-def test_a_page_claims_nothing_of_who_added_the_noise(files):
-    """These reports were made on one machine, from answers that it knew."""
+def test_report_page_does_not_claim_who_added_the_noise(files):
+    """These reports were made on one machine, which knew the answers."""
     run_fit(files, "study.json", reports(STUDY, 400))
     page = (files / "out" / "report.html").read_text()
     for claim in ("nobody collected", "itself", "locally private", "sampling is sound"):
@@ -112,7 +113,7 @@ def packed(entries):
 
 
 @pytest.mark.parametrize(("share", "sds"), [(0.001, 16), (0.001, 6), (0.01, 2)])
-def test_false_reports_in_a_regression_are_found(share, sds):
+def test_false_reports_in_a_regression_are_detected(share, sds):
     """One in a thousand reports at the largest possible coordinates turned a slope from 1 to -0.6."""
     mechanism = mechanism_for(Study(studies.document(studies.LINEAR)).questions[0])
     entries = noise_of(mechanism, 100_000, np.random.default_rng(2))
@@ -124,8 +125,8 @@ def test_false_reports_in_a_regression_are_found(share, sds):
 
 
 @pytest.mark.slow
-def test_empty_reports_of_a_choice_are_no_answers():
-    """At a large epsilon each of many bits is seldom set: only all together are they too few."""
+def test_empty_choice_reports_fail_the_model_check():
+    """At a large epsilon each of many bits is rarely set, so only their total shows that too few are."""
     choices = [f"c{i}" for i in range(40)]
     mechanism = {"name": "oue", "epsilon": "8"}
     study = Study(studies.document({**studies.CHOICE, "choices": choices, "mechanism": mechanism}))
@@ -164,7 +165,7 @@ def set_bits(mechanism, n):
         ([b"a line"], ("reports.many_refused", "JSON")),
     ],
 )
-def test_what_has_no_reports_is_one_clear_line(wrong, said):
+def test_wrong_kind_of_reports_is_rejected_in_one_line(wrong, said):
     for job in (lambda: fit(STUDY, wrong), lambda: summarize(STUDY, wrong)):
         with raises(InputError, said) as refused:
             job()
@@ -172,7 +173,7 @@ def test_what_has_no_reports_is_one_clear_line(wrong, said):
 
 
 @pytest.mark.parametrize("wrong", [STUDY.document, None])
-def test_what_is_no_study_is_one_clear_line(wrong):
+def test_wrong_kind_of_study_is_rejected(wrong):
     from inference.design.plan import plan
 
     for job in (lambda: fit(wrong, []), lambda: summarize(wrong, []), lambda: plan(wrong, "ever")):
@@ -181,18 +182,18 @@ def test_what_is_no_study_is_one_clear_line(wrong):
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, "1", True, None])
-def test_a_seed_that_cannot_be_is_one_clear_line(seed):
+def test_invalid_seed_is_rejected(seed):
     with raises(InputError, "fit.wrong_seed"):
         fit(STUDY, reports(STUDY, 3), seed=seed)
 
 
 @pytest.mark.parametrize("wrong", [["p"], {"ever": "flat"}, {3: {}}])
-def test_priors_in_another_shape_are_one_clear_line(wrong):
+def test_malformed_priors_are_rejected(wrong):
     with pytest.raises(InputError, match=r"priors must be|no question 3"):
         fit(STUDY, reports(STUDY, 3), priors=wrong)
 
 
-def test_other_jobs_say_what_they_want():
+def test_calibrate_and_plan_explain_wrong_arguments():
     from inference.design.calibration import calibrate
     from inference.design.plan import plan
 
@@ -205,7 +206,7 @@ def test_other_jobs_say_what_they_want():
 
 
 @pytest.mark.slow
-def test_a_folder_of_another_study_is_not_written_over(tmp_path):
+def test_save_does_not_overwrite_result_of_another_study(tmp_path):
     first = fit(STUDY, reports(STUDY, 100), method="laplace")["ever"]
     second = fit(NEWER, reports(NEWER, 100), method="laplace")["ever"]
     first.save(tmp_path)

@@ -1,4 +1,4 @@
-"""Tries to keep honest devices out of a running server: slow, idle and many connections, bombs, floods."""
+"""Honest devices are kept out of a running server: slow, idle and many connections, bombs, floods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tries to have a command wipe a folder that is not its own: pictures, data, reports, a symbolic link.
+"""A command deletes a folder that is not its own: pictures, data, reports, a symbolic link.
 
-Defence: The command: it replaces only plain files that its own document there lists, looks again before it
-does, and writes nothing otherwise.
+Defence: The command: replaces only regular files that its own document in that folder lists, checks again
+before it does, and writes nothing otherwise.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def refused(folder, own):
     "name",
     ["wedding.png", "era5-2023.nc", "ever.png", "raw.png/thesis.tex", "ever.png/thesis.tex", "report.html"],
 )
-def test_files_of_others_with_the_names_of_ours(tmp_path, own, name):
-    """A file, or one in a folder of such a name; without this command's document nothing is its own."""
+def test_foreign_files_with_result_names_are_kept(tmp_path, own, name):
+    """Covers files and folders of such names; without this command's document none counts as its own."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("years of work")
@@ -56,7 +56,7 @@ def test_files_of_others_with_the_names_of_ours(tmp_path, own, name):
 
 @pytest.mark.parametrize("own", KINDS)
 @pytest.mark.parametrize("name", ["wedding.png", "other.nc", "ever.png/thesis.tex"])
-def test_files_of_others_beside_a_result(tmp_path, own, name):
+def test_foreign_files_in_a_result_folder_are_kept(tmp_path, own, name):
     (tmp_path / own.mark).write_text(MARK)
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -65,19 +65,19 @@ def test_files_of_others_beside_a_result(tmp_path, own, name):
 
 
 @pytest.mark.parametrize("own", KINDS)
-def test_a_document_of_the_same_name_is_no_mark(tmp_path, own):
+def test_invalid_result_document_does_not_mark_the_folder(tmp_path, own):
     for text in ("[]", "{}", '{"study": 3, "questions": {}}', "\xff"):
         (tmp_path / own.mark).write_text(text)
         refused(tmp_path, own)
 
 
-def test_a_link_of_the_name_of_a_picture_is_not_ours(tmp_path):
+def test_symbolic_link_named_like_a_picture_is_kept(tmp_path):
     (tmp_path / "posterior.json").write_text(MARK)
     (tmp_path / "ever.png").symlink_to(tmp_path / "posterior.json")
     refused(tmp_path, FIT_FILES)
 
 
-def test_what_comes_while_it_is_fitted_stays(tmp_path):
+def test_file_added_during_the_fit_is_kept(tmp_path):
     (tmp_path / "posterior.json").write_text(MARK)
     with raises(InputError, "result.foreign_file", "notes.txt"), whole_folder(tmp_path):
         (tmp_path / "notes.txt").write_text("while you were away")
@@ -85,8 +85,8 @@ def test_what_comes_while_it_is_fitted_stays(tmp_path):
 
 
 @pytest.mark.parametrize("own", KINDS)
-def test_a_whole_older_result_is_replaced(tmp_path, own):
-    """What must go on working, and leaves nothing beside it."""
+def test_complete_older_result_is_replaced(tmp_path, own):
+    """Replacing must keep working, and leave no other files behind."""
     target = tmp_path / "out"
     target.mkdir()
     for name in (own.mark, *own.others, *(pattern.replace("{}", "ever") for pattern in own.each)):
@@ -97,8 +97,8 @@ def test_a_whole_older_result_is_replaced(tmp_path, own):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_demo_does_not_wipe_collected_reports(tmp_path):
-    """Beside a study of one's own they cannot be collected again; the demo's can."""
+def test_demo_does_not_delete_collected_reports(tmp_path):
+    """Reports of a real study cannot be collected again; the demo's can."""
     demo = study_for("1")
     (tmp_path / "posterior.json").write_text(MARK)
     for name in ("reports.ndjson", "study.json"):
@@ -110,7 +110,7 @@ def test_a_demo_does_not_wipe_collected_reports(tmp_path):
     assert files_in(tmp_path) == {}
 
 
-def test_saving_a_posterior_writes_over_no_draws_of_others(tmp_path):
+def test_save_does_not_overwrite_foreign_draws(tmp_path):
     draws = {"p": np.random.default_rng(1).normal(size=(4, 100))}
     found = diagnose(draws, np.zeros((4, 100), bool))
     posterior = Posterior("ever", "bernoulli", 9, draws, {"p": 1.0}, found, "0" * 64, 0)
@@ -120,7 +120,7 @@ def test_saving_a_posterior_writes_over_no_draws_of_others(tmp_path):
     assert files_in(tmp_path) == {"ever.nc": b"years of data"}
 
 
-def test_a_fit_does_not_replace_that_of_another_study(tmp_path):
+def test_fit_does_not_overwrite_result_of_another_study(tmp_path):
     mine, other = Study(studies.document()), Study(studies.document(version=2))
     folder = tmp_path / "posterior"
     folder.mkdir()
@@ -132,8 +132,8 @@ def test_a_fit_does_not_replace_that_of_another_study(tmp_path):
     assert (folder / "posterior.json").read_text() == "{}"
 
 
-def test_a_calibration_does_not_replace_that_of_another_study(tmp_path, capsys):
-    """It took hours, and went in silence. A plan is made again, and planning is changing the study."""
+def test_calibration_does_not_overwrite_another_studys(tmp_path, capsys):
+    """A calibration takes hours and used to be overwritten silently; a plan is expected to be repeated."""
     study, out = tmp_path / "study.json", tmp_path / "out"
     study.write_text(ldpkit.study("s", "Title", [ask.yes_no("ever", epsilon=2)]).to_json())
     out.mkdir()
@@ -152,7 +152,7 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_nothing_is_searched_for_a_folder_that_is_refused(tmp_path, monkeypatch, search):
+def test_plan_refuses_foreign_folder_before_searching(tmp_path, monkeypatch, search):
     study, out = tmp_path / "study.json", tmp_path / "out"
     study.write_text(ldpkit.study("s", "Title", [ask.yes_no("ever", epsilon=2)]).to_json())
     out.mkdir()

@@ -1,7 +1,7 @@
-"""Give a collector a PostgreSQL database that is not in UTF8, or addresses that no database can look for.
+"""A collector has a PostgreSQL database that is not in UTF8, or gets addresses that no database can store.
 
-Defence: The collector: a study's id of another form than documents have is unknown before anything is
-written, and a PostgreSQL database that is not in UTF8 is refused by every command.
+Defence: The collector: a malformed study id is unknown before anything is written, and a PostgreSQL
+database that is not in UTF8 is refused by every command.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ODD = ["%F0%9F%98%80", "%C3%A9", "%00", "%ED%A0%80", "%EF%BF%BF", "habits%0A", "
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_that_cannot_hold_every_text_is_refused_in_one_line(
+def test_database_that_is_not_utf8_is_refused_in_one_line(
     postgresql, encoding, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -38,8 +38,8 @@ def test_a_database_that_cannot_hold_every_text_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_id_that_no_document_has_never_reaches_the_one_that_writes(habits, odd, monkeypatch):
-    """There it would be in one transaction with others' uploads."""
+def test_malformed_study_id_never_reaches_the_writer(habits, odd, monkeypatch):
+    """The writer would handle it in one transaction with others' uploads."""
     monkeypatch.setattr(habits.collector.writer, "_run_job", lambda _job: pytest.fail("it was written"))
     for method, path in (("POST", "reports"), ("DELETE", "reports/" + "0" * 32), ("GET", "")):
         address = f"/v1/studies/{odd}/{path}".rstrip("/")

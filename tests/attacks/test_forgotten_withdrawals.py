@@ -1,4 +1,4 @@
-"""Have a withdrawn report, or one that a relay kept, come back once reports of its day expire."""
+"""A withdrawn report, or one that a relay kept, is accepted again once reports of its day expire."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def expiring(make_harness, database_url):
     return harness
 
 
-def test_expiry_counts_no_withdrawn_report_and_keeps_refusing_it(expiring):
+def test_expired_withdrawn_report_is_still_refused(expiring):
     database = expiring.collector.database
     kept, back, promised = (build_report(STUDY) for _ in range(3))
     for report in (kept, back):
@@ -37,7 +37,7 @@ def test_expiry_counts_no_withdrawn_report_and_keeps_refusing_it(expiring):
 
 
 @pytest.mark.parametrize("delete", [delete_study, lambda *where: delete_reports(*where)])
-def test_nothing_is_left_of_a_closed_study(expiring, delete):
+def test_no_report_rows_are_left_of_a_closed_study(expiring, delete):
     reports = [build_report(STUDY) for _ in range(2)]
     for report in reports:
         expiring.put(report)
@@ -49,8 +49,8 @@ def test_nothing_is_left_of_a_closed_study(expiring, delete):
     assert [problem(expiring.put(report)) for report in reports] == [(410, "study-closed")] * 2
 
 
-def test_what_expired_in_a_study_with_a_relay_comes_back_at_no_time(make_harness, database_url, tmp_path):
-    """Nor where it expired while the study was closed for a time; all of it goes with the study."""
+def test_expired_report_of_relayed_study_is_refused(make_harness, database_url, tmp_path):
+    """Also if it expired while the study was closed for a time; deleting the study deletes all rows."""
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
     expiring = make_harness(database=database_url, busy_timeout=10, ohttp_keys=str(tmp_path / "ohttp.keys"))

@@ -1,12 +1,12 @@
-"""Have a study's page, its intake and its operator disagree about who needs an invitation.
+"""A study's page, its intake and its operator disagree about who needs an invitation.
 
-Attack: (by mistake) to publish a version whose invitations carry values, or to lift invitations that carry
-some, so that page, collector and operator disagree about who is let in: the collector: page and intake ask
-the same function, by version; `--lift` is refused where it would lift nothing, or make good invitations of
-earlier versions useless, and nobody is invited to a closed study.
+Attack: (by mistake) to publish a version whose invitations carry values, or to lift invitations that
+carry some, so that page, collector and operator disagree about who is admitted: the collector: page and
+intake use the same function, by version; `--lift` is refused if it would lift nothing, or would make
+valid invitations of earlier versions useless, and no invitations are made for a closed study.
 
-Attack: (by mistake) hand out invitations to a study whose last day is over, so that nobody who has one gets
-in: the collector: makes none once no version takes reports, and says when the last one ended.
+Attack: (by mistake) hand out invitations to a study whose last day is over, so that none of them works:
+the collector: makes none once no version takes reports, and says when the last one ended.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def page_asks(harness):
     return 'id="for:answers"' in harness.client.get("/s/habits").text
 
 
-def test_a_later_versions_invitations_keep_no_earlier_report_out(place):
-    """Its device answered in time, when nobody needed one, and can get none."""
+def test_invitations_of_later_version_block_no_earlier_report(place):
+    """Its device answered when no invitation was needed, and cannot get one."""
     place.publish(CARRYING)
     late = [answered(PLAIN) for _ in range(3)]
     assert send(place, late[0]).status_code == 201
@@ -75,7 +75,7 @@ def test_a_later_versions_invitations_keep_no_earlier_report_out(place):
     assert {report.id for report in place.exported()} == {new.id, *(report.id for report in late)}
 
 
-def test_who_lost_the_key_keeps_only_invited_reports_out(make_harness, place):
+def test_lost_invitation_key_blocks_only_invited_reports(make_harness, place):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     other = make_harness(database=place.url, invitation_key="another invitation key", busy_timeout=10)
@@ -84,7 +84,7 @@ def test_who_lost_the_key_keeps_only_invited_reports_out(make_harness, place):
     assert problem(send(other, answered(CARRYING), word)) == (503, "unavailable")
 
 
-def test_the_page_asks_exactly_where_a_report_is_refused(place):
+def test_page_asks_for_invitation_exactly_if_intake_requires_it(place):
     def agree(study, needed):
         answer = send(place, answered(study))
         assert page_asks(place) == needed
@@ -105,16 +105,16 @@ def test_the_page_asks_exactly_where_a_report_is_refused(place):
     agree(OPEN_AGAIN, needed=False)
 
 
-def test_a_lift_that_lifts_nothing_is_refused(place, capsys):
+def test_lift_without_effect_is_refused(place, capsys):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     assert place.exit_code("invite", "habits", "--lift") != 0
-    assert "carry stratum, without which no report is taken: nothing was changed" in capsys.readouterr().err
+    assert "carry stratum, which every report needs: nothing was changed" in capsys.readouterr().err
     assert send(place, answered(CARRYING), word).status_code == 201
 
 
-def test_a_lift_after_a_newer_version_strands_no_good_invitation(place, capsys):
-    """A device answered the version before, and comes late."""
+def test_lift_is_refused_while_earlier_invitations_are_valid(place, capsys):
+    """A device answered the previous version and uploads late."""
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     late = answered(CARRYING)
@@ -127,7 +127,7 @@ def test_a_lift_after_a_newer_version_strands_no_good_invitation(place, capsys):
         assert place.exit_code("invite", "habits", what) == 0
 
 
-def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys):
+def test_invite_to_closed_or_deleted_study_is_refused(place, capsys):
     place.publish(PLAIN)
     assert place.exit_code("invite", "habits", "--count", "0", "--public", "a=b") == 2
     assert "--count 0: must be from 1" in capsys.readouterr().err
@@ -136,10 +136,10 @@ def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys):
         capsys.readouterr()
         assert place.exit_code("invite", "habits", "--count", "2") == 5
         shown = capsys.readouterr()
-        assert ("let nobody in" in shown.err, shown.out) == (True, "")
+        assert ("admit no reports" in shown.err, shown.out) == (True, "")
 
 
-def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
+def test_forgotten_invitations_are_refused_and_new_ones_accepted(place):
     place.publish(CARRYING)
     (old,) = act(place, invite, 1, b"a key that is lost", {"stratum": "town"})
     with pytest.raises(InputError, match="--forget"):
@@ -150,8 +150,8 @@ def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
     assert send(place, answered(CARRYING), new).status_code == 201
 
 
-def test_nobody_is_invited_to_a_study_whose_last_day_is_over(make_harness, database_url, capsys):
-    """Which is the last of all versions' last days."""
+def test_invite_after_the_last_day_is_refused(make_harness, database_url, capsys):
+    """The latest of all versions' last days counts."""
     place = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
     for version, days, last, code in ((1, 30, 30, 5), (2, 40, 30, 5), (3, 3, 3, 0)):
         closes, ended = (place.day - timedelta(past) for past in (days, last))
@@ -162,7 +162,7 @@ def test_nobody_is_invited_to_a_study_whose_last_day_is_over(make_harness, datab
         assert ("publish a version with a later `closes`" in shown.err) == (code == 5)
 
 
-def test_a_version_that_ended_first_shuts_nobody_out_who_answered_the_one_before(place, capsys):
+def test_ended_version_blocks_no_reports_of_the_version_before(place, capsys):
     late, ended = answered(PLAIN), (place.day - timedelta(30)).isoformat()
     act(place, invite, 1, KEY.encode())
     place.publish(Study({**PLAIN.document, "version": 2, "closes": ended}))
@@ -171,7 +171,7 @@ def test_a_version_that_ended_first_shuts_nobody_out_who_answered_the_one_before
     assert send(place, late, capsys.readouterr().out.strip().partition("=")[2]).status_code == 201
 
 
-def test_a_nodes_operator_is_not_told_to_publish_a_version(network):
+def test_node_operator_is_told_to_publish_under_another_id(network):
     """A node takes no second version of a secure sum."""
     node, ended = network.nodes[0], (date.today() - timedelta(30)).isoformat()
     summed = build_sum(nodes=[each.address for each in network.nodes])

@@ -1,4 +1,4 @@
-"""A relay that is gone for good keeps a device from all that its collector asks, or is mistaken for it."""
+"""A relay that never returns keeps a device from fetching from its collector, or is mistaken for it."""
 
 import random
 
@@ -23,7 +23,7 @@ YES = {"ever": True}
 HOUR = 3600
 START = 21_000 * DAY
 PLAIN = Study({**studies.document(studies.YES_NO), "id": "plain"})
-# Nobody listens there.
+# No server listens there.
 GONE = "http://127.0.0.1:9/ldpkit"
 
 
@@ -64,7 +64,7 @@ def waiting(folder, collector, study):
 
 
 def fetched(collector, folder):
-    """Whether the command of the study without a relay reads it anew."""
+    """Whether the command for the study without a relay fetches it again."""
     before = str(collector.requests).count("GET")
     url = f"{collector.url}/v1/studies/plain"
     assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(folder)]) != 0
@@ -89,9 +89,7 @@ def daily(days, collector, relay, folder, at, start=START):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_withdrawn", [False, True])
-def test_a_command_that_runs_daily_reads_its_study_after_a_month(
-    tmp_path, collector, relay, keys, at, is_withdrawn
-):
+def test_daily_command_fetches_its_study_after_a_month(tmp_path, collector, relay, keys, at, is_withdrawn):
     folder = tmp_path / "device"
     study = relayed_study(relay.url, keys)
     device = waiting(folder, collector, study)
@@ -100,14 +98,14 @@ def test_a_command_that_runs_daily_reads_its_study_after_a_month(
         device.withdraw(study.id)
     read, tried = daily([4, 5, *range(28, 70)], collector, relay, folder, at)
     assert min(read) >= MOST_DAYS
-    # Neither ends: the relay may be back one day.
+    # Both continue: the relay may come back.
     assert len(read) > 5
     assert len([day for day in tried if day > MOST_DAYS]) > 5
     # Never both: the report may have arrived.
     assert not {*read} & {*tried}
 
 
-def test_nothing_is_read_in_the_hour_after_a_try(tmp_path, collector, relay, keys, at):
+def test_nothing_is_fetched_in_the_hour_after_a_relay_attempt(tmp_path, collector, relay, keys, at):
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     daily([0, 1, 2], collector, relay, folder, at)
@@ -137,10 +135,10 @@ def behind(monkeypatch, relay):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_other", [True, False])
-def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
+def test_nothing_is_fetched_in_the_hour_after_a_relayed_report(
     tmp_path, collector, relay, behind, keys, at, has_other
 ):
-    """What waits for another relay, long gone, held nothing back; what had arrived did not."""
+    """Also while another report waits for a relay that has long been gone."""
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     if has_other:
@@ -166,7 +164,7 @@ def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
 
 
 @pytest.mark.slow
-def test_a_deletion_is_waited_for_as_long_as_its_report(tmp_path, collector, relay, keys, at):
+def test_pending_deletion_blocks_fetching_as_long_as_a_report(tmp_path, collector, relay, keys, at):
     study = relayed_study(relay.url, keys)
     device = waiting(tmp_path / "device", collector, study)
     for day in range(40):
@@ -184,7 +182,9 @@ def test_a_deletion_is_waited_for_as_long_as_its_report(tmp_path, collector, rel
     assert not always_holds(device, collector)
 
 
-def test_a_flush_writes_no_more_often_where_more_wait(tmp_path, collector, relay, keys, at, monkeypatch):
+def test_number_of_ledger_writes_does_not_grow_with_the_queue(
+    tmp_path, collector, relay, keys, at, monkeypatch
+):
     written, genuine = [], Ledger.writing
 
     def writing(ledger):
@@ -210,7 +210,7 @@ def test_a_flush_writes_no_more_often_where_more_wait(tmp_path, collector, relay
     assert written[0] == written[1]
 
 
-def test_a_clock_that_was_moved_back_holds_for_no_longer(tmp_path, collector, relay, keys, at):
+def test_clock_moved_back_does_not_block_fetching_longer(tmp_path, collector, relay, keys, at):
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     daily([0, 1, 2, 40, 41, 42], collector, relay, folder, at)
@@ -220,7 +220,7 @@ def test_a_clock_that_was_moved_back_holds_for_no_longer(tmp_path, collector, re
     assert not always_holds(device, collector)
 
 
-def test_no_day_is_kept_of_what_is_concluded(tmp_path, collector, relay, keys, at):
+def test_due_day_is_deleted_once_report_is_sent(tmp_path, collector, relay, keys, at):
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     daily(range(5), collector, relay, folder, at)
@@ -232,7 +232,7 @@ def test_no_day_is_kept_of_what_is_concluded(tmp_path, collector, relay, keys, a
         assert connection.execute("SELECT COUNT(*) FROM due_since").fetchone() == (0,)
 
 
-def test_the_refusal_says_how_it_ends(tmp_path, collector, relay, keys, at, capsys):
+def test_refusal_states_after_how_many_days_it_ends(tmp_path, collector, relay, keys, at, capsys):
     at(START + HOUR)
     folder = tmp_path / "device"
     waiting(folder, collector, relayed_study(relay.url, keys))
@@ -240,7 +240,7 @@ def test_the_refusal_says_how_it_ends(tmp_path, collector, relay, keys, at, caps
     assert f"due for {MOST_DAYS} days" in capsys.readouterr().err
 
 
-def test_a_relay_that_is_away_is_named_and_the_collector_is_not_blamed(tmp_path, collector, keys, at):
+def test_unreachable_relay_is_named_in_the_reason(tmp_path, collector, keys, at):
     device = waiting(tmp_path / "device", collector, relayed_study(GONE, keys))
     at(device.ledger.queued()[0].due + 3 * HOUR)
     assert f"nothing came through its relay {GONE} (" in device.flush(1).reason

@@ -1,7 +1,6 @@
-"""A file of reports that are refused, or one endless line, takes the memory of whoever reads it.
+"""A file of refused reports, or one endless line, fills the memory of its reader.
 
-Defence: `ldpkit summarize`, `fit` and all that read them: they count what is refused and keep three
-examples.
+Defence: `ldpkit summarize`, `fit` and all other readers: count refused reports and keep three examples.
 """
 
 import json
@@ -32,12 +31,12 @@ def peak_of(path):
 
 
 def foreign(number, digest="f" * 64):
-    """A report on a study of somebody else's."""
+    """A report on another author's study."""
     return json.dumps({**GOOD.to_document(), "id": f"{number:032x}", "study": "other", "digest": digest})
 
 
 @pytest.mark.parametrize("bad", [lambda _number: "nonsense", foreign], ids=["nonsense", "foreign"])
-def test_refused_reports_are_counted_and_not_kept(tmp_path, bad):
+def test_refused_reports_are_counted_without_keeping_them(tmp_path, bad):
     def written(count):
         path = tmp_path / "reports.ndjson"
         path.write_text("\n".join([GOOD.to_json(), *map(bad, range(count))]) + "\n")
@@ -51,7 +50,7 @@ def test_refused_reports_are_counted_and_not_kept(tmp_path, bad):
     assert said.count("reports.ndjson, line") == 3
 
 
-def test_reports_on_ever_other_documents_are_given_up(tmp_path):
+def test_reading_stops_after_1000_foreign_documents(tmp_path):
     path = tmp_path / "reports.ndjson"
     digests = (f"{number:064x}" for number in range(3 * MOST_DOCUMENTS))
     path.write_text("\n".join([foreign(0, digest) for digest in digests]))
@@ -59,7 +58,7 @@ def test_reports_on_ever_other_documents_are_given_up(tmp_path):
     assert f"line {MOST_DOCUMENTS + 1}: up to here reports answer more than 1000 study documents" in said
 
 
-def test_an_endless_line_is_one_bad_report(tmp_path):
+def test_endless_line_counts_as_one_invalid_report(tmp_path):
     path = tmp_path / "reports.ndjson"
     path.write_bytes(b"x" * (9 * MAX_BYTES) + b"\n" + GOOD.to_json().encode() + b"\n")
     peak, said = peak_of(path)

@@ -1,6 +1,7 @@
-"""A hostile author's study that devices read unlike each other: some answers are errors: silence tells.
+"""Devices read a hostile author's study differently: some answers fail, and a missing report reveals them.
 
-Defence: The device: JavaScript and Python refuse the same documents, thousands of changed ones among them.
+Defence: The device: JavaScript and Python refuse the same documents, tested with thousands of changed
+ones.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BASES = [
     studies.document(studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], ask_one=True),
 ]
 JUNK: list[Any] = [None, "", [], ["1"], {}, "number"]
-# What JavaScript's own objects have, and what its device keeps beside a feature.
+# Names that JavaScript objects have anyway, and that the device stores with a feature.
 NAMES = ["__proto__", "constructor", "toString", "signs", "size"]
 PROGRAM = f"""
 import {{ readFileSync }} from "node:fs";
@@ -94,7 +95,7 @@ def stated() -> dict[str, list[Any]]:
 
 
 def changed() -> Iterator[Any]:
-    """Each object of each study without one of its fields, or with one from elsewhere, or that is junk."""
+    """Each study's objects with one field removed, added from elsewhere, or replaced by junk."""
     known = stated()
     for base in BASES:
         for path in places(base):
@@ -110,7 +111,7 @@ def changed() -> Iterator[Any]:
 
 
 @pytest.mark.needs("node")
-def test_what_one_device_refuses_all_refuse():
+def test_python_and_javascript_reject_the_same_studies():
     hidden = {**leveled_studies()["logistic"], "features": [HIDDEN]}
     documents = [*BASES, studies.document(hidden), *changed()]
     expected = [in_python(document) for document in documents]

@@ -1,7 +1,7 @@
-"""A collector that shows each address another identity, to know what that one sends through a relay.
+"""A collector shows each address another identity, to recognise the device's requests behind a relay.
 
-Defence: The device: of a study with a channel it takes the collector's identity from answers about the
-report alone, asked for as the report leaves; what is encapsulated names no collector.
+Defence: The device: for a study with a channel it takes the collector's identity only from answers about
+the report, requested as the report leaves; the encapsulated request does not name a collector.
 """
 
 import json
@@ -46,9 +46,7 @@ def behind(keys, monkeypatch):
     return asked
 
 
-def test_an_identity_that_was_shown_in_the_clear_tells_nothing_through_the_relay(
-    tmp_path, behind, keys, monkeypatch
-):
+def test_identity_shown_in_clear_does_not_mark_relayed_reports(tmp_path, behind, keys, monkeypatch):
     study = relayed_study(RELAY, keys)
     whose = {}
     with Server(study.canonical()) as collector:

@@ -1,7 +1,7 @@
-"""Name clinics by numbers of seventeen digits, or with zeros before them: as numbers two of them are one.
+"""Clinics have ids of seventeen digits, or with leading zeros: read as numbers, two of them are equal.
 
-Defence: `ldpkit fit`, `ldpkit plan`: long numbers of a CSV stay text, which is noted; of Parquet they are
-refused by name, as are codes that zeros tell apart.
+Defence: `ldpkit fit`, `ldpkit plan`: long numbers in a CSV stay text, which is noted; in Parquet they are
+refused by name, as are codes that differ only in zeros.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def read(
     return load_survey(str(folder / "t.csv"), str(folder / "design.json"), "armed ~ 1", also=also)[0]
 
 
-def test_clinics_of_a_csv_are_told_apart_and_named_in_full(tmp_path: Path) -> None:
+def test_long_ids_in_a_csv_are_kept_as_text(tmp_path: Path) -> None:
     table = read(tmp_path, list(IDS))
     (group,) = assemble(table, "armed ~ 1 + (1 | clinic)").groups
     assert group.levels == tuple(map(str, IDS))
     assert [note.split(";")[0] for note in table.notes] == [AS_TEXT]
 
 
-def test_a_census_tells_them_apart_too(tmp_path: Path) -> None:
+def test_long_ids_in_a_census_are_kept_apart(tmp_path: Path) -> None:
     table = read(tmp_path, list(IDS))
     analysis = assemble(table, "armed ~ 1 + (1 | clinic)")
     rows = "\n".join(["clinic,count", *(f"{one},{100 + place}" for place, one in enumerate(IDS))])
@@ -63,7 +63,7 @@ def test_a_census_tells_them_apart_too(tmp_path: Path) -> None:
     over = Population(census=read_frame(str(tmp_path / "census.csv")))
     frame, counts = people_of(analysis, table, over)
     assert frame["clinic"].nunique() == MANY
-    assert not any("no report had" in note for note in notes_over(analysis, (frame, counts), over))
+    assert not any("without reports" in note for note in notes_over(analysis, (frame, counts), over))
 
 
 LONG = {
@@ -76,7 +76,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("values", LONG.values(), ids=list(LONG))
-def test_long_numbers_of_other_files_are_refused_by_name(values: object) -> None:
+def test_long_numbers_in_other_files_are_refused(values: object) -> None:
     frame = pd.DataFrame({"armed": ["no", "yes"] * 16, "clinic": values, "count": 1})
     design = read_design(DESIGN.encode())
     with pytest.raises(
@@ -86,35 +86,33 @@ def test_long_numbers_of_other_files_are_refused_by_name(values: object) -> None
     assert survey_of(frame, design, ["armed"]).n == MANY
     table = survey_of(frame.assign(clinic=np.arange(MANY)), design)
     analysis = assemble(table, "armed ~ 1 + (1 | clinic)")
-    with pytest.raises(InputError, match=r"^the census: column clinic has numbers of more digits"):
+    with pytest.raises(InputError, match=r"^the census: column clinic has numbers with too many digits"):
         people_of(analysis, table, Population(census=frame))
 
 
-def test_the_largest_number_that_is_told_from_the_next_is_one() -> None:
+def test_largest_exact_float_is_read_as_a_number() -> None:
     assert typed([str(2**53 - 1), "1"]).dtype == np.float64
     assert typed([str(2**53), "1"]).dtype == object
     assert typed(["0.12345678901234567", "1e300", "-7", "+8", "0", "-0", "009"]).dtype == np.float64
 
 
 @pytest.mark.parametrize("codes", [["007", "7", "12"], ["0", "00", "1"]])
-def test_zeros_that_tell_codes_apart_are_refused(codes: list[str], tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"column clinic has \d+ and \d+, which are one number but two codes"
-    ):
+def test_codes_that_differ_only_in_zeros_are_refused(codes: list[str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"column clinic has \d+ and \d+, the same number in two spellings"):
         read(tmp_path, list(codes))
     frame = pd.DataFrame({"armed": ["no", "yes", "no"], "clinic": codes})
-    with pytest.raises(InputError, match="one number but two codes"):
+    with pytest.raises(InputError, match="same number in two spellings"):
         survey_of(frame, read_design(DESIGN.encode()))
     assert read(tmp_path, list(codes), also=()).n == 90
 
 
-def test_a_design_by_rows_reads_all_digits(tmp_path: Path) -> None:
+def test_design_by_rows_keeps_all_digits_of_ids(tmp_path: Path) -> None:
     design = design_of(matrices=[{"rows": {"clinic": one}, **MATRIX} for one in IDS])
     codes = read(tmp_path, list(IDS), design, also=()).private["armed"].codes
     assert len(np.unique(codes)) == 2 * MANY
 
 
-def test_a_census_in_csv_can_name_choices_with_zeros_before_them() -> None:
+def test_census_in_csv_matches_choices_with_leading_zeros() -> None:
     asked = pd.Series(pd.Categorical(["01", "02", "11"], categories=["01", "02", "11"]))
     assert list(in_kind_of(typed(["01", "11"]), asked, "land")) == ["01", "11"]
     with raises(InputError, "census.unknown_value", "3"):
@@ -126,12 +124,12 @@ def test_a_census_in_csv_can_name_choices_with_zeros_before_them() -> None:
 @pytest.mark.parametrize(
     "cells", [["1.5", "07", "7"], ["-07", "07", "12"], ["1e-05", "07", "7"], ["12345678901230001", "0.5"]]
 )
-def test_a_column_of_measures_stays_one(cells: list[str]) -> None:
-    """A fraction or a sign says that these are no codes."""
+def test_column_of_measurements_stays_numeric(cells: list[str]) -> None:
+    """A fraction or a sign shows that these values are not codes."""
     assert typed(cells).tolist() == list(map(float, cells))
 
 
 @pytest.mark.parametrize("codes", [["007", "7", "x"], ["x", "7", "007"]])
-def test_numbers_and_words_in_one_column_are_refused_in_any_order(codes: list[str], tmp_path: Path) -> None:
+def test_column_mixing_numbers_and_words_is_refused(codes: list[str], tmp_path: Path) -> None:
     with raises(InputError, "table.numbers_and_words", "clinic"):
         assemble(read(tmp_path, list(codes)), "armed ~ 1 + (1 | clinic)")

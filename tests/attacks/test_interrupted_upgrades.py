@@ -1,8 +1,8 @@
-"""Kill an upgrade while it migrates: the next run takes it for done and migrates nothing.
+"""An upgrade is killed while it migrates: the next run thinks it is complete and migrates nothing.
 
-(By mistake) install over places whose programs are gone.
+(By mistake) installing over data folders whose programs are gone.
 
-Defence: The install script: keeps what it began with until all servers run again, and goes on from there.
+Defence: The install script: keeps its initial state until all servers run again, and resumes from there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MOVED = {
 
 @pytest.fixture
 def install(tmp_path):
-    """Runs install.sh, with its folders below a temporary one, for one of two releases; its exit code."""
+    """Runs install.sh for one of two releases, with its folders in a temporary one."""
     script = (DEPLOY / "install.sh").read_text()
     for old, new in MOVED.items():
         assert old in script, old
@@ -92,7 +92,7 @@ def make_release(folder, number):
 
 
 @pytest.mark.slow
-def test_an_upgrade_that_was_killed_goes_on(install, tmp_path):
+def test_killed_upgrade_is_resumed(install, tmp_path):
     database, running = tmp_path / "place" / "db", tmp_path / "running"
     running.write_text("")
     assert install(1).returncode == 0
@@ -128,7 +128,7 @@ def with_node(install, tmp_path):
 
 
 @pytest.mark.slow
-def test_where_nothing_was_migrated_the_old_release_goes_on(install, tmp_path, with_node):
+def test_old_release_keeps_running_if_nothing_was_migrated(install, tmp_path, with_node):
     place, _ = with_node
     (place / "fail-2").touch()
     failed = install(2)
@@ -142,8 +142,8 @@ def test_where_nothing_was_migrated_the_old_release_goes_on(install, tmp_path, w
 
 
 @pytest.mark.slow
-def test_a_node_that_could_not_be_migrated_runs_when_the_upgrade_went_on(install, tmp_path, with_node):
-    """The collector is the new release's by then: so may its second backup be, which its name says."""
+def test_node_whose_migration_failed_runs_after_resumed_upgrade(install, tmp_path, with_node):
+    """The collector is migrated by then; its second backup may be the new release's and is named so."""
     place, node = with_node
     (node / "fail-2").touch()
     failed = install(2)
@@ -176,7 +176,7 @@ def numbers_of(places):
 
 
 @pytest.mark.slow
-def test_places_that_were_kept_are_backed_up_and_migrated(install, tmp_path, kept):
+def test_kept_data_folders_are_backed_up_and_migrated(install, tmp_path, kept):
     done = install(2)
     assert done.returncode == 0, done.stderr
     assert numbers_of(kept) == ["2\n", "2\n"]
@@ -193,7 +193,7 @@ def test_places_that_were_kept_are_backed_up_and_migrated(install, tmp_path, kep
     ("fault", "said", "left"),
     [("fail-backup", "no backup of", ["1\n", "1\n"]), ("fail-2", "not be migrated", ["2\n", "1\n"])],
 )
-def test_a_kept_place_that_fails_is_said_and_done_again(install, tmp_path, kept, fault, said, left):
+def test_kept_folder_that_fails_is_reported_and_retried(install, tmp_path, kept, fault, said, left):
     (kept[1] / fault).touch()
     failed = install(2)
     assert failed.returncode == 1
@@ -206,8 +206,8 @@ def test_a_kept_place_that_fails_is_said_and_done_again(install, tmp_path, kept,
     assert numbers_of(kept) == ["2\n", "2\n"]
 
 
-def test_no_other_database_is_named_for_a_place_that_is_there(install, tmp_path):
-    """The option would be passed over in silence, and reports would go into the old database."""
+def test_database_option_is_refused_for_an_existing_place(install, tmp_path):
+    """The option would be silently ignored, and reports would go into the old database."""
     (tmp_path / "running").write_text("")
     url = "postgresql:///ldpkit"
     assert install(1, "--database", url).returncode == 0
@@ -226,8 +226,8 @@ chmod 755 "$3"/bin/*
 """
 
 
-def test_who_names_no_extras_keeps_those_that_are_there(install, tmp_path):
-    """Else the next run, of the same release even, takes the programs away that fit and analyse."""
+def test_upgrade_without_extras_option_keeps_installed_extras(install, tmp_path):
+    """Otherwise the next run, even of the same release, would remove the programs that fit and analyse."""
     python, running = tmp_path / "python", tmp_path / "running"
     python.write_text(PYTHON.replace("{0}", str(tmp_path)))
     python.chmod(0o755)

@@ -1,7 +1,7 @@
-"""A collector that invited by name reads invitation and report together, though a relay hides the address.
+"""A collector that invited by name links invitation and report, although a relay hides the address.
 
-Defence: Known limit: who keeps names beside codes joins the two. The page and `ldpkit answer` tell each
-person, `ldpkit publish` and `ldpkit invite` the operator; tokens end it.
+Defence: Known limit: an operator who keeps names with codes can link the two. The page and `ldpkit
+answer` tell each person, `ldpkit publish` and `ldpkit invite` tell the operator; tokens prevent it.
 """
 
 import pytest
@@ -43,7 +43,7 @@ def named(world):
     return study
 
 
-def test_person_and_report_are_joined_and_everybody_is_told(world, named, tmp_path, monkeypatch):
+def test_invitation_links_person_to_report_and_page_says_so(world, named, tmp_path, monkeypatch):
     client = world.collector.test_client()
     assert SAID not in client.get("/s/named").get_data(as_text=True)
     made = client.post("/v1/studies/named/invitations", json={"count": 1}, headers=OPERATOR).get_json()
@@ -60,20 +60,20 @@ def test_person_and_report_are_joined_and_everybody_is_told(world, named, tmp_pa
     device.answer(named, {"ever": True}, word)
     world.now = float(device.ledger.queued()[0].due)
     assert device.flush().sent == 1
-    # The open thing: beside its list of names the collector needs no address.
+    # The known limit: with its list of names the collector needs no address.
     assert word in seen
     assert SAID in client.get("/s/named").get_data(as_text=True)
     assert [line for line in describe(named) if "the person's invitation" in line]
 
 
-def test_nothing_is_said_of_invitations_where_tokens_keep_them_apart(world):
+def test_no_invitation_warning_if_the_study_uses_tokens(world):
     page = world.collector.test_client().get(f"/s/{world.study.id}").get_data(as_text=True)
     assert SAID not in page
     assert not [line for line in describe(world.study) if "the person's invitation" in line]
     assert not invitation_notes(world.study)
 
 
-def test_the_operator_is_told_at_the_database_too(world, named):
+def test_database_command_also_warns_the_operator(world, named):
     with world.collector.extensions["ldpkit"].database.read() as session:
         assert warnings_of_invitations(session, named.id) == invitation_notes(named)
         assert not warnings_of_invitations(session, world.study.id)

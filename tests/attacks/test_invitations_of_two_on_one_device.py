@@ -1,6 +1,6 @@
-"""Answers on somebody else's device, to have the report that waits there leave under another one's code.
+"""A person answers on another person's device, and the report waiting there is sent with the wrong code.
 
-Defence: `ldpkit answer`: gives a code to a new report alone, and says where one is not used. Known limit:
+Defence: `ldpkit answer`: gives a code only to a new report, and says if a code is not used. Known limit:
 an app that calls `invite`.
 """
 
@@ -17,7 +17,7 @@ from tests.ldp_client.issuers import Issuer, lost, study_of
 
 @pytest.fixture
 def laptop(tmp_path):
-    """Where Cy's report waits, as its issuer was away; makes one with another code, or none."""
+    """Makes a device on which Cy's report waits, with the given code or none."""
     with Server() as server, Issuer() as issuer:
         study = study_of(issuer.url)
         server.content = study.canonical()
@@ -42,16 +42,16 @@ def codes(issuer):
     return [headers.get("ldpkit-invitation", "") for _, _, headers in issuer.requests]
 
 
-def test_the_reports_own_code_is_asked_with(laptop, capsys):
+def test_waiting_report_uses_its_own_invitation(laptop, capsys):
     device, issuer = laptop("CY")
     answer(device, "--yes")
     assert codes(issuer) == ["CY"]
     said = capsys.readouterr().err
-    assert "nothing of what was given now" in said
+    assert "without any value given now" in said
     assert "the invitation given now is not used: survey was answered from here before" in said
 
 
-def test_where_the_issuer_is_away_still_the_report_keeps_its_own(laptop, capsys, monkeypatch):
+def test_report_keeps_its_own_code_if_issuer_is_unreachable(laptop, capsys, monkeypatch):
     monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
     device, issuer = laptop("CY")
     issuer.answers = [lost] * 5
@@ -61,7 +61,7 @@ def test_where_the_issuer_is_away_still_the_report_keeps_its_own(laptop, capsys,
     assert "the invitation given now is not used" in capsys.readouterr().err
 
 
-def test_a_report_without_a_code_gets_none(laptop, capsys):
+def test_waiting_report_without_code_does_not_get_a_new_one(laptop, capsys):
     device, issuer = laptop("")
     answer(device, "--yes")
     assert "ADA" not in codes(issuer)

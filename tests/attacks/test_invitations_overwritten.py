@@ -1,6 +1,6 @@
-"""Lose the invitation of a report that waits, by giving one to another version's report again.
+"""A waiting report loses its invitation when one is given again to another version's report.
 
-Defence: The device: an invitation goes to one waiting report, one without any first, and nowhere when a
+Defence: The device: an invitation goes to one waiting report, first to one without any, and to none if a
 report has it already; in browsers to the latest one.
 """
 
@@ -28,14 +28,14 @@ def answer(device, *invitations):
         device.answer(study, {study.questions[0].id: study.questions[0].choices[0]}, invitation)
 
 
-def test_the_same_one_again(device):
+def test_repeated_invitation_changes_nothing(device):
     answer(device, "A", "B")
     device.invite(FIRST.id, "B")
     device.invite(FIRST.id, "A")
     assert waiting(device) == {1: "A", 2: "B"}
 
 
-def test_a_new_one_is_one_reports(device):
+def test_new_invitation_goes_to_one_waiting_report(device):
     answer(device, "A", "B")
     device.invite(FIRST.id, "C")
     assert waiting(device) == {1: "A", 2: "C"}
@@ -43,7 +43,7 @@ def test_a_new_one_is_one_reports(device):
     assert waiting(device) == {1: "", 2: ""}
 
 
-def test_one_that_has_none_gets_it(device):
+def test_new_invitation_goes_to_the_report_without_one(device):
     answer(device, "", "B")
     device.invite(FIRST.id, "C")
     assert waiting(device) == {1: "C", 2: "B"}

@@ -1,4 +1,4 @@
-"""Join invitations with the reports that they let in, or reports with their order of arrival, from files."""
+"""Files link invitations to the reports they admitted, or reveal the order in which reports arrived."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def commits(path, folder):
 
 
 @pytest.mark.parametrize("settled", [False, True])
-def test_sqlites_log_joins_nothing(settled, make_harness, study, tmp_path):
+def test_sqlite_log_does_not_link_invitations_to_reports(settled, make_harness, study, tmp_path):
     """The thief has the file, its log, and the operator's list of who got which invitation."""
     harness = with_key(make_harness, "collector.sqlite3", study)
     pairs = answered(harness, study, 40)
@@ -160,7 +160,7 @@ def concordant(path, ids):
     return sum(where[a] > where[b] for a, b in pairs) / len(pairs)
 
 
-def test_the_places_in_sqlites_file_keep_no_order_of_days_before(habits, study, monkeypatch):
+def test_sqlite_file_does_not_keep_arrival_order_of_earlier_days(habits, study, monkeypatch):
     seed_the_system(monkeypatch, "places")
     reports = [build_report(study) for _ in range(50)]
     for report in reports:
@@ -173,7 +173,7 @@ def test_the_places_in_sqlites_file_keep_no_order_of_days_before(habits, study, 
     assert 0.2 < concordant(habits.path, ids) < 0.8
 
 
-def test_places_and_transactions_in_postgresql_keep_no_order_of_days_before(make_harness, postgresql, study):
+def test_postgresql_does_not_keep_arrival_order_of_earlier_days(make_harness, postgresql, study):
     harness = make_harness(database=postgresql.new_database())
     harness.publish(study)
     reports = [build_report(study) for _ in range(60)]
@@ -187,7 +187,7 @@ def test_places_and_transactions_in_postgresql_keep_no_order_of_days_before(make
     assert harness.summary().get_json()["questions"]["ever"]["n"] == 60
 
 
-def test_a_backup_is_in_the_order_of_ids(invited, study, tmp_path, monkeypatch):
+def test_backup_is_not_in_order_of_arrival(invited, study, tmp_path, monkeypatch):
     seed_the_system(monkeypatch, "backup")
     ids = [report.id for report, _ in answered(invited, study, 30)]
     copy = tmp_path / "copy"
@@ -199,7 +199,7 @@ def test_a_backup_is_in_the_order_of_ids(invited, study, tmp_path, monkeypatch):
     assert [line.split("\t")[1][3:] for line in found] == sorted(ids)
 
 
-def test_invitations_are_used_once_also_after_they_were_settled(invited, study):
+def test_invitations_are_used_once_also_after_upkeep(invited, study):
     pairs = answered(invited, study, 12)
     (extra,) = made(invited, 1)
     assert left(invited) == 1
@@ -214,7 +214,7 @@ def test_invitations_are_used_once_also_after_they_were_settled(invited, study):
     assert invited.send(build_report(study), extra).status_code == 201
 
 
-def test_few_wait_for_others(invited, study):
+def test_upkeep_waits_for_ten_used_invitations(invited, study):
     answered(invited, study, 9)
     upkeep(invited)
     with invited.collector.database.engine.connect() as connection:
@@ -225,7 +225,7 @@ def test_few_wait_for_others(invited, study):
         assert connection.execute(text("SELECT count(*) FROM spent_invitations")).scalar_one() == 0
 
 
-def test_another_key_uses_no_invitation_twice(make_harness, invited, study):
+def test_another_invitation_key_admits_no_report_twice(make_harness, invited, study):
     """A second machine without the settings file, or a file that was lost."""
     ((_, word), *_) = answered(invited, study, 12)
     (fresh,) = made(invited, 1)
@@ -243,7 +243,7 @@ def test_another_key_uses_no_invitation_twice(make_harness, invited, study):
     assert invited.send(build_report(study), fresh).status_code == 201
 
 
-def test_a_restored_backup_knows_what_was_used_before_it(make_harness, study, tmp_path):
+def test_restored_backup_knows_used_invitations(make_harness, study, tmp_path):
     harness = with_key(make_harness, "before.sqlite3", study)
     pairs = answered(harness, study, 3)
     copy = tmp_path / "copy.sqlite3"
@@ -254,7 +254,7 @@ def test_a_restored_backup_knows_what_was_used_before_it(make_harness, study, tm
         assert restored.send(build_report(study), word).status_code == 403
 
 
-# One child for each report, killed at a statement of its own number; the imports are made once.
+# One child for each report, each killed at a later statement; the imports are made once.
 SPEND = """
 import os, signal, sys
 from tests.attacks.conftest import KEY
@@ -284,7 +284,7 @@ for number, line in enumerate(sys.stdin, 1):
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_statement_leaves_one_report_an_invitation(make_harness, study):
+def test_kill_at_any_statement_leaves_one_report_per_invitation(make_harness, study):
     harness = with_key(make_harness, "collector.sqlite3", study)
     spender = subprocess.Popen(
         [sys.executable, "-c", SPEND, f"sqlite:///{harness.path}"],
@@ -303,13 +303,13 @@ def test_a_kill_at_any_statement_leaves_one_report_an_invitation(make_harness, s
             spender.stdin.flush()
             status = int(spender.stdout.readline())
             assert status in (0, -signal.SIGKILL)
-            # The device sends again, and somebody else tries the same invitation.
+            # The device sends again, and another device tries the same invitation.
             assert harness.send(first, word).status_code in (200, 201)
             assert harness.send(second, word).status_code == 403
     assert 5 < number < 40
 
 
-def test_settings_of_postgresql_that_write_down_ids_are_told(postgresql, make_harness):
+def test_postgresql_settings_that_log_ids_are_reported(postgresql, make_harness):
     harness = make_harness(database=postgresql.new_database())
     database = harness.collector.database
     assert telltale_settings(database) == []

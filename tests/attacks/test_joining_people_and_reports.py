@@ -1,12 +1,12 @@
-"""Issuer and collector pool all that they keep, and every request that they saw: who sent which report?
+"""Issuer and collector pool everything they store and every request they saw: who sent which report?
 
-Defence: The device: blinds what the issuer signs, and lets the report leave in the next window, at a moment
-drawn evenly, a board never on a waking that asks for another study's token
-(`test_tokens_beside_reports_of_boards.py`); the issuer keeps no moment, and its files lose the order of
-asking daily and when it starts and stops, the collector a nonce's hash. Known limit: that order until then
-(with PostgreSQL, as far back as its write-ahead log); addresses, where the same one asks and sends; a
-window that hardly anybody is in; **a device that is woken at an hour of its own each day**, whose token and
-report come at that hour (when devices are woken).
+Defence: The device: blinds what the issuer signs, and sends the report in the next window, at a uniformly
+random moment, a board never on a waking in which it requests another study's token
+(`test_tokens_beside_reports_of_boards.py`); the issuer stores no time, and its files lose the order of
+requests daily and when it starts and stops, the collector's the hash of a nonce. Known limit: that order
+until then (with PostgreSQL, as far back as its write-ahead log); addresses, if the same one requests and
+sends; a window with hardly any devices; **a device that is woken at an hour of its own each day**, whose
+token request and report come at that hour (when devices are woken).
 """
 
 import json
@@ -221,7 +221,7 @@ def world(tmp_path, monkeypatch):
     made.close()
 
 
-def test_no_adversary_with_both_servers_does_better_than_guessing(world, tmp_path, monkeypatch):
+def test_issuer_and_collector_together_only_guess(world, tmp_path, monkeypatch):
     batches = batches_of(world, tmp_path, monkeypatch)
     for adversary in ADVERSARIES:
         assert share_is(linked(adversary, batches), PEOPLE * BATCHES, 1 / PEOPLE), adversary.__name__
@@ -233,7 +233,7 @@ def test_no_adversary_with_both_servers_does_better_than_guessing(world, tmp_pat
         assert max(one.moment for one in asked) < min(one.moment for one in sent)
 
 
-def test_the_adversary_finds_devices_that_do_not_wait(world, tmp_path, monkeypatch):
+def test_adversary_links_devices_that_do_not_wait(world, tmp_path, monkeypatch):
     batches = batches_of(world, tmp_path, monkeypatch, hurried=True)
     assert linked(by_order, batches) == PEOPLE * BATCHES
     assert not share_is(linked(by_time_of_day, batches), PEOPLE * BATCHES, 1 / PEOPLE)
@@ -275,10 +275,10 @@ def count_joined(batches):
     return sum(one == other for asked, sent in batches for one, other in by_habit(asked, sent))
 
 
-def test_open_who_is_woken_at_an_hour_of_their_own_is_joined_by_it(world, tmp_path):
-    """No device can hide that: docs/tokens.md says how to have it woken."""
+def test_open_device_woken_at_its_own_hour_is_linked_by_it(world, tmp_path):
+    """No device can hide that; docs/tokens.md says how devices should be woken."""
     assert count_joined(woken(world, tmp_path, 120)) > PEOPLE / 2
 
 
-def test_who_is_woken_with_the_advised_delay_is_not(world, tmp_path):
+def test_device_woken_with_advised_delay_is_not_linked(world, tmp_path):
     assert share_is(count_joined(woken(world, tmp_path, DAY)), PEOPLE, 1 / PEOPLE)

@@ -1,8 +1,8 @@
-"""A relay's operator pools what it saw, and when, with the issuer, or with the collector: who sent what?
+"""A relay's operator pools what it saw, and when, with the issuer or with the collector: who sent what?
 
-Defence: Relay and issuer: know who took part, and read nothing of a report; issuer and collector: a batch's
-people behind the relay. Known limit: relay and collector, by the time alone, and so issuer and collector
-where relay and issuer are one, which `study check` and `publish` note.
+Defence: Relay and issuer: know who took part, but can read no report; issuer and collector: know only a
+batch's people behind the relay. Known limit: relay and collector link by time alone, and so do issuer and
+collector if relay and issuer are one party, which `study check` and `publish` note.
 """
 
 import json
@@ -102,7 +102,7 @@ def world(tmp_path, monkeypatch):
 
 
 def by_reading(passed, _asked):
-    """The report stands in the message as it is."""
+    """The report is in the message unencrypted."""
     return b'"AQ=="' in passed.body
 
 
@@ -156,13 +156,13 @@ def told(reader, passed, asked, sent):
     return sum(reader(one, requests[one.truth]) == words[one.truth] for one in passed)
 
 
-def test_issuer_and_collector_do_no_better_behind_a_relay(world, tmp_path, monkeypatch):
+def test_issuer_and_collector_only_guess_behind_a_relay(world, tmp_path, monkeypatch):
     batches = batches_of(world, tmp_path, monkeypatch)
     for adversary in ADVERSARIES:
         assert share_is(linked(adversary, batches), ALL, 1 / PEOPLE), adversary.__name__
 
 
-def test_relay_and_issuer_know_who_took_part_and_nothing_of_what_reports_say(world, tmp_path, monkeypatch):
+def test_relay_and_issuer_see_participants_but_no_answers(world, tmp_path, monkeypatch):
     batches = batches_of(world, tmp_path, monkeypatch)
     asked, sent = [[one for batch in batches for one in batch[place]] for place in (0, 1)]
     assert len(world.passed) == ALL
@@ -171,8 +171,8 @@ def test_relay_and_issuer_know_who_took_part_and_nothing_of_what_reports_say(wor
         assert share_is(told(reader, world.passed, asked, sent), ALL, 1 / 2), reader.__name__
 
 
-def test_they_read_what_a_device_does_not_encrypt(world, tmp_path, monkeypatch):
-    """The adversary of the test above can win."""
+def test_relay_and_issuer_read_unencrypted_reports(world, tmp_path, monkeypatch):
+    """Shows that the adversary works when reports are not encrypted."""
     monkeypatch.setattr(relayed, "encapsulate", lambda _id, _key, content: SimpleNamespace(message=content))
     reports = []
     for number in range(PEOPLE):
@@ -192,8 +192,8 @@ def test_they_read_what_a_device_does_not_encrypt(world, tmp_path, monkeypatch):
     assert not share_is(PEOPLE, PEOPLE, 1 / 2)
 
 
-def test_relay_and_collector_join_both_by_their_clocks_as_the_guide_says(world, tmp_path, monkeypatch):
-    """No batch helps against these two: the guide says so, and this shows that it is true."""
+def test_relay_and_collector_link_by_time_as_documented(world, tmp_path, monkeypatch):
+    """Batches do not help against these two, as the guide says."""
     batches = batches_of(world, tmp_path, monkeypatch)
     of_batch = [[], []]
     for one in world.passed:
@@ -204,8 +204,8 @@ def test_relay_and_collector_join_both_by_their_clocks_as_the_guide_says(world, 
     assert "they can join both by the time alone" in guide
 
 
-def test_a_relay_by_itself_tells_a_deletion_from_a_report_neither_by_size_nor_by_moment(world, tmp_path):
-    """A deletion that left when it was asked for would be right behind that, in no batch."""
+def test_relay_cannot_tell_deletion_from_report_by_size_or_time(world, tmp_path):
+    """A deletion sent at once would follow the withdrawal directly and be in no batch."""
     world.now, world.sender = START + DAY / 2, 0
     device = consenting(tmp_path / "device", "8", COLLECTOR)
     device.answer(world.study, {"ever": True}, world.codes[0])

@@ -1,7 +1,7 @@
-"""Have a reading key become the operator's token: LDPKIT_TOKEN is a client's key and a server's setting.
+"""A read key becomes the operator's token, as LDPKIT_TOKEN is both a client's key and a server's setting.
 
-Defence: The collector: does not start with a token that is a key, or was one until it was removed, or that
-is not its file's.
+Defence: The collector: does not start with a token that is a current or removed key, or that differs from
+its settings file.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def reader(place, capsys):  # noqa: ARG001
     return capsys.readouterr().out.strip()
 
 
-def test_a_server_does_not_start_with_a_clients_key(reader, monkeypatch):
+def test_server_does_not_start_with_a_client_key_as_token(reader, monkeypatch):
     monkeypatch.setenv("LDPKIT_TOKEN", reader)
     for start in (create_app, lambda: _serve_settings(parsed("serve"))):
         with pytest.raises(InputError, match=r"LDPKIT_TOKEN is not the token of ldpkit\.toml.*unset it"):
             start()
 
 
-def test_other_commands_know_the_files_token(place, reader, monkeypatch, capsys):
+def test_token_command_prints_the_token_of_the_settings_file(place, reader, monkeypatch, capsys):
     """Also where it names one key for each node of a secure sum."""
     for found in (reader, f"{reader} {reader}"):
         monkeypatch.setenv("LDPKIT_TOKEN", found)
@@ -50,15 +50,15 @@ def test_other_commands_know_the_files_token(place, reader, monkeypatch, capsys)
         assert capsys.readouterr().out == f"{place}\n"
 
 
-def test_the_files_own_token_may_be_exported(place, monkeypatch):
+def test_token_of_the_settings_file_may_be_in_the_environment(place, monkeypatch):
     monkeypatch.setenv("LDPKIT_TOKEN", place)
     assert _serve_settings(parsed("serve")).token == place
     assert create_app().test_client().get("/healthz").status_code == 200
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_no_key_is_a_token(make_harness, role):
-    """Without a token in the file, by --token, and after the key was removed: it would still be the token."""
+def test_current_or_removed_key_is_rejected_as_token(make_harness, role):
+    """Also after the key was removed, because it would otherwise still work as the token."""
     harness = make_harness()
     with harness.collector.database.write() as session:
         key = add_key(session, "ann", role)

@@ -1,6 +1,6 @@
-"""Tries to read an operator's key on the way: from commands that are given http:// for https://.
+"""An operator's key is read in transit, because a command was given http:// instead of https://.
 
-Defence: The command: no key goes out in clear, but to this machine itself.
+Defence: The command: sends no key in clear, except to this machine itself.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def asked(monkeypatch):
 
 
 @pytest.mark.parametrize("summary", [(), ("--summary",)])
-def test_export_sends_no_key_in_clear(asked, tmp_path, monkeypatch, capsys, summary):
+def test_export_refuses_to_send_a_key_over_http(asked, tmp_path, monkeypatch, capsys, summary):
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
     out = tmp_path / "reports.ndjson"
     assert main(["export", "habits", "--from", "http://survey.example", "--out", str(out), *summary])
@@ -55,7 +55,7 @@ def test_export_sends_no_key_in_clear(asked, tmp_path, monkeypatch, capsys, summ
         "ftp://localhost",
     ],
 )
-def test_no_client_asks_such_a_host(asked, url):
+def test_clients_refuse_to_send_keys_over_http(asked, url):
     calls = (
         lambda: list(fetch_reports(url, "habits", TOKEN)),
         lambda: fetch_summary(url, "habits", TOKEN),
@@ -68,5 +68,5 @@ def test_no_client_asks_such_a_host(asked, url):
 
 
 @pytest.mark.parametrize("url", ["https://survey.example", "http://localhost:8000", "http://[::1]:80"])
-def test_https_and_this_machine_are_asked(url):
+def test_https_and_local_addresses_are_allowed(url):
     require_private(url)

@@ -1,7 +1,7 @@
-"""Tries to reach other studies, all studies' counts, and other keys with a key that is for one study.
+"""A key for one study is used to reach other studies, all studies' counts, or other keys.
 
-Defence: The collector: refuses whatever is about other studies or all of them, shows that study's lines
-alone, and makes keys with the operator's token only.
+Defence: The collector: refuses every request about other studies or all of them, shows only that study's
+lines, and makes keys only with the operator's token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def bound(harness, role):
         return {"Authorization": f"Bearer {add_key(session, 'ann', role, ['habits'])}"}
 
 
-def test_a_key_of_one_study_reaches_no_other(two, make_study):
+def test_key_of_one_study_is_refused_for_others(two, make_study):
     headers = bound(two, Role.OPERATE)
     report = f"/v1/studies/other/reports/{two.report.id}"
     for method, path, body in [
@@ -52,15 +52,15 @@ def test_a_key_of_one_study_reaches_no_other(two, make_study):
     assert {line["study"] for line in lines} == {"habits"}
 
 
-def test_the_page_of_a_key_of_one_study_shows_that_alone(two):
+def test_page_for_key_of_one_study_shows_only_that_study(two):
     key = bound(two, Role.READ)["Authorization"].removeprefix("Bearer ")
     text = two.client.get("/", headers=basic(key)).text
     assert "Habits" in text
     assert "Another study" not in text
 
 
-def test_no_key_makes_keys(two):
-    """Whoever had stolen one would keep the other when it is removed."""
+def test_keys_cannot_create_or_remove_keys(two):
+    """A thief of one key could otherwise keep a second one after the first is removed."""
     with two.collector.database.write() as session:
         key = add_key(session, "bob", Role.OPERATE)
     headers = {"Authorization": f"Bearer {key}"}

@@ -1,9 +1,9 @@
-"""Retire a gateway's key once no open study states it: no later withdrawal reaches the collector.
+"""A gateway's key is retired once no open study states it: later withdrawals do not reach the collector.
 
-Defence: `ldpkit oblivious retire`: keeps a key while reports are stored whose devices withdraw with it; the
-collector: takes deletions in the clear of a study that had a version without a relay. Known limit: a key
-that leaked or is lost; then devices say whom to ask, and `ldpkit status` says of which reports (oblivious
-HTTP); in browsers it is shown as an answer with status 400 that is not the collector's.
+Defence: `ldpkit oblivious retire`: keeps a key while stored reports can only be withdrawn with it; the
+collector: accepts deletions in the clear for a study that had a version without a relay. Known limit: a
+key that leaked or is lost; then devices say whom to ask, and `ldpkit status` lists the reports (oblivious
+HTTP); browsers show it as an answer with status 400 that is not the collector's.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def place(make_harness, make_report, tmp_path):
 
 
 @pytest.mark.parametrize("over", ["second_version", "close"])
-def test_a_key_stays_while_a_report_could_be_withdrawn_with_it(place, over, capsys):
+def test_gateway_key_is_kept_while_reports_can_be_withdrawn(place, over, capsys):
     getattr(place, over)()
     assert place.retire() == 3
     said = capsys.readouterr().err
-    assert f"key {place.number} is what devices withdraw with from relayed, version 1 (2 reports): " in said
+    assert f"devices need key {place.number} to withdraw from relayed, version 1 (2 reports): " in said
     assert "--end-withdrawals" in said
     assert said.count("\n") == 1
     assert place.number in place.numbers()
@@ -87,7 +87,7 @@ def delete_all(place):
 
 
 @pytest.mark.parametrize("delete", [delete_by_operator, expire, delete_all])
-def test_it_goes_once_these_are_deleted(place, delete, capsys):
+def test_gateway_key_is_retired_once_reports_are_deleted(place, delete, capsys):
     place.close()
     assert place.retire() == 3
     delete(place)
@@ -96,11 +96,11 @@ def test_it_goes_once_these_are_deleted(place, delete, capsys):
     assert "a report to a study that states it stays on its device" in capsys.readouterr().err
 
 
-def test_one_that_leaked_goes_at_once_and_what_that_costs_is_said_and_kept(place, capsys):
+def test_end_withdrawals_option_retires_leaked_key_and_logs_it(place, capsys):
     place.close()
     assert place.retire("--end-withdrawals") == 0
     said = capsys.readouterr().err
-    assert "devices can no more withdraw what is stored of relayed, version 1 (2 reports): " in said
+    assert "devices can no longer withdraw from relayed, version 1 (2 reports): " in said
     assert said.count("\n") == 1
     assert place.numbers() == [place.keys.keys[0].number]
     log = place.harness.client.get("/v1/audit-log", headers=place.harness.operator).json["entries"]
@@ -115,8 +115,8 @@ def ended(place):
 
 
 @pytest.mark.parametrize("is_gone", [True, False], ids=["behind the file", "before it"])
-def test_one_that_is_killed_has_said_so_and_is_gone_on_with(place, monkeypatch, is_gone):
-    """The key was gone, nothing was on record, and the same command knew no such key."""
+def test_killed_retire_is_logged_and_can_be_repeated(place, monkeypatch, is_gone):
+    """The key used to be gone without a record, and repeating the command failed as the key was unknown."""
     place.close()
     genuine = GatewayKeys.replace
 
@@ -135,23 +135,23 @@ def test_one_that_is_killed_has_said_so_and_is_gone_on_with(place, monkeypatch, 
     assert place.numbers() == [place.keys.keys[0].number]
 
 
-def test_no_option_has_an_open_study_get_no_more_reports(place, capsys):
+def test_key_of_an_open_study_cannot_be_retired(place, capsys):
     assert place.retire("--end-withdrawals") == 3
     assert "is stated by relayed" in capsys.readouterr().err
     assert place.number in place.numbers()
 
 
 @pytest.mark.parametrize("over", ["second_version", "close"])
-def test_the_status_says_whose_reports_no_device_can_withdraw(place, over, make_harness):
+def test_status_lists_reports_that_devices_cannot_withdraw(place, over, make_harness):
     getattr(place, over)()
     assert looked_after(place.harness) == []
     place.retire("--end-withdrawals")
     again = make_harness(ohttp_keys=str(place.file))
-    assert [line.split(",")[0] for line in looked_after(again)] == [
-        "2 reports of version 1 cannot be withdrawn by devices"
+    assert [line.split(":")[0] for line in looked_after(again)] == [
+        "devices cannot withdraw 2 reports of version 1"
     ]
-    # Who has a key that leaked would read what comes under it.
-    assert "back, unless it was retired because it leaked;" in looked_after(again)[0]
+    # A thief of a leaked key could read what is encrypted to it.
+    assert "if the key leaked or is lost, delete on request" in looked_after(again)[0]
 
 
 def looked_after(harness):

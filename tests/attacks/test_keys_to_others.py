@@ -1,6 +1,6 @@
-"""Slips with keys and addresses: all nodes' keys sent to one of them, links that lead nowhere.
+"""Slips with keys and addresses: all nodes' keys are sent to one of them, or links lead nowhere.
 
-Defence: The command: sends one key or nothing, and takes no address that is none, before anything is made.
+Defence: The command: sends one key or none, and rejects invalid addresses before anything is made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEY = "operators-token-0123456789"
 @pytest.mark.parametrize(
     "keys", [f"{KEY} {KEY[::-1]}", f" {KEY}", f"{KEY}\n", f"{KEY}\r\nX-Odd: 1", "clé" * 9]
 )
-def test_no_list_of_keys_goes_to_one_server(keys, tmp_path, monkeypatch, capsys):
+def test_list_of_keys_is_not_sent_to_one_server(keys, tmp_path, monkeypatch, capsys):
     """`ldpkit secure-sum close` takes them from LDPKIT_TOKEN, where every other command finds them too."""
     monkeypatch.setenv("LDPKIT_TOKEN", keys)
     path = tmp_path / "study.json"
@@ -50,7 +50,7 @@ NOWHERE = (
 
 @pytest.mark.parametrize("address", NOWHERE)
 @pytest.mark.parametrize("option", ["--address", "--to"])
-def test_no_invitation_is_made_for_links_that_lead_nowhere(address, option, monkeypatch, capsys):
+def test_invite_rejects_wrong_addresses_before_any_request(address, option, monkeypatch, capsys):
     monkeypatch.setenv("LDPKIT_TOKEN", KEY)
     with Server() as server:
         places = {"--to": server.url, option: address}

@@ -1,4 +1,4 @@
-"""Tries to end a server by killing its workers, and to leave workers behind by killing their master."""
+"""A server ends because its workers are killed, or workers survive their killed master."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wait_for_another(server, worker):
     return children[0]
 
 
-def test_workers_that_die_again_and_again_are_replaced(start_server):
+def test_workers_that_die_repeatedly_are_replaced(start_server):
     server = start_server()
     study = build_study()
     server.request("POST", "/v1/studies", study.document)
@@ -42,14 +42,14 @@ def test_workers_that_die_again_and_again_are_replaced(start_server):
 
 
 def ended(process):
-    """Whether it is gone, or only waits for somebody to ask what became of it."""
+    """Whether the process is gone, or a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
 
 
-def test_no_worker_outlives_a_master_that_was_killed(start_server):
+def test_workers_end_when_their_master_is_killed(start_server):
     server = start_server()
     workers = server.children()
     assert workers
@@ -61,7 +61,7 @@ def test_no_worker_outlives_a_master_that_was_killed(start_server):
         time.sleep(0.1)
 
 
-def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
+def test_respawn_delay_grows_with_every_early_exit():
     delays = [respawn_delay(ends) for ends in range(20)]
     assert delays[: ENDS_AT_ONCE + 1] == [0.0] * (ENDS_AT_ONCE + 1)
     assert delays == sorted(delays)
@@ -69,8 +69,8 @@ def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
 
 
 @pytest.mark.slow
-def test_a_client_that_holds_a_worker_is_not_the_workers_refusal(start_server):
-    """The rest of a body does not come: the log says what was waited for, and nothing of a killed worker."""
+def test_shutdown_log_names_unfinished_request_not_worker_failure(start_server):
+    """A body never arrives completely: the log names the wait and does not mention a killed worker."""
     server = start_server()
     address = urlsplit(server.url)
     head = b"PUT /v1/studies/x/reports/" + b"0" * 32 + b" HTTP/1.1\r\nHost: x\r\n"

@@ -1,4 +1,4 @@
-"""Tries to tell labels apart by the steps that it takes to find them among many."""
+"""The number of steps that it takes to find a label among many reveals the label."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def asked(question):
     return mechanism_for(Study(studies.document(question)).questions[0])
 
 
-def test_every_label_is_found_in_the_same_steps():
+def test_every_label_is_found_in_the_same_number_of_steps():
     mechanism = asked(LONG)
     places = [0, 1, 2, 4095, 4096, 8191, 8192, 9998, 9999]
     assert [mechanism.quantise(LABELS[place]) for place in places] == places
@@ -37,7 +37,7 @@ def test_every_label_is_found_in_the_same_steps():
     assert len({steps(asked(NUMBERED), text) for text in ("7", "42", "999999", "0000000")}) == 1
 
 
-def test_steps_do_not_depend_on_length_spelling_or_neighbours():
+def test_lookup_steps_do_not_depend_on_length_or_spelling():
     labels = ["a", "a" * 200, "a" * 199 + "b", "𝄞" * 200, *["z" * n for n in range(2, 90)]]
     mechanism = asked({**LONG, "choices": labels})
     assert [mechanism.quantise(label) for label in labels] == list(range(len(labels)))
@@ -47,7 +47,7 @@ def test_steps_do_not_depend_on_length_spelling_or_neighbours():
 @pytest.mark.parametrize(
     "wrong", ["", "label", "label 00000\0", "\ud800", "x" * 5000, 3, None, b"label 00000"]
 )
-def test_what_is_no_label_is_refused(wrong):
+def test_unknown_label_is_refused(wrong):
     with pytest.raises(AnswerError):
         asked(LONG).quantise(wrong)
 
@@ -63,8 +63,8 @@ class Place(int):
 
 
 @pytest.mark.parametrize("name", ["oue", "sue", "subset_selection"])
-def test_no_long_integer_is_as_long_as_the_place_of_the_truth(name):
-    """Python takes longer to calculate with what is shifted to a high place."""
+def test_randomiser_does_not_shift_by_the_position_of_the_answer(name):
+    """Python takes longer to calculate with integers shifted by a large number of bits."""
     mechanism = asked({**LONG, "mechanism": {"name": name, "epsilon": "1"}})
     Place.shifts.clear()
     mechanism.randomise(Place(9999), os.urandom)
@@ -87,7 +87,7 @@ console.log(JSON.stringify([labels[0], labels[500], labels.at(-1)].map(looksFor)
 """
 
 
-def test_javascript_looks_at_as_many_labels_whichever_it_is():
+def test_javascript_compares_equally_many_labels_for_any_answer():
     text = json.dumps(json.dumps(studies.document({**LONG, "choices": LABELS[:1000]})))
     script = COUNTED.format(port=JAVASCRIPT / "index.js", text=text)
     looks = json.loads(npm.node("--input-type=module", "-e", script))

@@ -1,7 +1,7 @@
-"""Read an export's CSV with pandas or pyarrow, which take public labels for numbers, or for nothing.
+"""pandas or pyarrow reads an export's CSV and takes public labels for numbers or for missing cells.
 
-Defence: `fit` and `summarize`: take the one label that is the number; where several are, or one is gone,
-refuse and name the cure.
+Defence: `fit` and `summarize`: accept the only label that equals the number; if several do, or one is
+missing, refuse and name the fix.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def counts(study: Study, given: object) -> list[int]:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("labels", [["1.1", "1.2", "1.10"], ["1.0", "1"], ["1e3", "1000"], ["01", "1"]])
-def test_labels_that_are_one_number_are_refused(labels: list[str], reader: str, tmp_path: Path) -> None:
+def test_labels_that_equal_the_same_number_are_refused(
+    labels: list[str], reader: str, tmp_path: Path
+) -> None:
     study, path = exported(tmp_path, labels)
     assert counts(study, path) == list(range(1, len(labels) + 1))
     with pytest.raises(InputError, match=r"the labels .* both are: read the column as text \(dtype=str\)"):
@@ -57,13 +59,17 @@ def test_labels_that_are_one_number_are_refused(labels: list[str], reader: str, 
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("labels", [["0.10", "0.25"], ["01", "02", "11"], ["true", "false"], ["1.1", "1.2"]])
-def test_a_label_that_alone_is_the_number_is_taken(labels: list[str], reader: str, tmp_path: Path) -> None:
+def test_label_that_uniquely_matches_a_number_is_accepted(
+    labels: list[str], reader: str, tmp_path: Path
+) -> None:
     study, path = exported(tmp_path, labels)
     assert counts(study, READERS[reader](path)) == list(range(1, len(labels) + 1))
 
 
 @pytest.mark.parametrize(("labels", "told"), [(["1.1", "1.10"], False), (["0.10", "01"], True)])
-def test_so_it_is_of_parquet_that_was_made_of_them(labels: list[str], told: bool, tmp_path: Path) -> None:
+def test_parquet_made_from_numeric_labels_is_read_alike(
+    labels: list[str], told: bool, tmp_path: Path
+) -> None:
     study, path = exported(tmp_path, labels)
     pd.read_csv(path).to_parquet(tmp_path / "reports.parquet")
     if told:
@@ -74,22 +80,22 @@ def test_so_it_is_of_parquet_that_was_made_of_them(labels: list[str], told: bool
 
 
 @pytest.mark.parametrize("label", ["NA", "None", "nan"])
-def test_labels_that_pandas_drops_are_named(label: str, tmp_path: Path) -> None:
+def test_labels_that_pandas_reads_as_missing_are_named(label: str, tmp_path: Path) -> None:
     study, path = exported(tmp_path, [label, "DE"])
     with pytest.raises(InputError, match=f"pandas took the label {label} for a missing cell; .*keep_default"):
         counts(study, pd.read_csv(path))
     assert counts(study, pd.read_csv(path, keep_default_na=False)) == [1, 2]
 
 
-def test_streams_are_refused_with_the_cure(tmp_path: Path) -> None:
+def test_named_pipe_is_refused_with_a_hint(tmp_path: Path) -> None:
     study, _ = exported(tmp_path, ["a", "b"])
     os.mkfifo(tmp_path / "63")
     with raises(InputError, "reports.stream", "63"):
         load_evidence(study, tmp_path / "63")
 
 
-def test_the_text_of_a_file_is_no_path(tmp_path: Path) -> None:
-    """The system's own refusal held all reports."""
+def test_file_content_given_as_path_is_refused(tmp_path: Path) -> None:
+    """The operating system's error message contained all reports."""
     study, path = exported(tmp_path, ["a", "b"])
     text = Path(path).read_text()
     for given in (text, '{"format": "ldpkit.report/1"}'):

@@ -1,7 +1,7 @@
-"""Have a label that is spelt like a blank, such as NA for Namibia, dropped or refused as if it were one.
+"""A label that looks like a blank, such as NA for Namibia, is dropped or refused as if it were one.
 
-Defence: `ldpkit fit`, `ldpkit plan`: take a cell for the label where the study or design has it; refuse a
-frame whose reader made it missing, with the cure.
+Defence: `ldpkit fit`, `ldpkit plan`: read a cell as the label if the study or design has it; refuse a
+frame whose reader made it missing, with the fix.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def lands(*levels: str) -> Table:
 @spelt
 @pytest.mark.parametrize("formula", ["armed ~ land", "armed ~ 1 + (1 | land)", "armed ~ town"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_census_counts_people_of_the_label(label: str, formula: str, kind: str, tmp_path: Path) -> None:
+def test_census_counts_people_with_blank_like_label(
+    label: str, formula: str, kind: str, tmp_path: Path
+) -> None:
     path = str(tmp_path / f"census.{kind}")
     rows = pd.DataFrame({"land": ["ZA", label], "town": ["ZA", label], "count": [200, 100]})
     rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
@@ -64,7 +66,7 @@ def test_a_census_counts_people_of_the_label(label: str, formula: str, kind: str
 
 
 @spelt
-def test_a_census_of_codes_keeps_their_zeros_beside_the_label(label: str, tmp_path: Path) -> None:
+def test_census_keeps_leading_zeros_with_blank_like_label(label: str, tmp_path: Path) -> None:
     path = written(tmp_path, "census.csv", f"land,count\n01,200\n{label},100\n")
     table = lands("01", label)
     frame, _ = people_of(assemble(table, "armed ~ land"), table, Population(census=read_frame(path)))
@@ -72,9 +74,7 @@ def test_a_census_of_codes_keeps_their_zeros_beside_the_label(label: str, tmp_pa
 
 
 @spelt
-def test_a_census_without_the_label_is_blank_as_ever_and_one_of_pandas_says_how_to_read(
-    label: str, tmp_path: Path
-) -> None:
+def test_census_blank_is_rejected_and_pandas_fix_is_named(label: str, tmp_path: Path) -> None:
     path = written(tmp_path, "census.csv", f"land,count\nZA,200\n{label},100\n")
     over, table = Population(census=read_frame(path)), lands("ZA", "BW")
     with raises(InputError, "table.blank_cells", "land of the census", "1"):
@@ -100,7 +100,7 @@ def design_of(label: str, **rows: str) -> bytes:
 
 @spelt
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_tables_report_may_be_the_label(label: str, kind: str, tmp_path: Path) -> None:
+def test_table_report_may_be_a_blank_like_label(label: str, kind: str, tmp_path: Path) -> None:
     design = tmp_path / "design.json"
     design.write_bytes(design_of(label))
     path = str(tmp_path / f"table.{kind}")
@@ -117,10 +117,8 @@ def test_a_tables_report_may_be_the_label(label: str, kind: str, tmp_path: Path)
 
 @spelt
 @pytest.mark.parametrize("one", ["1", "1.0"])
-def test_waves_may_have_the_label_beside_number_codes_in_some_alone(
-    label: str, one: str, tmp_path: Path
-) -> None:
-    """Without it a wave's cells are numbers, and with it words, also where all of them are one wave's."""
+def test_waves_may_mix_number_codes_and_blank_like_label(label: str, one: str, tmp_path: Path) -> None:
+    """A wave without the label has numbers, and one with it has words."""
     column = {"answers": ["a", "b", "c"], "reports": ["1", "2", label], "matrix": THIRDS}
     design = tmp_path / "design.json"
     design.write_text(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": column}}))
@@ -135,7 +133,7 @@ def test_waves_may_have_the_label_beside_number_codes_in_some_alone(
 
 @spelt
 @pytest.mark.parametrize("blanks", ["refuse", LEAVE_OUT])
-def test_a_frame_whose_reader_took_the_label_for_a_blank_says_how_to_read_it(label: str, blanks: str) -> None:
+def test_frame_that_lost_a_blank_like_label_names_the_fix(label: str, blanks: str) -> None:
     design = read_design(design_of(label))
     frame = pd.DataFrame({"age": [30.0, 41.0, 52.0], "armed": ["no", None, None]})
     if blanks == LEAVE_OUT:
@@ -144,13 +142,13 @@ def test_a_frame_whose_reader_took_the_label_for_a_blank_says_how_to_read_it(lab
         with pytest.raises(InputError) as refused:
             survey_of(frame, design, None, blanks)
         said = str(refused.value)
-    assert f"armed has the label {label}, which some readers take for a blank" in said
+    assert f"armed has the label {label}, which some readers treat as blank" in said
     kept = frame.assign(armed=["no", label, None])
     assert "keep_default_na" not in " ".join(survey_of(kept, design, None, LEAVE_OUT).notes)
 
 
 @spelt
-def test_a_table_of_people_for_a_plan_may_have_the_label(label: str, tmp_path: Path) -> None:
+def test_table_of_people_for_plan_may_have_blank_like_label(label: str, tmp_path: Path) -> None:
     known = read_frame(written(tmp_path, "people.csv", f"land,count\nZA,2\n{label},1\n"))
     assert set(possible_of_study(asked(label), "job ~ land", known).table.public["land"]) == {"ZA", label}
     lost = pd.read_csv(tmp_path / "people.csv")
@@ -159,7 +157,7 @@ def test_a_table_of_people_for_a_plan_may_have_the_label(label: str, tmp_path: P
 
 
 @spelt
-def test_a_designs_rows_may_be_of_the_label(label: str, tmp_path: Path) -> None:
+def test_design_rows_may_have_a_blank_like_label(label: str, tmp_path: Path) -> None:
     design = tmp_path / "design.json"
     design.write_bytes(design_of("yes", land=label))
     path = written(tmp_path, "table.csv", f"land,armed\nZA,no\n{label},yes\n{label},no\n")
@@ -170,7 +168,7 @@ def test_a_designs_rows_may_be_of_the_label(label: str, tmp_path: Path) -> None:
 
 
 @spelt
-def test_a_file_of_answers_has_the_label_and_blanks_beside_it(label: str, tmp_path: Path) -> None:
+def test_answer_file_distinguishes_label_from_blank(label: str, tmp_path: Path) -> None:
     choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label], "refusal": True}
     study = Study(studies.document(choice, public=[{"id": "land", "choices": ["ZA", label]}]))
     path = written(tmp_path, "answers.csv", f"job,land\n{label},{label}\nno,ZA\n")

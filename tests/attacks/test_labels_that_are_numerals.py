@@ -1,4 +1,4 @@
-"""Count people by a study's own labels, −1 or 1,5: they were refused as slips, though no study can change."""
+"""People are counted by a study's own labels, such as −1 or 1,5, which were refused as slips."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LABELS = [["\u22121", "0", "1"], ["0,5", "1,5", "2"], ["1", "01", "2"], ["1 000"
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_a_census_counts_people_by_them(labels: list[str]) -> None:
+def test_census_matches_labels_that_look_like_numbers(labels: list[str]) -> None:
     asked = pd.DataFrame({"mood": pd.Categorical(np.repeat(labels, 30), categories=labels)})
     said = np.arange(90) % 2
     table = table_of(asked, [known_channel("armed", ("no", "yes"), said, FORCED)])
@@ -33,7 +33,7 @@ def test_a_census_counts_people_by_them(labels: list[str]) -> None:
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_a_table_of_people_has_them(labels: list[str]) -> None:
+def test_table_of_people_matches_number_like_labels(labels: list[str]) -> None:
     mood = {"id": "mood", "choices": labels}
     study = Study({**studies.document(studies.YES_NO), "public": [mood]})
     known = pd.DataFrame({"mood": labels, "count": [1, 1, 2]})
@@ -41,7 +41,7 @@ def test_a_table_of_people_has_them(labels: list[str]) -> None:
     assert set(possible.table.public["mood"]) == set(labels)
 
 
-def test_a_file_has_them(tmp_path: Path) -> None:
+def test_csv_of_people_matches_number_like_labels(tmp_path: Path) -> None:
     mood = {"id": "mood", "choices": LABELS[0]}
     study = Study({**studies.document(studies.YES_NO), "public": [mood]})
     path = tmp_path / "people.csv"
@@ -51,6 +51,6 @@ def test_a_file_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cells", [["\u22122", "0"], ["\u22121", "1,5"], ["\u22121", "1 000"], ["1", "01"]])
-def test_what_is_no_label_is_refused_still(cells: list[str]) -> None:
+def test_unknown_number_like_label_is_refused(cells: list[str]) -> None:
     with pytest.raises(InputError):
         as_taken(pd.DataFrame({"mood": cells}), ["mood"], labels={"mood": ["\u22121", "0", "1"]})

@@ -1,8 +1,8 @@
-"""A report that was withdrawn comes afterwards: its upload was on the way, or somebody kept it.
+"""A withdrawn report arrives afterwards: its upload was under way, or a third party kept it.
 
 Defence: The collector: the id of a withdrawn report stays refused while the study is open, whatever
-expires, also where the report had not come yet; a tenth of `deletion_rate` bounds how many such promises
-anybody can have made.
+expires, even if the report had not arrived yet; a tenth of `deletion_rate` limits how many withdrawals of
+unknown reports are stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def collecting(tmp_path, monkeypatch):
     harness.collector.close()
 
 
-def test_what_comes_after_its_withdrawal_is_refused(collecting):
+def test_report_uploaded_after_its_withdrawal_is_refused(collecting):
     late = build_report(build_study())
     for _ in range(2):
         answer = collecting.withdraw(late.id, secret=late.secret)
@@ -41,13 +41,13 @@ def test_what_comes_after_its_withdrawal_is_refused(collecting):
     assert collecting.summary().json["questions"]["ever"]["n"] == 1
 
 
-def test_a_key_makes_no_promise_about_what_never_came(collecting):
+def test_operator_key_cannot_withdraw_an_unknown_report(collecting):
     report_id = build_report(build_study()).id
     assert problem(collecting.withdraw(report_id)) == (404, "report-unknown")
 
 
-def test_promises_about_what_never_came_are_limited(collecting):
-    """Anybody can draw secrets, and each promise is a row that stays."""
+def test_withdrawals_of_unknown_reports_are_rate_limited(collecting):
+    """Anyone can draw secrets, and each such withdrawal stores a row permanently."""
     secrets = [os.urandom(16) for _ in range(7)]
     answers = [collecting.withdraw(report_id_of(secret), secret=secret) for secret in secrets]
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
@@ -56,7 +56,7 @@ def test_promises_about_what_never_came_are_limited(collecting):
     assert collecting.withdraw(mine.id, secret=mine.secret).status_code == 200
 
 
-def test_a_closed_study_keeps_its_promise_as_it_may_be_opened_again(collecting):
+def test_withdrawal_is_remembered_in_a_closed_study(collecting):
     collecting.close()
     late = build_report(build_study())
     assert collecting.withdraw(late.id, secret=late.secret).status_code == 200

@@ -1,6 +1,6 @@
-"""Tries to have a law's parameters believed where no report could show that answers follow another.
+"""A distribution's parameters are believed although reports could not show that answers follow another one.
 
-Defence: The analyst's fit: notes say it beside the mean of the answers as clipped, which needs no law.
+Defence: The analyst's fit: adds a note with the mean of the clipped answers, which needs no distribution.
 Known limit: the verdict stays good.
 """
 
@@ -64,8 +64,8 @@ def sum_study(question, n):
 
 
 @pytest.mark.slow
-def test_two_sums_of_answers_that_crowd_at_zero_are_no_tested_normal():
-    """The mean came out as 1.85 [0.93, 2.66], marked ok; answers had 7.3."""
+def test_fit_of_two_sums_notes_untested_normal_distribution():
+    """The mean was estimated as 1.85 [0.93, 2.66] and marked ok; the answers' mean was 7.3."""
     study, random = sum_study(SUM, 4000), np.random.default_rng(1)
     answers = drinks(random, 4000)
     found = fit(study, summary_of(study, summed(study.questions[0], answers, random)), method="laplace")["x"]
@@ -75,7 +75,7 @@ def test_two_sums_of_answers_that_crowd_at_zero_are_no_tested_normal():
     assert f"mean {answers.mean():.2g}" in note
 
 
-def test_two_sums_of_each_field_of_a_record_say_the_same():
+def test_fit_of_record_sums_notes_untested_normal_distribution():
     fields = [{"id": "a", "bounds": BOUNDS}]
     record = {"ask": "record", "features": fields, "response": {"id": "b", "bounds": BOUNDS}}
     study = sum_study(
@@ -96,8 +96,8 @@ def test_two_sums_of_each_field_of_a_record_say_the_same():
 
 
 @pytest.mark.slow
-def test_the_mean_of_two_sums_is_as_certain_as_it_says():
-    """Of people whose answers follow no normal law."""
+def test_interval_of_mean_of_two_sums_has_stated_coverage():
+    """For answers that do not follow a normal distribution."""
     (question,) = sum_study(SUM, 1000).questions
     inside = 0
     for seed in range(300):
@@ -109,7 +109,7 @@ def test_the_mean_of_two_sums_is_as_certain_as_it_says():
     assert share_is(inside, 300, 0.9)
 
 
-def test_the_mean_of_local_reports_is_as_certain_as_it_says():
+def test_interval_of_mean_of_local_reports_has_stated_coverage():
     (question,) = Study(studies.document(LOCAL)).questions
     inside = 0
     for seed in range(300):
@@ -128,8 +128,8 @@ def holds(plain):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crowded", [True, False])
-def test_a_normal_law_with_half_of_itself_below_zero_says_what_it_rests_on(crowded):
-    """60 % zeros: a mean of -5.2 [-22, 2.4], marked ok without a note; answers had 4.7."""
+def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
+    """With 60 % zeros the mean was -5.2 [-22, 2.4], marked ok without a note; the answers' mean was 4.7."""
     study, random = Study(studies.document(LOCAL)), np.random.default_rng(2)
     zeros = random.random(10_000) < 0.6
     answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
@@ -141,8 +141,8 @@ def test_a_normal_law_with_half_of_itself_below_zero_says_what_it_rests_on(crowd
 
 
 @pytest.mark.parametrize("crowded", [True, False])
-def test_a_formulas_normal_law_below_zero_says_so_too(crowded):
-    """Means by region of what six in ten do not spend at all, without a word; at the answers' mean and sd."""
+def test_formula_with_normal_outcome_below_zero_notes_plain_mean(crowded):
+    """Six in ten people spend nothing, and the means by region used to come without a note."""
     random, n = np.random.default_rng(3), 3_000
     zeros = random.random(n) < 0.6
     answers = np.where(zeros, 0, random.exponential(12, n)) if crowded else random.normal(25, 6, n)

@@ -1,6 +1,6 @@
-"""Hides wrong laws behind public columns: one that fills the outcome's range, a hump over many values.
+"""Public columns hide a wrong distribution: one that fills the outcome's range, or a hump over many values.
 
-Defence: The analysis: compares outcomes about what the fit expects, and people by bands of every public
+Defence: The analysis: compares outcomes with what the fit expects, and people by bands of every public
 column.
 """
 
@@ -44,8 +44,8 @@ LABELS_OF_THE_TAIL = ([-0.83, 1.003, 16.31], 3.887, [-2.607, -0.0075])
     [("normal", SOUND, True), ("lognormal", SOUND, False), ("lognormal", LABELS_OF_THE_TAIL, False)],
 )
 @pytest.mark.parametrize("wide", [20.0, 40.0])
-def test_a_skewed_residual_does_not_hide_behind_what_was_measured_before(law, came, good, wide):
-    """A rare private trait without any effect took the residual's tail for its own, by 16 of an sd of 5."""
+def test_skewed_residual_is_detected_despite_baseline_column(law, came, good, wide):
+    """A rare trait without any effect was given the residual's tail: an effect of 16 at an sd of 5."""
     random, n = np.random.default_rng(0), 2000
     trait = random.random(n) < 0.03
     away = {
@@ -64,8 +64,8 @@ def test_a_skewed_residual_does_not_hide_behind_what_was_measured_before(law, ca
 
 
 @pytest.mark.parametrize(("hump", "good"), [(False, True), (True, False)])
-def test_a_hump_over_a_number_of_many_values_is_found(hump, good):
-    """A straight line is drawn through it, and taken to people of other ages."""
+def test_hump_over_a_numeric_column_is_detected(hump, good):
+    """A straight line would be fitted through the hump and extrapolated to other ages."""
     random, n = np.random.default_rng(5), 3000
     age = np.clip(np.round(random.normal(45, 9, n)), 18, 80)
     share = 0.08 + 0.4 / (1 + np.exp(-(np.abs(age - 45) - 16) / 3)) if hump else np.full(n, 0.12)
@@ -78,8 +78,8 @@ def test_a_hump_over_a_number_of_many_values_is_found(hump, good):
 
 
 @pytest.mark.parametrize("most", [3, 5, MOST_LEVELS])
-def test_no_column_of_many_levels_is_left_out(most):
-    """Bands of numbers in their order, and of words the most frequent and the others; all people in one."""
+def test_columns_with_many_levels_are_grouped_into_bands(most):
+    """Numbers get ordered bands; of words the most frequent one keeps a level of its own."""
     random = np.random.default_rng(1)
     numbers, people = pd.Series(random.normal(size=400)), np.ones(400)
     bands = levels_or_bands(numbers, people, most)

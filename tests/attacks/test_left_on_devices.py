@@ -1,8 +1,8 @@
-"""Read in an app's ledger what was withdrawn, or have a loss of power bring it back.
+"""A withdrawn report is still readable in an app's ledger, or a loss of power restores it.
 
-Defence: The device: SQLite zeroes what is deleted, and a transaction counts once its journal's removal is
-on disk, in Python, Node and Expo. Known limit: what file systems and flash chips keep of old blocks, and a
-browser's own files until it rewrites them.
+Defence: The device: SQLite overwrites deleted content with zeros, and a transaction counts once its
+journal's removal is on disk, in Python, Node and Expo. Known limit: old blocks that file systems and
+flash chips keep, and a browser's own files until it rewrites them.
 """
 
 import json
@@ -39,7 +39,7 @@ def live(kind, file, *steps, **environment):
 
 
 def left_of(report, file):
-    """What the file still has of a report that was withdrawn, and of what it was drawn from."""
+    """Which traces of a withdrawn report and its answer the file still has."""
     text = file.read_bytes().decode("latin-1")
     traces = {"body": report["body"][:40].replace('"', '\\"'), "secret": report["secret"], "code": INVITATION}
     found = [name for name, trace in traces.items() if trace in text]
@@ -55,8 +55,8 @@ def left_of(report, file):
         (503, {"type": "urn:ldpkit:problem:unavailable"}, "queued", INVITATION),
     ],
 )
-def test_who_was_invited_is_not_told_by_a_report_that_leaves_no_more(status, said, state, invitation):
-    """The invitation says whose the report is; the report's id and text stay on the device."""
+def test_concluded_report_no_longer_holds_its_invitation(status, said, state, invitation):
+    """The invitation shows whose report it is; the report's id and text stay on the device."""
     kind = "application/json" if status == 201 else "application/problem+json"
     headers = {"Content-Type": kind, "LDPKit-Collector": "c"}
     report = {"id": "r", "body": "{}", "invitation": INVITATION, "digest": "d", "closes": "2000-01-01"}
@@ -73,8 +73,8 @@ def test_who_was_invited_is_not_told_by_a_report_that_leaves_no_more(status, sai
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_withdrawn_is_wiped_from_the_file(kind, tmp_path):
-    """SQLite leaves what was deleted in pages that are free, unless told otherwise."""
+def test_withdrawn_report_is_wiped_from_the_file(kind, tmp_path):
+    """SQLite leaves deleted content in free pages unless told otherwise."""
     file = tmp_path / "kept.db"
     _, report = live(kind, file, ANSWER, ["report"])
     assert len(left_of(report, file)) == 4
@@ -84,8 +84,8 @@ def test_what_was_withdrawn_is_wiped_from_the_file(kind, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_done_stays_done_after_a_loss_of_power(kind, tmp_path):
-    """SQLite's journal holds what was before. Where it comes back, it is put back."""
+def test_withdrawal_survives_a_loss_of_power(kind, tmp_path):
+    """SQLite's journal holds the previous state, which is restored if the journal reappears."""
     disk = FailingDisk(tmp_path, forgets_removals=True)
     file = disk.root / "kept.db"
     live(kind, file, ANSWER, ["consent"])

@@ -1,4 +1,4 @@
-"""Name things in letters that standard output cannot hold, as files on some systems cannot: no traceback."""
+"""Names have letters that standard output cannot encode, as on some systems: no traceback."""
 
 import json
 import subprocess
@@ -29,15 +29,15 @@ def paths():
 @pytest.mark.parametrize(
     ("encoding", "title"), [("cp1252", r"\u7761\u7720 é"), ("ascii", r"\u7761\u7720 \xe9")]
 )
-def test_a_title_is_said_with_escapes(tmp_path, encoding, title):
+def test_title_is_printed_with_escapes(tmp_path, encoding, title):
     done = run(tmp_path, "study", "check", "study.json", encoding=encoding)
     assert done.returncode == 0, done.stderr
     assert title in done.stdout.decode(encoding)
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-16"])
-def test_what_is_a_file_elsewhere_is_one_in_utf_8(tmp_path, encoding):
-    """Escapes would be other labels, or no JSON."""
+def test_reports_on_standard_output_are_utf_8(tmp_path, encoding):
+    """Escapes would change the labels or break the JSON."""
     people = [{"ever": True, "region": region} for region in REGION["choices"]]
     (tmp_path / "answers.ndjson").write_text("".join(json.dumps(one) + "\n" for one in people), "utf-8")
     done = run(tmp_path, "perturb", "study.json", "answers.ndjson", "--out", "-", encoding=encoding)
@@ -47,7 +47,7 @@ def test_what_is_a_file_elsewhere_is_one_in_utf_8(tmp_path, encoding):
 
 
 @pytest.mark.slow
-def test_an_issuer_lists_people_under_their_own_names(tmp_path):
+def test_issuer_prints_names_in_utf_8(tmp_path):
     def issuer(*command):
         done = run(tmp_path, "issuer", *command, encoding="ascii")
         assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
-"""Ship software that is sound but for one level of a feature, or one choice, which it tells as it is.
+"""Software is sound except for one level of a feature, or one choice, which it reports without noise.
 
-Defence: The repository's tests: replay every level on each path with the last coin that tells the truth and
-the first that does not, and hold signs to their law level by level.
+Defence: The repository's tests: replay every level on each path with the last coin that gives the true
+answer and the first that does not, and compare signs with their distribution level by level.
 """
 
 import shutil
@@ -42,7 +42,7 @@ def failed(checks):
     return {check.name for check in checks if not check.passed and "time" not in check.name}
 
 
-def test_every_level_is_tried():
+def test_audit_answers_cover_every_level():
     for question_id in ("q", "health", "job", "income", "work", "survey", "form"):
         question = Study(studies.document({**LEVELED, "id": question_id})).questions[0]
         records = [SOUND.quantise(answer) for answer in random_answers(question)]
@@ -51,7 +51,7 @@ def test_every_level_is_tried():
             assert tried == {tuple([UNIT * sign for sign in code]) for code in codes}
 
 
-def test_whole_reports_have_every_choice():
+def test_audit_of_whole_reports_covers_every_choice():
     asked = {**studies.ONE_OF, "choices": LABELS}
     question = Study(studies.document(asked)).questions[0]
     assert answers_of_all_levels(mechanism_for(question), question) == LABELS
@@ -60,7 +60,7 @@ def test_whole_reports_have_every_choice():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
-def test_in_bulk(monkeypatch, level):
+def test_audit_finds_noiseless_level_in_bulk(monkeypatch, level):
     span, code = LEVELS[level]
 
     def told_as_it_is(mechanism, records, random):
@@ -101,7 +101,7 @@ class CoinOfLevel(SampledProducts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [TruthfulLevel, CoinOfLevel])
-def test_one_by_one(kind):
+def test_audit_finds_noiseless_level_in_single_reports(kind):
     found = failed(audit_mechanism(kind(QUESTION), QUESTION, 1000).checks)
     assert f"other records: {STEP}" in found
 
@@ -131,7 +131,7 @@ JAVASCRIPT = {
 @pytest.mark.needs("node")
 @pytest.mark.parametrize(("given", "expected"), [("!random.forTests", TOLD), ("random.forTests", REPLAYED)])
 @pytest.mark.parametrize("fault", JAVASCRIPT)
-def test_javascript(tmp_path, fault, given, expected):
+def test_audit_finds_noiseless_level_in_javascript(tmp_path, fault, given, expected):
     asked, file, sound, wrong = JAVASCRIPT[fault]
     study = Study(studies.document(asked))
     question = study.questions[0]

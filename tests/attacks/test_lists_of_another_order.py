@@ -1,6 +1,6 @@
-"""Tries to have nodes take lists for another order of nodes than the published one: no device gets in.
+"""Nodes accept invitation lists for another order of nodes than the published one: no device is admitted.
 
-Defence: The node: refuses either.
+Defence: The node: refuses such a list.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def take(network, texts):
             take_list(session, "summed", text, b"", node.keys.fragment, "ann")
 
 
-def test_a_list_for_another_place_is_refused(network, tmp_path):
+def test_invitation_list_for_another_node_is_refused(network, tmp_path):
     study = network.publish("ever")
     route = study.document["route"]
     turned = Study({**study.document, "route": {**route, "nodes": route["nodes"][::-1]}})
@@ -36,5 +36,5 @@ def test_a_list_for_another_place_is_refused(network, tmp_path):
         take(network, texts)
 
 
-def test_lists_of_the_published_document_are_taken(network, tmp_path):
+def test_invitation_lists_of_published_study_are_accepted(network, tmp_path):
     take(network, lists_of(network.publish("ever"), tmp_path))

@@ -1,7 +1,7 @@
-"""Has nodes bind themselves to sets so large that checking them outlasts the patience of their database.
+"""Nodes commit to sets so large that checking them exceeds their database's timeout.
 
-Defence: The node: checks before its one writer's transaction, and answers the same drawing again without a
-check.
+Defence: The node: checks before its single writer's transaction, and answers the same drawing again
+without a check.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def threads(monkeypatch):
     return seen
 
 
-def test_nothing_that_grows_with_the_devices_keeps_the_one_writer(network, threads):
+def test_long_checks_do_not_run_in_the_writer_thread(network, threads):
     study = network.publish("ever")
     network.answer(15)
     close_study(study, [TOKEN])
@@ -47,7 +47,7 @@ def test_nothing_that_grows_with_the_devices_keeps_the_one_writer(network, threa
     assert WRITER not in {thread for each in threads.values() for thread in each}
 
 
-def test_a_bound_node_confirms_its_set_again_without_a_second_check(network, threads):
+def test_repeated_set_is_confirmed_without_a_second_check(network, threads):
     network.publish("ever")
     network.answer(15)
     drawing = network.draw().to_document()

@@ -1,8 +1,8 @@
-"""Start a collector without the key that an open study states: whoever answers pays, and waits for ever.
+"""A collector starts without the key that an open study states: devices pay, and their reports wait for ever.
 
 Defence: The collector: serves such a study as closed, and names study and key in the log and in `ldpkit
-status`; a new first key has a number drawn by chance, so that a device is told that its key is gone. Known
-limit: reports that were under way stay on their devices.
+status`; a new first key has a random number, so that a device is told that its key is gone. Known limit:
+reports that were under way stay on their devices.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def keys():
 
 @pytest.fixture(params=["another file", "no setting"])
 def without_key(request, make_harness, tmp_path, keys, study):
-    """The collector, started anew after it has lost its key; two studies are open, one states it."""
+    """The collector, restarted after it lost its key; two studies are open, and one states the key."""
     before = started(make_harness, tmp_path, keys)
     for one in (study, relayed_study(RELAY, keys, id="relayed")):
         assert before.publish(one).status_code == 201
@@ -53,7 +53,7 @@ def without_key(request, make_harness, tmp_path, keys, study):
     return started(make_harness, tmp_path, others)
 
 
-def test_the_operator_is_told_at_the_start_and_in_the_status(without_key, caplog):
+def test_missing_key_is_reported_at_start_and_in_status(without_key, caplog):
     records = caplog.get_records("setup")
     lines = [record.message for record in records if record.levelno == logging.ERROR]
     assert len(lines) == 1
@@ -62,11 +62,11 @@ def test_the_operator_is_told_at_the_start_and_in_the_status(without_key, caplog
     assert lines[0] not in attention(without_key, "habits")
 
 
-def test_devices_are_told_that_it_takes_nothing_and_the_other_study_goes_on(without_key):
+def test_study_without_its_key_is_closed_and_others_stay_open(without_key):
     assert [said_open(without_key, one) for one in ("relayed", "habits")] == ["closed", "open"]
 
 
-def test_a_version_with_the_new_key_ends_it(make_harness, tmp_path, keys):
+def test_version_with_the_new_key_reopens_the_study(make_harness, tmp_path, keys):
     before = started(make_harness, tmp_path, keys)
     assert before.publish(relayed_study(RELAY, keys, id="relayed")).status_code == 201
     after = started(make_harness, tmp_path, new := GatewayKeys.generate())
@@ -75,13 +75,13 @@ def test_a_version_with_the_new_key_ends_it(make_harness, tmp_path, keys):
     assert not any("gateway" in line for line in attention(after, "relayed"))
 
 
-def test_a_study_that_was_closed_has_nothing_to_look_after(without_key):
+def test_closed_study_without_its_key_is_not_reported(without_key):
     assert without_key.close("relayed").status_code == 200
     assert not any("gateway" in line for line in attention(without_key, "relayed"))
 
 
-def test_a_new_first_key_has_hardly_ever_the_lost_ones_number(make_harness, tmp_path, keys):
-    """So that a device that holds the lost one is told that it is gone, not that its request was changed."""
+def test_new_first_key_has_a_random_number(make_harness, tmp_path, keys):
+    """So a device with the lost key is told that the key is gone, not that its request was changed."""
     drawn = {GatewayKeys.generate().keys[0].number for _ in range(20)}
     assert len(drawn) > 1
     other = next(one for one in iter(GatewayKeys.generate, None) if one.keys[0].number != keys.keys[0].number)

@@ -1,7 +1,7 @@
-"""Lose one study's invitation key, so that nothing hides any more who answered the others before whom.
+"""One study's invitation key is lost, and the order of all other studies' reports is no longer removed.
 
-Defence: The collector: does the upkeep of all others, names that study each day in its log, and `ldpkit
-upkeep` fails until its invitations are forgotten.
+Defence: The collector: does the upkeep of all other studies, names that study each day in its log, and
+`ldpkit upkeep` fails until its invitations are forgotten.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def moved(make_harness, database_url):
 
 
 def order_of(harness):
-    """The ids of the open study's reports, as they stand in PostgreSQL's table."""
+    """The ids of the open study's reports in the order of PostgreSQL's table."""
     rows = (
         "SELECT r.id FROM reports r JOIN studies s ON s.number = r.study WHERE s.id = 'other' ORDER BY r.ctid"
     )
@@ -65,7 +65,7 @@ def order_of(harness):
         return [bytes(row.id).hex() for row in session.execute(text(rows))]
 
 
-def test_the_others_lose_their_order_and_used_invitations(moved, caplog):
+def test_upkeep_of_other_studies_runs_despite_a_lost_key(moved, caplog):
     sent = sorted((build_report(OTHER) for _ in range(USES)), key=lambda report: report.id, reverse=True)
     assert {moved.put(report).status_code for report in sent} == {201}
     moved.day += timedelta(1)
@@ -79,7 +79,7 @@ def test_the_others_lose_their_order_and_used_invitations(moved, caplog):
         assert [found for found in order_of(moved) if found in old] == sorted(old)
 
 
-def test_the_command_says_so_in_its_exit_code_until_they_are_forgotten(moved, capsys):
+def test_upkeep_fails_until_invitations_of_lost_key_are_forgotten(moved, capsys):
     assert moved.exit_code("upkeep") != 0
     said = capsys.readouterr().err
     assert "study lost: setting invitation_key" in said

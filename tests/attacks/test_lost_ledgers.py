@@ -1,12 +1,12 @@
-"""A device loses its lock and then its ledger, and answers again; or others on the machine read them.
+"""A device loses its lock and then its ledger, and answers again; or other users of the machine read them.
 
-Attack: To have a device answer again by losing its lock, then its ledger, or to read them as another user:
-the device: each marks that the other was there; files are 0600, the folder 0700, and it says where they
-were not. Known limit: both files lost together, an older copy of both put back.
+Attack: To have a device answer again by losing its lock, then its ledger, or to read them as another
+user: the device: each file records that the other existed; files have mode 0600 and the folder 0700, and
+it warns if they had not. Known limit: both files lost together, an older copy of both put back.
 
-Attack: To read in a device's ledger, much later, at which second somebody answered: the device: forgets
+Attack: To read in a device's ledger, much later, at which second a person answered: the device: deletes
 when a report was due once it is concluded, and when requests were made with the next flush a minute later
-(in JavaScript: until when nothing leaves beside them, with the next flush after that).
+(in JavaScript: until when nothing may be sent with them, with the next flush after that).
 """
 
 import os
@@ -48,7 +48,7 @@ def lose_in_turn(folder, between):
 
 
 @pytest.mark.parametrize("between", ["open", "answer", "flush"])
-def test_a_lock_that_is_lost_first_is_missed_no_later_than_the_ledger(tmp_path, between):
+def test_loss_of_lock_and_then_ledger_is_detected(tmp_path, between):
     with Server() as server:
         todo = {
             "open": lambda _: Device(tmp_path, "4"),
@@ -62,7 +62,7 @@ def test_a_lock_that_is_lost_first_is_missed_no_later_than_the_ledger(tmp_path, 
         consenting(tmp_path, "4").answer(STUDY, {"ever": False})
 
 
-def test_a_ledger_that_vanishes_under_a_running_device_is_missed_then_and_later(tmp_path):
+def test_ledger_deleted_under_a_running_device_is_detected(tmp_path):
     device = consenting(tmp_path, "4")
     device.answer(STUDY, {"ever": True})
     (tmp_path / LEDGER).unlink()
@@ -74,23 +74,23 @@ def test_a_ledger_that_vanishes_under_a_running_device_is_missed_then_and_later(
         consenting(tmp_path, "4")
 
 
-def test_what_is_left_of_a_ledgers_transaction_tells_of_it(tmp_path):
+def test_leftover_journal_reveals_a_lost_ledger(tmp_path):
     (tmp_path / f"{LEDGER}-journal").write_bytes(b"left")
     with raises(LedgerError, "device.ledger_gone"):
         consenting(tmp_path, "4")
 
 
-def test_in_a_folder_that_exists_only_the_owner_reads(tmp_path, caplog):
+def test_existing_folder_becomes_private_to_its_owner(tmp_path, caplog):
     folder = tmp_path / "shared"
     folder.mkdir(mode=0o755)
     device = consenting(folder, "4")
     device.answer(STUDY, {"ever": True})
     assert {name: mode(folder / name) for name in os.listdir(folder)} == {LEDGER: 0o600, LOCK: 0o600}
     assert mode(folder) == 0o700
-    assert caplog.messages == [f"{folder}: others on this machine could read it; now only its owner can"]
+    assert caplog.messages == [f"{folder}: other users of this machine could read it; now only its owner can"]
 
 
-def test_an_older_ledger_that_others_could_read_is_closed_and_said(tmp_path, caplog):
+def test_readable_older_ledger_becomes_private_with_a_warning(tmp_path, caplog):
     consenting(tmp_path, "4").answer(STUDY, {"ever": True})
     for name in (LEDGER, LOCK):
         (tmp_path / name).chmod(0o644)
@@ -101,18 +101,18 @@ def test_an_older_ledger_that_others_could_read_is_closed_and_said(tmp_path, cap
     assert len(caplog.messages) == 2
 
 
-def test_a_folder_that_all_share_on_purpose_stays_so(tmp_path, caplog):
+def test_shared_sticky_folder_keeps_its_mode(tmp_path, caplog):
     folder = tmp_path / "sticky"
     folder.mkdir()
     folder.chmod(0o1777)
     consenting(folder, "4")
     assert mode(folder) == 0o1777
     assert mode(folder / LEDGER) == 0o600
-    assert "they still can" in caplog.text
+    assert "and still can" in caplog.text
 
 
-def test_nobody_reads_later_when_somebody_answered(tmp_path):
-    """A report's second and its requests' are gone, also where nothing is sent any more."""
+def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path):
+    """The times of a report and its requests are deleted, even if nothing is sent any more."""
     with Server() as server:
         device = consenting(tmp_path, "4", server.url, send_window=3600)
         device.answer(STUDY, {"ever": True})

@@ -1,4 +1,4 @@
-"""Lose a node's `ldpkit.toml` while its study is open, so that devices pay for shares that nobody takes.
+"""A node's `ldpkit.toml` is lost while its study is open: devices pay for shares that are not accepted.
 
 Defence: The node: serves the study as closed to devices, logs once a minute what to do, and can be closed
 and summed; its invitations can be forgotten once it is closed. Known limit: devices that fetch the study
@@ -40,7 +40,7 @@ def forget(node):
     return exit_code(node.app, "invite", "summed", "--forget")
 
 
-def test_no_device_pays_that_asks_this_node(lost, tmp_path, caplog):
+def test_device_spends_nothing_at_node_without_its_key(lost, tmp_path, caplog):
     addresses = [node.address for node in lost.nodes]
     options = {"require_consent": False, "nodes": addresses, "max_delta": "0.001"}
     device = Device(tmp_path / "device", "8", collector=lost.nodes[1].url, **options)
@@ -51,19 +51,19 @@ def test_no_device_pays_that_asks_this_node(lost, tmp_path, caplog):
     assert device.ledger.spent() == []
 
 
-def test_what_came_before_can_be_summed_and_then_forgotten(lost, capsys):
-    """The messages name a way out, and it is one."""
+def test_earlier_shares_can_be_summed_and_then_forgotten(lost, capsys):
+    """The messages name a solution, and it works."""
     node = lost.nodes[1]
     assert forget(node) == 5
     said = capsys.readouterr().err
-    assert "Put its invitation_key back" in said
+    assert "Restore its invitation_key" in said
     assert "If `ldpkit.toml` is lost" in said
     assert close_study(lost.study, [TOKEN] * 3)
     assert forget(node) == 0
 
 
-def test_a_lost_key_is_logged_once_a_minute(make_harness, caplog):
-    """Whoever sends, with whatever word: a line for each would fill the disk."""
+def test_lost_invitation_key_is_logged_once_a_minute(make_harness, caplog):
+    """Anyone can send reports with any invitation, and a line for each would fill the disk."""
     study = build_study()
     harness = make_harness(invitation_key=LOST.decode())
     harness.publish(study)

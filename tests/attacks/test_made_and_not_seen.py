@@ -1,7 +1,7 @@
-"""Invitations and keys that were made, and that nobody could read: a full disk, or a closed terminal.
+"""Invitations and keys are made but cannot be read: a full disk, or a closed terminal.
 
-Defence: The command: has room for all lines before one is made, names the file and what undoes it; removes
-the key.
+Defence: The command: reserves room for all lines before any is made, names the file and the command that
+undoes it; removes the key.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def asked(start_server, study, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["links.txt", "links.csv"])
 @pytest.mark.parametrize("room", [0, 20_000])
-def test_a_full_disk_shuts_no_study(asked, make_report, study, tmp_path, name, room):
+def test_invite_on_a_full_disk_leaves_the_study_open(asked, make_report, study, tmp_path, name, room):
     invite = ("invite", "habits", "--count", "500", "--out", name, "--to", asked.url)
     done = command(*invite, folder=tmp_path, room=room)
     assert (done.returncode, (tmp_path / name).exists()) == (1, False)
@@ -70,15 +70,15 @@ def test_a_full_disk_shuts_no_study(asked, make_report, study, tmp_path, name, r
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_terminal_that_takes_nothing_is_told_what_undoes_it(asked, tmp_path, options):
+def test_invite_with_unwritable_output_names_the_undo_command(asked, tmp_path, options):
     invite = ("invite", "habits", "--count", "5", "--to", asked.url, *options)
     done = command(*invite, folder=tmp_path, out="/dev/full")
     assert done.returncode != 0
     assert "cannot write standard output: No space left on device" in done.stderr
-    assert "`ldpkit invite habits --lift` lets everybody in again" in done.stderr
+    assert "`ldpkit invite habits --lift` admits all reports again" in done.stderr
 
 
-def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
+def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
     def draw(*_):
         raise InputError("cannot write it")
 
@@ -90,19 +90,19 @@ def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_key_that_nobody_saw_is_good_for_nothing(asked, tmp_path):
+def test_key_that_could_not_be_printed_is_revoked(asked, tmp_path):
     where = ("--to", asked.url)
     add = ("keys", "add", "unseen", "--role", "read", *where)
     done = command(*add, folder=tmp_path, out="/dev/full")
     assert done.returncode != 0
-    assert "nobody read the key unseen: it is good for nothing" in done.stderr
+    assert "the key unseen could not be printed: it was revoked" in done.stderr
     assert "unseen" not in command("keys", *where, folder=tmp_path).stdout
     assert command(*add, folder=tmp_path).returncode == 0
     assert "unseen" in command("keys", *where, folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "10001", "99999999999999999999", "many"])
-def test_lines_of_the_audit_log_are_from_1_to_10000(tmp_path, limit):
+def test_audit_log_limit_must_be_from_1_to_10000(tmp_path, limit):
     done = command("status", "--log", f"--limit={limit}", folder=tmp_path)
     assert done.returncode == 2
     assert f"must be a whole number from 1 to 10000, is {limit}" in done.stderr

@@ -1,6 +1,6 @@
-"""Passes off one wave's mean of a private number, which holds whatever the law, as that of all waves.
+"""One wave's mean of a private number, which needs no distribution, is reported as that of all waves.
 
-Defence: The analysis: pools the waves' means by their people.
+Defence: The analysis: pools the waves' means, weighted by their people.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ SIZES = {"a": 1000, "b": 3000}
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-def test_the_mean_without_a_law_is_that_of_all_waves(order):
-    """Whichever wave comes first, each counts with its people."""
+def test_plain_mean_is_pooled_over_all_waves(order):
+    """Each wave is weighted by its people, whichever comes first."""
     tables = {}
     for place, name in enumerate(order):
         table = people(SIZES[name], place, "normal" if name == "a" else "groups")

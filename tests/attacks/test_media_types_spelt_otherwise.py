@@ -1,4 +1,4 @@
-"""Has a proxy spell media types in capitals, or with parameters, and a browser take no answer for one."""
+"""A proxy writes media types in upper case or with parameters, and a browser rejects the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
 
-def test_a_browser_reads_what_a_device_reads():
+def test_browser_and_device_accept_the_same_media_types():
     said = npm.node("answers_types.mjs", JAVASCRIPT / "oblivious.js", JAVASCRIPT / "upload.js")
     assert json.loads(said) == {
         "relayed": [True] * 4 + [False] * 3,

@@ -1,4 +1,4 @@
-"""A batch answers memoized questions again and again: the redrawn answers together tell the truth."""
+"""A batch answers memoized questions repeatedly: the redrawn answers together reveal the truth."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from tests.portable.platforms import JAVASCRIPT
 
 STUDY = Study(studies.document(studies.YES_NO, studies.MEMOIZED))
 ANSWERS = {"ever": True, "habit": True}
-ADVICE = "habit is memoized: .* use a Device with a folder for each person"
+ADVICE = "habit is memoized: .* Use a Device folder per person"
 
 
 def mechanisms():
@@ -28,18 +28,18 @@ def never(_size):
     raise AssertionError("noise was drawn")
 
 
-def test_one_report_at_a_time():
+def test_memoized_question_is_refused_for_single_reports():
     with pytest.raises(InputError, match=ADVICE):
         perturb_answers(STUDY, mechanisms(), ANSWERS, never)
 
 
-def test_many_payloads_at_once():
+def test_memoized_question_is_refused_in_bulk():
     with pytest.raises(InputError, match=ADVICE):
         mechanisms()["habit"].perturb_many(np.ones(60, bool), never)
 
 
 @pytest.mark.parametrize("ask_one", [False, True])
-def test_a_file_of_answers(tmp_path, capsys, ask_one):
+def test_memoized_question_is_refused_for_a_file(tmp_path, capsys, ask_one):
     (tmp_path / "study.json").write_text(
         json.dumps({**STUDY.document, "ask_one": True} if ask_one else STUDY.document)
     )
@@ -52,8 +52,8 @@ def test_a_file_of_answers(tmp_path, capsys, ask_one):
     assert not out.exists()
 
 
-def test_who_remembers_repeats_one_answer():
-    """60 reports of one memory say as much as its permanent answer, which is kept."""
+def test_remembering_mechanism_repeats_its_permanent_answer():
+    """60 reports of one device reveal no more than its permanent answer, which is kept."""
     remembering = {**mechanisms(), "habit": Remembering(mechanisms()["habit"], None)}
     perturb_answers(STUDY, remembering, ANSWERS)
     kept = remembering["habit"].answer
@@ -63,7 +63,7 @@ def test_who_remembers_repeats_one_answer():
 
 
 @pytest.mark.needs("node")
-def test_the_browsers_module():
+def test_memoized_question_is_refused_in_javascript():
     script = f"""
     globalThis.crypto ??= (await import("node:crypto")).webcrypto;
     const {{ parseStudy, perturbAnswers }} = await import("{JAVASCRIPT / "index.js"}");

@@ -1,4 +1,4 @@
-"""Write a minus as typesetters do, − beside numbers that have none: each number was taken as a level.
+"""A column has a typographic minus sign, −, and each number was read as a level.
 
 Defence: `ldpkit fit`, `ldpkit plan`: refuse the column, and say what to write.
 """
@@ -24,11 +24,11 @@ from ldp_client.documents.errors import InputError
         ("\u22121\u202f000", "-1000"),
     ],
 )
-def test_it_is_refused_as_a_decimal_comma_is(cell: str, meant: str) -> None:
+def test_typographic_minus_sign_is_refused(cell: str, meant: str) -> None:
     frame = pd.read_csv(StringIO(f"change\n3\n{cell}\n4.5\n"))
     with pytest.raises(InputError) as caught:
         as_taken(frame, ["change"])
-    how = "a blank behind the minus" if cell[0] == "-" else "another minus than -"
+    how = "a space after the minus" if cell[0] == "-" else "a minus other than -"
     assert str(caught.value).startswith(f"column change has numbers with {how}, such as '")
     assert str(caught.value).endswith(f"which would each be a level: write {meant}")
     assert str(caught.value).isascii()
@@ -37,6 +37,6 @@ def test_it_is_refused_as_a_decimal_comma_is(cell: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "cells", [["-12", "3"], ["\u2212", "3"], ["\u2212a", "3"], ["0\u201312", "13\u201320"]]
 )
-def test_what_is_no_such_number_stays(cells: list[str]) -> None:
+def test_other_cells_with_a_minus_sign_are_kept(cells: list[str]) -> None:
     frame = pd.DataFrame({"change": cells})
     assert list(as_taken(frame, ["change"])["change"]) == cells

@@ -1,4 +1,4 @@
-"""A number that nobody gave is counted as the middle of its bounds, by whatever way it comes in."""
+"""A missing number is counted as the middle of its bounds, by any path that it enters."""
 
 import math
 from decimal import Decimal
@@ -30,7 +30,7 @@ def never(_size):
 
 
 @pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
-def test_a_device_refuses_before_anything_is_spent_and_names_the_question(tmp_path, wrong):
+def test_device_rejects_missing_number_before_spending(tmp_path, wrong):
     device = consenting(tmp_path, "4")
     for answers, field in (
         ({"hours": wrong, "rating": RECORD}, "hours"),
@@ -44,7 +44,7 @@ def test_a_device_refuses_before_anything_is_spent_and_names_the_question(tmp_pa
 
 @pytest.mark.parametrize("name", [name for name in SUMMED if name not in ("ever", "fruit")])
 @pytest.mark.parametrize("wrong", [None, math.nan, math.inf])
-def test_a_secure_sum_refuses_it_too(name, wrong):
+def test_secure_sum_rejects_missing_number(name, wrong):
     question = build_study(name).questions[0]
     fields = [field.id for field in (*question.features, *filter(None, [question.response]))]
     answer = dict.fromkeys(fields, wrong) if fields else wrong
@@ -54,7 +54,7 @@ def test_a_secure_sum_refuses_it_too(name, wrong):
 
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.NORMAL], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
-def test_an_array_with_one_is_refused_with_its_row(question, wrong):
+def test_array_with_missing_number_is_rejected_with_its_row(question, wrong):
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
     values = np.full(5000, 20.0)
     values[1233] = wrong
@@ -66,7 +66,7 @@ def test_an_array_with_one_is_refused_with_its_row(question, wrong):
     "question", [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
 )
 @pytest.mark.parametrize("field", ["age", "years"])
-def test_columns_with_one_are_refused_with_its_row(question, field):
+def test_columns_with_missing_number_are_rejected_with_the_row(question, field):
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
     response = question["response"]
     columns = {"age": np.full(9, 30.0), "years": np.full(9, 3.0)}
@@ -82,8 +82,8 @@ TWO = np.asarray([1.0, 2.0])
 
 @pytest.mark.parametrize("rows", [3, 300])
 @pytest.mark.parametrize("wrong", [pd.NA, pd.NaT, SIGNALS, TWO, np.bool_(True)], ids=repr)
-def test_a_table_with_what_cannot_be_compared_is_refused_with_its_row(rows, wrong):
-    """pandas' NA has no truth value, a NaN that signals no order: either was another error, without a row."""
+def test_table_with_incomparable_value_is_rejected_with_its_row(rows, wrong):
+    """pandas' NA has no truth value and a signalling NaN cannot be compared: errors used to lack the row."""
     mechanism = mechanism_for(Study(studies.document(studies.TABLE, **studies.HOLDER)).questions[0])
     column = [20.0, wrong, *[20.0] * (rows - 2)]
     for values in (column, pd.Series(column, dtype=object)):
@@ -94,7 +94,7 @@ def test_a_table_with_what_cannot_be_compared_is_refused_with_its_row(rows, wron
 
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.YES_NO], ids=["number", "yes_no"])
 @pytest.mark.parametrize("wrong", [SIGNALS, TWO], ids=repr)
-def test_nor_is_it_taken_where_blanks_may_be_refusals(question, wrong):
+def test_missing_number_is_rejected_even_if_blanks_are_refusals(question, wrong):
     offered = {"share": "0.5"} if question is studies.NUMBER else True
     mechanism = mechanism_for(Study(studies.document({**question, "refusal": offered})).questions[0])
     for refusals in (False, True):
@@ -133,7 +133,7 @@ def perturb(folder, study, name, text):
 
 
 @pytest.mark.parametrize("kind", CSV)
-def test_a_csv_with_one_writes_no_report(tmp_path, capsys, kind):
+def test_csv_with_missing_number_writes_no_report(tmp_path, capsys, kind):
     code, out = perturb(tmp_path, BOTH, "answers.csv", CSV[kind])
     told = capsys.readouterr().err
     assert (code, out.exists()) == (3, False)
@@ -142,21 +142,21 @@ def test_a_csv_with_one_writes_no_report(tmp_path, capsys, kind):
 
 
 @pytest.mark.parametrize("kind", NDJSON)
-def test_ndjson_with_one_writes_no_report(tmp_path, capsys, kind):
+def test_ndjson_with_missing_number_writes_no_report(tmp_path, capsys, kind):
     code, out = perturb(tmp_path, BOTH, "answers.ndjson", GOOD + NDJSON[kind] + "\n")
     assert (code, out.exists()) == (3, False)
     assert "answers.ndjson, line 2: " in capsys.readouterr().err
 
 
-def test_an_empty_line_of_one_column_is_an_empty_cell(tmp_path, capsys):
-    """CSV readers leave it out, and with it the person."""
+def test_empty_line_in_one_column_csv_is_a_missing_number(tmp_path, capsys):
+    """CSV readers skip such a line, and with it the person."""
     code, out = perturb(tmp_path, NUMBER, "answers.csv", "hours\n3\n\n4\n")
     assert (code, out.exists()) == (3, False)
     assert "line 3: hours: is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "-Infinity", "none", "True"])
-def test_ldpkit_answer_spends_nothing_on_it(tmp_path, capsys, text):
+def test_answer_command_spends_nothing_on_missing_number(tmp_path, capsys, text):
     with Server(content=NUMBER.canonical()) as server:
         url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
         assert (
@@ -169,12 +169,12 @@ def test_ldpkit_answer_spends_nothing_on_it(tmp_path, capsys, text):
     assert Device(folder, "8").ledger.spent() == []
 
 
-def test_underscores_are_a_slip():
+def test_number_with_underscores_is_rejected():
     with raises(AnswerError, "files.thousands", field="hours"):
         answers_from_text(NUMBER, {"hours": "1_000"})
 
 
-def test_numbers_far_beyond_their_bounds_are_still_answers():
+def test_numbers_far_beyond_their_bounds_are_accepted():
     mechanisms = {"hours": mechanism_for(NUMBER.questions[0])}
     for far in (1e300, -1e300, 10**400, np.float32(1e30)):
         perturb_answers(NUMBER, mechanisms, {"hours": far})

@@ -1,4 +1,4 @@
-"""Answers to records with as many fields as are asked, one of them under another name."""
+"""A record has as many fields as are asked, but one of them under another name."""
 
 from collections import defaultdict
 
@@ -19,7 +19,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_the_name_that_is_missing_is_said_and_no_value(record):
+def test_error_names_missing_field_and_no_value(record):
     mechanism = mechanism_for(Study(studies.document(record)).questions[0])
     names = [field["id"] for field in (*record["features"], record["response"])]
     for missing in names:

@@ -1,7 +1,7 @@
-"""A slip in the name of a setting: the default would stand in silence, without an invitation key, say.
+"""A setting's name is misspelt: the default silently applies, for example without an invitation key.
 
-Defence: The collector: every command that reads settings, and `create_app`, refuses an unknown name in the
-file and in the environment, with the one that may have been meant.
+Defence: The collector: every command that reads settings, and `create_app`, refuses an unknown name in
+the file and in the environment, and suggests the intended one.
 """
 
 import pytest
@@ -22,7 +22,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_each_command_that_reads_settings_names_the_slip(arguments, tmp_path, monkeypatch, capsys):
+def test_commands_reject_misspelt_setting_with_a_suggestion(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LDPKIT_INVITATION_KY", "a secret that would be used by nobody")
     assert main(arguments) == 2
@@ -32,14 +32,14 @@ def test_each_command_that_reads_settings_names_the_slip(arguments, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_so_does_the_application_in_anothers_server(tmp_path, monkeypatch):
+def test_create_app_rejects_misspelt_setting(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LDPKIT_DATABSE", "sqlite:///other.sqlite3")
     with raises(UsageError, "settings.unknown_variable", "LDPKIT_DATABASE"):
         create_app()
 
 
-def test_what_tests_and_the_analyst_set_is_known(tmp_path, monkeypatch, capsys):
+def test_variables_of_tests_and_analysts_are_accepted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("LDPKIT_DATA", "LDPKIT_CACHE", "LDPKIT_TOKEN", "LDPKIT_DISK_FULL"):
         monkeypatch.setenv(name, "off-and-long-enough")

@@ -78,7 +78,7 @@ def attacked(name, false=FALSE):
 
 
 @pytest.mark.parametrize("name", NAIVE)
-def test_they_are_found_where_reports_are_read(name):
+def test_false_reports_are_detected_while_reading_reports(name):
     study, reports = attacked(name)
     (question,) = study.questions
     for some, found in ((reports, True), (reports[FALSE:], False)):
@@ -89,20 +89,20 @@ def test_they_are_found_where_reports_are_read(name):
 
 
 @pytest.mark.parametrize("name", ["oue", "olh"])
-def test_an_analysis_finds_them(name):
+def test_formula_analysis_doubts_question_with_false_reports(name):
     study, reports = attacked(name)
     assert table_of_reports(study, reports, ["occupation"]).doubts[0].startswith("occupation: ")
     assert table_of_reports(study, reports[FALSE:], ["occupation"]).doubts == ()
 
 
 @pytest.mark.parametrize("name", ["oue", "oue of many", "sue"])
-def test_a_summary_alone_finds_those_that_support_every_choice(name):
+def test_summary_alone_detects_all_ones_and_repeated_seeds(name):
     study, reports = attacked(name)
     parts = summarize(study, reports).questions
     assert not_conforming(mechanisms_of(study), parts, lambda _name: None)
 
 
-def test_a_summary_alone_finds_a_product_that_came_too_often():
+def test_summary_alone_detects_product_that_came_too_often():
     """Of eight products 1 % of 20,000 reports may be one more by chance: here 2.5 % are false."""
     false = 5 * FALSE // 2
     study, reports = attacked("sampled_products", false)
@@ -112,7 +112,7 @@ def test_a_summary_alone_finds_a_product_that_came_too_often():
 
 
 @pytest.mark.slow
-def test_the_verdict_says_so():
+def test_verdict_names_question_with_repeated_hash_seed():
     study, reports = attacked("olh")
     found = fit(study, reports, method="laplace")["occupation"]
     assert found.verdict.model.state == "bad"

@@ -1,6 +1,6 @@
-"""Answer for a collector without saying which one: what settles a report has to come from the study's own.
+"""Answer in the place of a collector without its identity: only the study's own collector settles a report.
 
-Defence: The device: it waits for the study's own.
+Defence: The device: it waits for the answer of the study's own collector.
 """
 
 import pytest
@@ -11,8 +11,8 @@ from tests.ldp_client.devices import Server, consenting
 
 
 @pytest.mark.parametrize("said", ["", "nonsense", "f" * 32])
-def test_a_receipt_that_names_no_collector_settles_nothing(tmp_path, said):
-    """Where the study's collector said which one it is: a captive portal may send back what it was sent."""
+def test_receipt_without_collector_identity_settles_nothing(tmp_path, said):
+    """The collector stated its identity before; a captive portal may only echo the request."""
     study = Study(studies.document(studies.YES_NO))
     with Server(study.canonical()) as server:
         device = consenting(tmp_path, "2", server.url)

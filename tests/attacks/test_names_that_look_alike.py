@@ -11,8 +11,8 @@ from tests import studies
 RECORD = {**studies.LINEAR, "id": "rec"}
 
 
-def test_no_question_is_named_as_a_field_of_a_record():
-    """Where answers stand side by side, as in a table's columns, nobody could tell whose they are."""
+def test_question_id_that_looks_like_record_field_is_rejected():
+    """In the columns of a table, such a question could not be told from a field of the record."""
     for name in ("rec.rate", "rec.other"):
         asked = [RECORD, {**studies.YES_NO, "id": name}]
         with pytest.raises(StudyError, match=r"questions\[1\]\.id: looks like the name of a field of rec"):
@@ -24,6 +24,6 @@ def test_no_question_is_named_as_a_field_of_a_record():
     )
 
 
-def test_a_study_is_no_mechanism():
+def test_perturb_many_rejects_study_given_as_mechanism():
     with pytest.raises(InputError, match=r"mechanism_for\(study.questions\[0\]\), not a Study"):
         perturb_many(Study(studies.document(studies.YES_NO)), np.ones(3, bool))

@@ -30,7 +30,7 @@ class Full:
 
 
 @pytest.mark.parametrize("where", ["ds", "*.parquet"])
-def test_a_full_folder_for_temporary_files_is_named(tmp_path, monkeypatch, capsys, where):
+def test_full_temporary_folder_is_named_in_error(tmp_path, monkeypatch, capsys, where):
     write_dataset(tmp_path / "ds", made(FEW, 60))
     write(tmp_path / "one.parquet", made(FEW, 60))
     (tmp_path / "study.json").write_text(FEW.to_json())
@@ -52,7 +52,7 @@ def test_a_full_folder_for_temporary_files_is_named(tmp_path, monkeypatch, capsy
     assert line.endswith("; set TMPDIR to a folder with more room")
 
 
-def test_a_machine_without_any_folder_for_temporary_files(tmp_path, monkeypatch):
+def test_missing_temporary_folder_is_reported(tmp_path, monkeypatch):
     path = write(tmp_path / "one.parquet", made(FEW, 60))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [f"{tmp_path}/nowhere"])
@@ -60,8 +60,8 @@ def test_a_machine_without_any_folder_for_temporary_files(tmp_path, monkeypatch)
         summarize_dataset(FEW, path)
 
 
-def test_a_full_disk_that_is_not_behind_standard_output_is_not_called_so(monkeypatch, capsys):
-    """Its error names no file either."""
+def test_other_full_disk_is_not_blamed_on_standard_output(monkeypatch, capsys):
+    """The error names no file either."""
     monkeypatch.setattr(cli, "load_study", lambda _path: Full().write(""))
     assert main(["study", "check", "study.json"]) == EXIT_OTHER
     assert capsys.readouterr().err == "ldpkit: No space left on device\n"

@@ -1,4 +1,4 @@
-"""Fill the disks that SQLite needs to write a file anew: the server goes on, and says what to do."""
+"""Fill the disks that SQLite needs to rewrite a file: the server keeps running and logs the remedy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def grown(path, rows=2500):
 
 
 @pytest.mark.slow
-def test_a_server_without_room_stores_reports_and_says_what_to_do(start_server, tmp_path, study, make_report):
+def test_server_on_full_disk_stores_reports_and_logs_remedy(start_server, tmp_path, study, make_report):
     disk = FailingDisk(tmp_path, loses_power=False)
     environment = {**disk.environment, "SQLITE_TMPDIR": str(disk.root)}
     database = tmp_path / "place" / "collector.sqlite3"
@@ -57,8 +57,8 @@ def test_a_server_without_room_stores_reports_and_says_what_to_do(start_server, 
     assert "SQLITE_TMPDIR" in line
 
 
-def test_a_failure_that_lasts_is_said_once_a_day(habits, study, make_report, monkeypatch, caplog):
-    """Each try doubles the pause; uploads wait meanwhile, and are taken."""
+def test_lasting_upkeep_failure_is_logged_once_a_day(habits, study, make_report, monkeypatch, caplog):
+    """Each attempt doubles the pause; uploads are still accepted meanwhile."""
     now, tried = [0.0], []
 
     def fail(_database):
@@ -80,7 +80,7 @@ def test_a_failure_that_lasts_is_said_once_a_day(habits, study, make_report, mon
     assert caplog.text.count(SAID) == 1
 
 
-def test_what_has_nothing_to_do_with_room_is_said_as_it_is(habits):
+def test_locked_database_is_not_reported_as_full_disk(habits):
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(UnfinishedError, match="database is locked"):
@@ -97,8 +97,8 @@ def small_disk(tmp_path):
     mounted.remove()
 
 
-def test_the_database_s_own_disk_lacks_room_and_keeps_what_it_has(habits, tmp_path, small_disk, monkeypatch):
-    """Half a new file stayed in the log, and the disk was full."""
+def test_rewrite_on_full_database_disk_keeps_data_and_frees_log(habits, tmp_path, small_disk, monkeypatch):
+    """A failed rewrite used to leave half a new file in the log, which filled the disk."""
     monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path))
     file = small_disk.root / "collector.sqlite3"
     habits.collector.database.engine.dispose()

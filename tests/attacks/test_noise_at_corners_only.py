@@ -53,13 +53,13 @@ class OneProductForSome(SampledProducts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [TruthfulInside, OneProductForSome])
-def test_records_between_the_corners(kind):
+def test_missing_noise_between_corners_is_detected(kind):
     found = failed(audit_mechanism(kind(PRODUCTS), PRODUCTS, 2000).checks)
     assert {f"other records: {SIGNS}", f"other records: {STEP}"} <= found
 
 
 @pytest.mark.slow
-def test_the_real_ones_pass():
+def test_real_sampled_products_pass_audit():
     assert failed(audit_mechanism(SampledProducts(PRODUCTS), PRODUCTS, 2000).checks) == set()
 
 
@@ -85,14 +85,14 @@ def truthful_responses(mechanism, records, random):
     ],
     ids=["products", "responses"],
 )
-def test_many_at_once(monkeypatch, question, fault, expected):
+def test_faulty_bulk_randomiser_is_detected(monkeypatch, question, fault, expected):
     mechanism = mechanism_for(question)
     assert failed(bulk_checks(mechanism, question, 2000, sample_checks)) == set()
     monkeypatch.setitem(perturbing.RANDOMISERS, mechanism.name, fault)
     assert f"in bulk: {expected}" in failed(bulk_checks(mechanism, question, 2000, sample_checks))
 
 
-def test_columns_that_nothing_clips(monkeypatch):
+def test_missing_clipping_of_bulk_columns_is_detected(monkeypatch):
     question = Study(studies.document(studies.LINEAR)).questions[0]
     mechanism = mechanism_for(question)
     name = "in bulk: columns give the integers of single answers"
@@ -119,7 +119,7 @@ JAVASCRIPT = {
 @pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("fault", JAVASCRIPT)
-def test_javascript(tmp_path, fault):
+def test_faulty_javascript_products_are_detected(tmp_path, fault):
     wrong, expected = JAVASCRIPT[fault]
     shutil.copytree(PORT.parent, tmp_path / "js")
     file = tmp_path / "js" / "mechanisms" / "sampled_products.js"
@@ -168,7 +168,7 @@ class UnheardTail(Unheard):
 
 
 @pytest.mark.parametrize("kind", [Unheard, UnheardTail])
-def test_what_nobody_has_a_check_for_does_not_pass(kind):
+def test_mechanism_without_audit_check_fails(kind):
     mechanism = kind(PRODUCTS)
     answer = inside_answers(PRODUCTS)["middle"]
     wrong = [

@@ -81,7 +81,7 @@ def checks_of(study, fault):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_is_found(study, fault, expected):
+def test_shared_noise_is_detected(study, fault, expected):
     assert not checks_of(study, fault)[expected].passed
 
 
@@ -109,7 +109,7 @@ class Unknown(Mechanism):
         return random(1)
 
 
-def test_what_cannot_be_held_is_not_called_ok(monkeypatch):
+def test_unknown_mechanism_is_reported_as_unchecked(monkeypatch):
     monkeypatch.setitem(MECHANISMS, "unknown", Unknown)
     study = Study(studies.document(YES_NO, {**YES_NO, "id": "also"}))
     mechanisms = {"ever": mechanisms_of(study)["ever"], "also": Unknown(study.question("also"))}

@@ -20,7 +20,7 @@ from tests.collector.conftest import ensure_database
 from tests.secure_sum.conftest import build_study
 
 
-def test_a_nonce_is_shown_for_one_set_of_commitments_whatever_comes_at_once(postgresql):
+def test_concurrent_requests_reveal_nonce_for_one_commitment_set(postgresql):
     keys = [NodeKeys.generate() for _ in range(2)]
     hosts = ("https://a.example", "https://b.example")
     study = build_study("ever", nodes=[f"{host}#{one.fragment}" for host, one in zip(hosts, keys)])

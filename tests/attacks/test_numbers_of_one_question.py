@@ -1,4 +1,4 @@
-"""Ask each device one of several questions, and name one of numbers in a formula: it ended in a traceback."""
+"""Ask each device one of several questions, and use a number in a formula: it used to end in a traceback."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def found(table: Table, formula: str, over: Population | None = None) -> Analysi
     return analyse_table(table, formula, method="laplace", population=over)
 
 
-def test_those_who_answered_another_question_are_left_out() -> None:
+def test_reports_on_other_question_are_left_out() -> None:
     assert 0.4 * PEOPLE < reports_of().n < 0.6 * PEOPLE
 
 
-def test_the_difference_is_the_one_that_was_put_in() -> None:
+def test_fit_recovers_simulated_difference() -> None:
     slope = found(reports_of(), "hours ~ region", Population(by="region"))["region[s]"]
     assert abs(slope.mean - HIGHEST / 4) < 4 * slope.sd < HIGHEST / 8

@@ -50,7 +50,7 @@ def fit_of(cuts, people, law=POISSON, intercept=-2.0, slope=0.5):
 
 
 @pytest.mark.slow
-def test_shares_of_bins_are_reported_and_the_line_between_whole_numbers_is_right():
+def test_whole_numbers_get_bin_shares_and_correct_slope():
     found = fit_of(BETWEEN, 20_000)
     rows = found.rows()
     assert rows["share[children=0.5 to 1.5]"]["mean"] == pytest.approx(POISSON[1], abs=0.02)
@@ -59,8 +59,8 @@ def test_shares_of_bins_are_reported_and_the_line_between_whole_numbers_is_right
     assert any("takes children as spread smoothly" in note for note in found.diagnostics.notes)
 
 
-def test_study_check_advises_cuts_between_the_numbers_that_people_say(tmp_path, capsys):
+def test_study_check_advises_cuts_between_whole_numbers(tmp_path, capsys):
     for cuts, advised in ((ON_NUMBERS, True), (BETWEEN, False)):
         (tmp_path / "study.json").write_text(study_of(*cuts).to_json())
         assert main(["study", "check", str(tmp_path / "study.json")]) == 0
-        assert ("0.5 in place of 1" in capsys.readouterr().err) is advised
+        assert ("0.5 instead of 1" in capsys.readouterr().err) is advised

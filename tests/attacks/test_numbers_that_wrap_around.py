@@ -1,4 +1,4 @@
-"""Give ages as bytes, incomes as 32 bits, or dates: squares of them would wrap around, and nobody be told.
+"""Give ages as bytes, incomes as 32 bits, or dates: their squares would wrap around without a message.
 
 Defence: `ldpkit fit`, `ldpkit plan`: take every number of a table, its weights and a census as float64.
 """
@@ -67,13 +67,13 @@ def columns(table: Table, formula: str) -> np.ndarray:
 
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_formula_of_small_integers(formula: str, kind: str) -> None:
+def test_formula_of_small_integers_does_not_wrap_around(formula: str, kind: str) -> None:
     wide, small = (survey_of(frame, DESIGN) for frame in (FRAME.astype({"age": float}), as_kind(kind)))
     assert np.array_equal(columns(small, formula), columns(wide, formula))
     assert all("1995" in group.levels for group in assemble(small, formula).groups)
 
 
-def test_a_parquet_file_says_what_the_same_csv_says(tmp_path: Path) -> None:
+def test_parquet_file_gives_same_columns_as_csv(tmp_path: Path) -> None:
     table, written, design = tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "design.json"
     as_kind("uint8").to_parquet(table)
     FRAME.to_csv(written, index=False)
@@ -84,7 +84,7 @@ def test_a_parquet_file_says_what_the_same_csv_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_census_of_small_integers(kind: str) -> None:
+def test_census_of_small_integers_is_read_as_float64(kind: str) -> None:
     table = survey_of(FRAME, DESIGN)
     analysis = assemble(table, "armed ~ I(age**2)")
     census = as_kind(kind)[["age", "count"]]
@@ -94,7 +94,7 @@ def test_a_census_of_small_integers(kind: str) -> None:
     assert counts.sum() == 80
 
 
-def test_a_census_of_another_library() -> None:
+def test_census_in_pyarrow_table_is_accepted() -> None:
     table = survey_of(FRAME, DESIGN)
     analysis = assemble(table, "armed ~ I(age**2)")
     census = pyarrow.Table.from_pandas(as_kind("uint8")[["age", "count"]])
@@ -104,7 +104,7 @@ def test_a_census_of_another_library() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_plan_for_people_of_small_integers(kind: str) -> None:
+def test_plan_table_of_small_integers_does_not_wrap_around(kind: str) -> None:
     small, wide = (
         possible_of_design(DESIGN, "armed ~ I(age**2)", frame.drop(columns="armed")).table
         for frame in (as_kind(kind), FRAME)
@@ -112,7 +112,7 @@ def test_a_plan_for_people_of_small_integers(kind: str) -> None:
     assert np.array_equal(columns(small, "armed ~ I(age**2)"), columns(wide, "armed ~ I(age**2)"))
 
 
-def test_years_of_a_study_are_its_labels_in_a_plans_table() -> None:
+def test_numeric_years_in_plan_table_match_study_labels() -> None:
     years = [{"id": "year", "choices": ["2024", "2025"]}]
     study = Study({**studies.document(studies.YES_NO), "public": years})
     for kind in ("float64", "int16"):
@@ -133,7 +133,7 @@ TIMES = {
 
 
 @pytest.mark.parametrize("values", TIMES.values(), ids=list(TIMES))
-def test_dates_are_refused_by_name(values: object) -> None:
+def test_dates_are_rejected_with_column_name(values: object) -> None:
     frame = FRAME.assign(age=values)
     with pytest.raises(InputError, match=r"^column age holds dates or times: write them as .* 2026-03$"):
         survey_of(frame, DESIGN)

@@ -34,7 +34,7 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map(read).map(said)));
 
 
 @pytest.mark.needs("node")
-def test_a_number_with_two_readings_is_refused_whatever_the_bounds():
+def test_ambiguous_number_is_rejected_whatever_the_bounds():
     given = ["node", "--input-type=module", "-e", READ, ENTRIES.as_uri(), json.dumps(TYPED)]
     done = subprocess.run(given, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [expected for _, _, expected in TYPED]

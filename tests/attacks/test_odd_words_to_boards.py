@@ -11,7 +11,7 @@ OTHER = "urn:ldpkit:problem:token-key-other"
 
 
 @pytest.mark.parametrize("study", [STUDY, STRATA], ids=["receipt", "token"])
-def test_media_types_count_however_they_are_spelt(tmp_path, study):
+def test_board_accepts_every_spelling_of_media_type(tmp_path, study):
     spelt = [{"spells": "{}; charset=x"}, {"spells": "{} ; charset=x"}, {"shouts": True}]
     for found in run_trials(tmp_path / "data", *spelt, study=study):
         assert (found["stored"], found["puts"], found["left"]["outbox"]) == (1, 1, [])
@@ -20,7 +20,7 @@ def test_media_types_count_however_they_are_spelt(tmp_path, study):
 ODD = [None, True, 1.0, -1, 2, 10**30, "1", [], {}, [1], {"a": 1}]
 
 
-def test_no_word_of_an_issuer_ends_the_program(tmp_path):
+def test_odd_issuer_answers_do_not_crash_board(tmp_path):
     said = [{"type": OTHER, "key_id": one} for one in ODD]
     said += [{"type": one, "key": 1} for one in ODD]
     words = [
@@ -54,8 +54,8 @@ DATES = [
 ]
 
 
-def test_no_word_of_a_collector_does(tmp_path):
-    """Dates that are none are no day: the report waits, in silence, as for any word that settles nothing."""
+def test_odd_collector_answers_do_not_crash_board(tmp_path):
+    """An invalid date is ignored: the report keeps waiting, as after any answer that settles nothing."""
     parts = [{"type": one} for one in ODD] + [{"digest": one} for one in ODD]
     texts = [
         json.dumps({"type": "urn:ldpkit:problem:report-invalid", "digest": STUDY.digest, **one})

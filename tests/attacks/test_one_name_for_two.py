@@ -51,8 +51,8 @@ def _refused(table: Table, formula: str, said: str, family: str | None = None) -
 
 
 @pytest.mark.parametrize("levels", [[], ["a", "b"]], ids=["numbers", "levels"])
-def test_a_column_called_as_an_effect_on_a_predictor_is(levels):
-    """partner_age is public; so is what an effect of age on partner would be called."""
+def test_column_named_like_effect_on_predictor_is_rejected(levels):
+    """The public column partner_age has the name that the effect of age on partner would get."""
     table = _people({"age": [], "partner_age": levels}, ever=YES_NO, partner=YES_NO)
     said = "rename column partner_age, or write I(partner_age), of levels C(partner_age): "
     _refused(table, "ever ~ partner + age + partner_age", said)
@@ -63,14 +63,14 @@ def test_a_column_called_as_an_effect_on_a_predictor_is(levels):
     assert f"partner_{call}(partner_age)[{'b, ' if levels else ''}yes]" in names
 
 
-def test_a_stated_prior_is_not_of_two_parameters():
+def test_stated_prior_that_matches_two_parameters_is_rejected():
     table = _people({"age": [], "partner_age": []}, ever=YES_NO, partner=YES_NO)
     tight = {"partner_age": {"distribution": "normal", "loc": 0, "scale": 0.01}}
     with pytest.raises(InputError, match="rename column partner_age"):
         assemble(table, "ever ~ partner + age + partner_age", tight)
 
 
-def test_a_plan_refuses_it_too():
+def test_plan_rejects_column_named_like_effect():
     table = _people({"age": [], "partner_age": []}, ever=YES_NO, partner=YES_NO)
     with pytest.raises(InputError, match="rename column partner_age"):
         plan_formula(Possible(table, 1), "ever ~ partner + age + partner_age")
@@ -85,19 +85,19 @@ def test_a_plan_refuses_it_too():
         ("threshold", "ordered", "job"),
     ],
 )
-def test_a_column_called_as_a_parameter_of_the_outcomes_law_is(column, family, of):
+def test_column_named_like_outcome_parameter_is_rejected(column, family, of):
     table = _people({column: [], "count": [1, 2, 3]}, ever=YES_NO, job=("a", "b", "c"))
     _refused(table, f"{of} ~ ever + {column}", f"rename column {column}", family)
 
 
 @pytest.mark.parametrize("column", ["chain", "draw", "reports", "Intercept", "region_dim"])
-def test_a_column_called_as_something_that_every_result_has(column):
+def test_column_with_reserved_result_name_is_rejected(column):
     table = _people({column: [], "region": ["a", "b"]}, ever=YES_NO)
     _refused(table, f"ever ~ region + {column}", f"rename column {column}, or write I({column})")
     assemble(table, f"ever ~ region + I({column})")
 
 
-def test_other_names_are_free():
+def test_unreserved_column_names_are_accepted():
     table = _people({name: [] for name in ("sd", "lp", "group", "diverging")}, ever=YES_NO)
     analysis = assemble(table, "ever ~ sd + lp + group + diverging")
     sites = {name: np.zeros((1, 2, *np.shape(value))) for name, value in analysis.initial().items()}
@@ -110,24 +110,24 @@ def test_other_names_are_free():
     assert netcdf_of({}, layout)
 
 
-def test_effects_of_groups():
+def test_group_effects_with_equal_names_are_rejected():
     table = _people({"clinic": ["a", "b"], "clinic_sigma": ["a", "b"], "age": []}, ever=YES_NO)
     _refused(table, "ever ~ (1 | clinic) + (1 | clinic_sigma)", "rename column clinic_sigma: ")
-    _refused(table, "ever ~ (1 | clinic) + (age | clinic)", "leave one out, as in (0 + age | clinic)")
+    _refused(table, "ever ~ (1 | clinic) + (age | clinic)", "remove one, as in (0 + age | clinic)")
     assemble(table, "ever ~ (1 | clinic) + (0 + age | clinic)")
 
 
-def test_columns_called_as_levels_or_as_each_other():
+def test_columns_named_like_levels_or_each_other_are_rejected():
     table = _people({"partner[yes]": [], "a/b": [], "a∕b": []}, ever=YES_NO, partner=YES_NO)
     _refused(table, "ever ~ partner + `partner[yes]`", "rename column partner[yes]: ")
-    _refused(table, "ever ~ `a/b` + `a∕b`", "would have one place in the posterior's file")
+    _refused(table, "ever ~ `a/b` + `a∕b`", "would have the same place in the posterior's file")
 
 
-def test_labels_with_commas_are_not_run_together():
-    """Level "a" with answer "b, c", and level "a, b" with answer "c"."""
+def test_labels_with_commas_that_collide_are_rejected():
+    """Level "a" with answer "b, c" would get the same name as level "a, b" with answer "c"."""
     levels = ("0", "a", "a, b")
     table = _people({"region": levels}, p=levels, job=("x", "b, c", "c"), ever=YES_NO)
-    said = "'a' with 'b, c' would be called what 'a, b' with 'c' is: rename one of these labels"
+    said = "'a' with 'b, c' and 'a, b' with 'c' would have the same name: rename one of these labels"
     for formula in ("job ~ region", "job ~ (1 | region)", "ever ~ p + job"):
         _refused(table, formula, said)
     # Of level "a" with answer "b", or of level "a, b" with all answers.
@@ -136,8 +136,8 @@ def test_labels_with_commas_are_not_run_together():
         assemble(_people({"region": levels}, job=("x", "b", "c")), "job ~ region", flat)
 
 
-def test_shares_that_designs_leave_open():
-    """The share c of ever_b, and b_c of ever; and one that the sampler would take for its own."""
+def test_open_design_shares_with_equal_names_are_rejected():
+    """Share c of ever_b and share b_c of ever get one name; law_middle is a name of the sampler's own."""
     slopes = np.ones((2, 2))
     random = np.random.default_rng(5)
 
@@ -151,28 +151,27 @@ def test_shares_that_designs_leave_open():
     _refused(table_of(age, [open_share("law", "middle")]), "law ~ age", "rename column law: ")
 
 
-def test_quantities_are_told_apart_before_the_fit():
-    """The share of "a, region = n", and that of "a" in the north."""
+def test_equal_quantity_names_are_rejected_before_fit():
+    """The share of "a, region = n" would get the same name as the share of "a" in region n."""
     table = _people({"region": ["n", "s"]}, job=("a", "a, region = n", "b"))
     with raises(InputError, "result.duplicate_name", "share job = a, region = n"):
         analyse_table(table, "job ~ region")
 
 
-def test_crossed_labels_with_commas_are_refused_before_the_fit():
+def test_crossed_labels_with_commas_are_rejected_before_fit():
     table = _people({"age": []}, q=("yes", "yes, daily"), w=("daily, at home", "at home"))
-    said = "'yes' with 'daily, at home' would be called what 'yes, daily' with 'at home' is"
+    said = "'yes' with 'daily, at home' and 'yes, daily' with 'at home' would have the same name"
     with pytest.raises(InputError, match=said):
         cross_table(table, ["q", "w"])
 
 
-def test_no_name_is_overwritten():
-    """Whatever else may slip in."""
+def test_merging_results_rejects_duplicate_name():
     with raises(InputError, "formula.duplicate_parameter"):
         united({"a": 1, "b": 2}, {"b": 3})
 
 
-def test_crossed_quantities_are_told_apart_before_the_fit():
-    """b among those of a = "x" and of a = "x among a = x", and more of such a kind."""
+def test_equal_crossed_quantity_names_are_rejected_before_fit():
+    """A label such as "y among a = x" makes two shares of b get one name."""
     table = _people({"age": []}, a=("x", "y among a = x"), b=("0", "1", "1 among a = y"))
     with raises(InputError, "result.duplicate_name", "share b = 1 among a = y among a = x"):
         cross_table(table, ["a", "b"])

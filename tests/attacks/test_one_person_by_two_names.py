@@ -27,23 +27,23 @@ def invite(text, out, *more):
 
 
 @pytest.mark.parametrize("name", ["Anna ", "  Anna", "Anna\u00a0", "Zoe\u0308"])
-def test_a_name_with_blanks_about_it_is_the_same_person(name):
+def test_name_with_surrounding_blanks_is_a_duplicate(name):
     with raises(InputError, "issuer.duplicate_name"):
         invite(f"name\n{name}\n", "second.csv")
 
 
-def test_a_name_of_blanks_is_none():
+def test_blank_name_is_rejected():
     with raises(InputError, "issuer.incomplete_name_line", "2"):
         invite("name\n  \n", "second.csv")
 
 
-def test_the_line_ends_of_old_spreadsheets_are_read():
+def test_carriage_return_line_ends_are_read():
     invite("name\rCarl\rDora\r", "second.csv")
     with open("second.csv", encoding="utf-8") as file:
         assert [row["name"] for row in csv.DictReader(file)] == ["Carl", "Dora"]
 
 
-def test_what_is_no_csv_is_refused_in_a_line():
+def test_oversized_csv_cell_is_rejected():
     # As in a process that has read no reports in CSV, whose cells are longer.
     limit = csv.field_size_limit(1 << 17)
     try:
@@ -53,13 +53,13 @@ def test_what_is_no_csv_is_refused_in_a_line():
         csv.field_size_limit(limit)
 
 
-def test_replacing_the_code_of_nobody_is_said(capsys):
+def test_replacing_code_of_unknown_name_warns(capsys):
     invite("name\nAna\n", "second.csv", "--again")
-    assert "of 1 no code is known here (Ana)" in capsys.readouterr().err
+    assert "names without a code here: 1 (Ana)" in capsys.readouterr().err
 
 
-def test_a_column_that_stands_twice_is_refused():
-    """The last one was taken in silence, so that codes went to other names than were checked."""
+def test_duplicate_column_is_rejected():
+    """The last column used to win without a message, so that codes went to names that were not checked."""
     with raises(InputError, "issuer.duplicate_column", "name"):
         invite("name,name\nCarl,Dora\n", "second.csv")
     with raises(InputError, "issuer.duplicate_column", "region"):
@@ -67,6 +67,6 @@ def test_a_column_that_stands_twice_is_refused():
 
 
 @pytest.mark.parametrize("more", [(), ("--again",), ("--again", "--second-token")])
-def test_a_list_of_nobody_is_refused_by_its_name(more):
+def test_empty_name_list_is_rejected_with_file_name(more):
     with raises(InputError, "issuer.no_names", "people.csv"):
         invite("name\n\n", "second.csv", *more)

@@ -36,7 +36,7 @@ def nothing_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["50% done", "really?", "a%20b", "x#1", "with space", "q?mode=memory"])
-def test_a_place_may_have_any_name(tmp_path, monkeypatch, capsys, name):
+def test_place_with_odd_folder_name_works(tmp_path, monkeypatch, capsys, name):
     """Each command works on the file in the place, and makes none elsewhere."""
     place = tmp_path / name
     assert main(["init", name]) == 0
@@ -50,8 +50,8 @@ def test_a_place_may_have_any_name(tmp_path, monkeypatch, capsys, name):
     capsys.readouterr()
 
 
-def test_a_copied_place_of_an_earlier_release_is_refused(tmp_path, monkeypatch, capsys):
-    """Its settings name the original's database by a whole path."""
+def test_copied_place_of_earlier_release_is_rejected(tmp_path, monkeypatch, capsys):
+    """The settings of the copy name the original's database by an absolute path."""
     assert main(["init", "prod"]) == 0
     settings = tmp_path / "prod" / "ldpkit.toml"
     older = settings.read_text().replace("sqlite:///ldpkit", f"sqlite:///{tmp_path}/prod/ldpkit")
@@ -72,7 +72,7 @@ def writing(habits):
 
 
 @pytest.mark.parametrize("changed", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t, str.rstrip])
-def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
+def test_list_changed_by_mail_program_is_accepted(writing, changed):
     text = list_text("habits", NODE, 0, [hash_key(word) for word in "abc"])
     assert (
         take_list(writing, "habits", changed(text), KEY, "", "ann") == f"3 invitations taken, of node {NODE}"
@@ -81,7 +81,7 @@ def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
         take_list(writing, "habits", text, KEY, "", "ann")
 
 
-def test_lists_that_overlap_are_refused_in_words(writing):
+def test_overlapping_lists_are_rejected(writing):
     take_list(
         writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "abc"]), KEY, "", "ann"
     )
@@ -113,7 +113,7 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(dat
 @pytest.mark.parametrize(
     "error", [PermissionError(13, "Permission denied"), FileExistsError(17, "File exists")]
 )
-def test_a_place_that_cannot_be_made_is_one_line(tmp_path, monkeypatch, capsys, error):
+def test_failed_place_creation_prints_one_line(tmp_path, monkeypatch, capsys, error):
     def refuse(*_arguments, **_options):
         raise error
 

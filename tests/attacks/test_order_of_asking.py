@@ -72,21 +72,21 @@ def issuer(database_url):
     return Issuer(database_url)
 
 
-def test_a_stopped_issuers_files_have_the_codes_in_the_order_of_their_hashes(issuer, monkeypatch):
+def test_stopped_issuer_stores_codes_in_hash_order(issuer, monkeypatch):
     issuer.is_served(monkeypatch, issuer.everybody_asks)
     assert issuer.found() == (issuer.by_hash(), 1)
     with issuer.database.read() as session:
         assert [one.tokens for one in book.counts(session)] == [len(PEOPLE)]
 
 
-def test_what_a_killed_issuer_left_goes_as_it_starts_again(issuer, monkeypatch):
+def test_restart_removes_request_order_of_killed_issuer(issuer, monkeypatch):
     issuer.everybody_asks()
     found = []
     issuer.is_served(monkeypatch, lambda: found.append(issuer.found()))
     assert found == [(issuer.by_hash(), 1)]
 
 
-def test_the_order_goes_with_the_first_request_of_the_next_day(issuer):
+def test_next_day_request_removes_request_order(issuer):
     day = [TODAY]
     forgetting = Forgetting(issuer.database, lambda: day[0])
     issuer.everybody_asks()
@@ -101,7 +101,7 @@ def test_the_order_goes_with_the_first_request_of_the_next_day(issuer):
 
 
 @pytest.mark.slow
-def test_another_reader_puts_it_off_and_the_log_says_so(issuer, caplog, monkeypatch):
+def test_open_reader_delays_reordering_and_is_logged(issuer, caplog, monkeypatch):
     monkeypatch.setattr("collector.storage.rewriting.WAIT_SECONDS", 0.0)
     database, day, now = Database(issuer.url, 0.2), [TODAY], [0.0]
     forgetting = Forgetting(database, lambda: day[0], lambda: now[0])
@@ -121,7 +121,7 @@ def test_another_reader_puts_it_off_and_the_log_says_so(issuer, caplog, monkeypa
     assert issuer.found() == (issuer.by_hash(), 1)
 
 
-def test_who_asks_while_the_codes_are_moved_gets_the_token(issuer):
+def test_request_during_reordering_gets_token(issuer):
     app, answers = create_issuer(issuer.url), []
 
     def one_asks():

@@ -19,7 +19,7 @@ def absent(name: str) -> ModuleNotFoundError:
 
 
 @pytest.mark.parametrize("package", OWN)
-def test_a_lost_module_is_no_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_own_module_is_not_reported_as_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = absent(f"{package}.inside")
 
     def lose(*_arguments: object) -> None:
@@ -36,7 +36,7 @@ def test_a_lost_module_is_no_extra(package: str, monkeypatch: pytest.MonkeyPatch
         _ = ldpkit.plan
 
 
-def test_what_is_lacking_while_a_dataset_is_looked_for_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyarrow_during_dataset_search_is_reported_as_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def lacks(*_arguments: object) -> None:
         raise absent("pyarrow.parquet")
 

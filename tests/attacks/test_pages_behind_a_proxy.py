@@ -70,7 +70,7 @@ def check_pages(harness):
 REFUSED = (422, ("study-invalid", "channel"))
 
 
-def test_a_key_of_one_study_makes_no_page_too_long_and_leaves_others_room(gatewayed, publishing):
+def test_study_key_cannot_use_up_page_header_room(gatewayed, publishing):
     headers = ann(gatewayed)
     found = [publishing("mine", version, long_relay(version), headers) for version in range(1, 13)]
     assert found == [(201, None)] * 2 + [REFUSED] * 10
@@ -80,7 +80,7 @@ def test_a_key_of_one_study_makes_no_page_too_long_and_leaves_others_room(gatewa
     assert len(check_pages(gatewayed)) == 4
 
 
-def test_all_studies_together_make_no_page_too_long(gatewayed, publishing, make_study):
+def test_many_studies_keep_page_headers_within_limit(gatewayed, publishing, make_study):
     found = [publishing(f"study-{number}", 1, long_relay(number)) for number in range(12)]
     assert found == [(201, None)] * 7 + [REFUSED] * 5
     assert publishing("another", 1, long_relay(3)) == (201, None)
@@ -89,7 +89,7 @@ def test_all_studies_together_make_no_page_too_long(gatewayed, publishing, make_
 
 
 @pytest.mark.parametrize("recipe", ["docs/operating.md", "deploy/container/nginx.conf"])
-def test_the_documented_proxies_take_headers_several_times_as_long(recipe):
+def test_documented_proxies_accept_several_times_longer_headers(recipe):
     text = (REPOSITORY / recipe).read_text(encoding="utf-8")
     kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
     assert kilobytes << 10 >= 4 * MOST_IN_ALL

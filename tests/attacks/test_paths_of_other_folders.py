@@ -32,7 +32,7 @@ def reports(tmp_path, monkeypatch):
     "given",
     ["ds", "ds/study_id=survey/", "files/one.parquet", "files/*.parquet", Path("ds"), "file://ds", "local://ds"],
 )  # fmt: skip
-def test_what_workers_are_told_holds_in_any_folder(reports, given, tmp_path, monkeypatch):
+def test_workers_get_absolute_paths(reports, given, tmp_path, monkeypatch):
     if "://" in str(given):
         pytest.importorskip("fsspec")
     files = find_dataset(FEW, given).files
@@ -50,7 +50,7 @@ def test_what_workers_are_told_holds_in_any_folder(reports, given, tmp_path, mon
 
 
 @pytest.mark.usefixtures("reports")
-def test_a_file_of_that_name_on_another_machine_is_refused(monkeypatch):
+def test_same_named_file_on_other_machine_is_rejected(monkeypatch):
     genuine = local.run_local
 
     def on_another_machine(job, dataset, *arguments):

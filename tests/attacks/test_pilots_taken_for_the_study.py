@@ -12,7 +12,7 @@ from tests.portable.embedding_guide import code
 STUDY = Study(studies.document(studies.YES_NO))
 
 
-def test_a_gateway_says_that_the_answers_went_elsewhere(tmp_path, capsys):
+def test_gateway_prints_that_pilot_got_the_answers(tmp_path, capsys):
     names = {"FOLDER": str(tmp_path)}
     exec(code("python", "answer_for"), names)
 

@@ -48,7 +48,7 @@ def moved(tmp_path, old, new):
     return after
 
 
-def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
+def test_replaced_key_keeps_study_budget(tmp_path, old):
     """The device's owner pins the publisher's next key in place of the first."""
     next_signer, next_public = new_key()
     limits = {"max_epsilon_per_study": "1.5"}
@@ -56,14 +56,14 @@ def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
     before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
     after = consenting(tmp_path, "4", old.url, signing_keys=[next_public], **limits)
     study = after.accept(sign_study(SECOND, next_signer.encode()))
-    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "the limit for one study"):
         after.answer(study, {"again": True})
     assert after.epsilon_left == 3
 
 
 @pytest.mark.parametrize(("place", "withdraws"), [(None, False), ("https://institute.example", True)])
-def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, withdraws):
-    """The first one was made without a collector, or is withdrawn and gone."""
+def test_study_budget_is_kept_without_known_collector(tmp_path, place, withdraws):
+    """The first report was made without a collector, or is withdrawn."""
     next_signer, next_public = new_key()
     limits = {"max_epsilon_per_study": "1.5"}
     before = consenting(tmp_path, "4", place, signing_keys=[PUBLIC], **limits)
@@ -72,12 +72,12 @@ def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, wi
         before.withdraw("survey")
     after = consenting(tmp_path, "4", "https://institute.example", signing_keys=[next_public], **limits)
     study = after.accept(sign_study(SECOND, next_signer.encode()))
-    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "the limit for one study"):
         after.answer(study, {"again": True})
 
 
-def test_nor_where_a_report_was_deleted_and_the_next_went_elsewhere(tmp_path):
-    """The next one says where its key's study is: the collector before it was told something all the same."""
+def test_study_budget_is_kept_after_deletion_and_move(tmp_path):
+    """The next report names another collector, but the first collector has been told an answer too."""
     here, elsewhere = "https://here.example", "https://elsewhere.example"
     limits = {"max_epsilon_per_study": "2.5"}
     device = consenting(tmp_path, "8", here, signing_keys=[PUBLIC], **limits)
@@ -85,7 +85,7 @@ def test_nor_where_a_report_was_deleted_and_the_next_went_elsewhere(tmp_path):
     device.withdraw("survey")
     device = consenting(tmp_path, "8", elsewhere, signing_keys=[PUBLIC], **limits)
     device.answer(device.accept(sign_study(SECOND, SIGNER.encode())), {"again": True})
-    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "the limit for one study"):
         consenting(tmp_path, "8", here, **limits).answer(OTHER, {"ever": True})
 
 
@@ -99,14 +99,14 @@ def sum_on(folder, question, version, signer, public):
     )
 
 
-def test_nor_does_the_next_key_of_a_secure_sum(tmp_path):
+def test_next_key_of_secure_sum_keeps_study_budget(tmp_path):
     sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
-    with raises(BudgetError, "device.costs", "0.5", "what one study may cost"):
+    with raises(BudgetError, "device.costs", "0.5", "the limit for one study"):
         sum_on(tmp_path, "fruit", 2, *new_key())
 
 
 @pytest.mark.parametrize("node", ADDRESSES)
-def test_a_secure_sum_is_withdrawn_and_invited_without_its_key(tmp_path, node):
+def test_secure_sum_needs_no_key_to_withdraw_or_invite(tmp_path, node):
     sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
     device = consenting(tmp_path, "8", node.partition("#")[0], nodes=ADDRESSES)
     device.invite("summed", "another")
@@ -119,14 +119,14 @@ def test_a_secure_sum_is_withdrawn_and_invited_without_its_key(tmp_path, node):
     assert device.ledger.queued() == []
 
 
-def test_what_a_withdrawal_leaves_is_named(moved, old, caplog):
+def test_withdrawal_warns_of_reports_at_other_publisher(moved, old, caplog):
     assert moved.answered_elsewhere("survey") == [old.url]
     assert moved.withdraw("survey") == 1
     assert [old.url in message for message in caplog.messages] == [True]
     assert moved.answered_elsewhere("survey") == [old.url]
 
 
-def test_everywhere_covers_it_and_each_collector_is_asked(tmp_path, moved, old, new, caplog):
+def test_withdraw_everywhere_deletes_at_each_collector(tmp_path, moved, old, new, caplog):
     assert moved.withdraw("survey", everywhere=True) == 2
     assert (caplog.messages, moved.answered_elsewhere("survey")) == ([], [])
     flushed = moved.flush()
@@ -136,8 +136,8 @@ def test_everywhere_covers_it_and_each_collector_is_asked(tmp_path, moved, old, 
     assert [len(server.asked("DELETE")) for server in (old, new)] == [1, 1]
 
 
-def test_the_old_place_alone_is_enough_where_the_key_asked_there_too(tmp_path, old):
-    """Both reports belong to one collector: no key has to be at hand."""
+def test_withdrawal_by_address_covers_signed_reports_there(tmp_path, old):
+    """Both reports belong to one collector, so that no key is needed."""
     consenting(tmp_path, "4", old.url).answer(FIRST, {"ever": True})
     pinned = consenting(tmp_path, "4", old.url, signing_keys=[PUBLIC])
     pinned.accept(sign_study(SECOND, SIGNER.encode()))
@@ -147,19 +147,19 @@ def test_the_old_place_alone_is_enough_where_the_key_asked_there_too(tmp_path, o
 
 
 @pytest.mark.usefixtures("moved")
-def test_the_command_says_it_in_its_exit_code_too(tmp_path, old, new, capsys, caplog):
+def test_withdraw_command_exits_1_with_reports_left_elsewhere(tmp_path, old, new, capsys, caplog):
     (tmp_path / "key.pem").write_text(PUBLIC)
     url = f"{new.url}/v1/studies/survey"
     given = ["--folder", str(tmp_path), "--key", str(tmp_path / "key.pem")]
     assert main(["withdraw", url, *given]) == 1
     assert "withdrew from survey: 1 report to be deleted" in capsys.readouterr().out
-    assert f"has also answered that of {old.url}" in caplog.text
+    assert f"has also answered the study of this id from {old.url}" in caplog.text
     main(["withdraw", url, *given, "--everywhere"])
     assert main(["withdraw", f"{old.url}/v1/studies/survey", "--folder", str(tmp_path)]) == 0
     assert [len(server.asked("DELETE")) for server in (old, new)] == [1, 1]
 
 
-def test_a_consent_that_no_answer_followed_is_taken_back(tmp_path, old, caplog):
+def test_withdrawal_revokes_consent_without_answer(tmp_path, old, caplog):
     consenting(tmp_path, "4", old.url).answer(FIRST, {"ever": True})
     device = consenting(tmp_path, "4", "https://other.example")
     device.require_consent = True

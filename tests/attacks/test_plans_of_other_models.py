@@ -79,19 +79,19 @@ ASKED += [(kind, "region ~ {} + k") for kind in KINDS if kind != "number"]
 
 
 @pytest.mark.parametrize(("kind", "formula"), ASKED)
-def test_the_planned_model_is_the_one_that_is_fitted(kind: str, formula: str) -> None:
+def test_planned_model_matches_fitted_model(kind: str, formula: str) -> None:
     planned, fitted = both(KINDS[kind], formula.format(KINDS[kind]["id"]))
     assert names_in(planned) == names_in(fitted)
 
 
 @pytest.mark.parametrize("mechanism", [SCALE["mechanism"], MEMOIZED, HADAMARD])
-def test_a_scale_has_one_effect_for_all_its_levels(mechanism: dict[str, str]) -> None:
+def test_scale_is_planned_with_one_effect_for_all_levels(mechanism: dict[str, str]) -> None:
     study = Study(studies.document({**SCALE, "mechanism": mechanism}, public=PUBLIC))
     planned = assemble(possible_of_study(study, "tired ~ region", None).table, "tired ~ region")
     assert names_in(planned) == ["ordered", "region[south]", "threshold[never]", "threshold[seldom]"]
 
 
-def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, capsys) -> None:
+def test_plan_rejects_record_regression(tmp_path, capsys) -> None:
     record = {**studies.LINEAR, "id": "health", "mechanism": {"name": "sampled_products", "epsilon": "2"}}
     study = Study(studies.document({key: record[key] for key in record if key != "norm"}, public=PUBLIC))
     with raises(InputError, "formula.question_not_analysable", "health"):
@@ -105,6 +105,6 @@ def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, caps
 
 
 @pytest.mark.parametrize("option", ["--prob", "--contamination"])
-def test_no_number_is_not_two_values(option, capsys) -> None:
+def test_nan_option_is_not_reported_as_two_values(option, capsys) -> None:
     assert main(["fit", "study.json", "reports.ndjson", "--out", "out", option, "nan"]) in (2, 3)
     assert "two values" not in capsys.readouterr().err

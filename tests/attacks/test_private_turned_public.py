@@ -1,12 +1,12 @@
-"""Have what a device was asked behind noise sent in clear: as a public field of what comes later.
+"""Have a private answer sent in clear: a later study asks the same question as a public field.
 
-Defence: The device: a field whose id or text stands in its ledger under that study's id is refused, in
+Defence: The device: a field whose id or text its ledger has under that study's id is refused, in
 Python, JavaScript and the guide's MicroPython ledger (which counts ASCII alone, and refuses too much rather
 than too little: `test_boards_that_know_no_capitals.py`; open there: the same words in wholly other
 characters, such as full-width letters; in browsers by id and text, whatever the capitals, those of a
-record's fields and older rounds' too: `test_browsers_that_forget.py`); the same field may stay one that
-stood beside it in clear all along; where nobody consents on the device, only what is given apart as public
-leaves. Known limit: `ldpkit perturb` keeps no ledger, and names what leaves.
+record's fields and older rounds' too: `test_browsers_that_forget.py`); a field that was
+public all along may stay public; without consent on the device, only values that are given explicitly as
+public leave it. Known limit: `ldpkit perturb` keeps no ledger, and names what leaves.
 """
 
 import json
@@ -71,8 +71,8 @@ def turned(field, version=2):
 
 
 @pytest.mark.parametrize("how", TURNED)
-def test_a_later_version_gets_nothing_in_clear(tmp_path, how):
-    """Also where it is given as public: the owner may not know what an earlier version protected."""
+def test_later_version_cannot_make_private_question_public(tmp_path, how):
+    """Explicit public values are refused too: the owner may not know what an earlier version protected."""
     device = Device(tmp_path, max_epsilon="8", max_delta="1e-5", require_consent=False)
     device.answer(FIRST, ANSWERS)
     field = TURNED[how]
@@ -85,7 +85,7 @@ def test_a_later_version_gets_nothing_in_clear(tmp_path, how):
 
 
 @pytest.mark.parametrize("how", ["its id", "its text"])
-def test_nor_does_another_publisher_of_the_id(tmp_path, how):
+def test_other_publisher_cannot_make_private_question_public(tmp_path, how):
     mine = Device(tmp_path, "1.001", "https://a.example")
     study = Study(studies.document(EVER))
     mine.consent(study)
@@ -99,7 +99,7 @@ def test_nor_does_another_publisher_of_the_id(tmp_path, how):
     assert in_clear(other) == [None]
 
 
-def test_a_device_that_nobody_watches_sends_nothing_in_clear_that_is_not_meant(tmp_path):
+def test_unattended_device_needs_explicit_public_values(tmp_path):
     """A gateway's dict of answers stays the same when a study is replaced."""
     gateway = Device(tmp_path / "gateway", max_epsilon="2", require_consent=False)
     study = turned(TURNED["its id"], version=1)
@@ -115,7 +115,7 @@ def test_a_device_that_nobody_watches_sends_nothing_in_clear_that_is_not_meant(t
     assert in_clear(gateway) == [{"ever": "yes"}]
 
 
-def test_a_public_field_may_stay_one(tmp_path):
+def test_public_field_stays_public_in_later_version(tmp_path):
     device = Device(tmp_path, max_epsilon="2", require_consent=False)
     for version in (1, 2):
         study = turned({"id": "region", "text": "Where?", "choices": ["n", "s"]}, version)
@@ -123,8 +123,8 @@ def test_a_public_field_may_stay_one(tmp_path):
     assert in_clear(device) == [{"region": "n"}] * 2
 
 
-def test_a_field_that_stood_beside_its_namesake_may_stay_one(tmp_path):
-    """As it was: not finer, and not once a version has asked without it."""
+def test_public_field_with_private_namesake_stays_public(tmp_path):
+    """The field must not become finer, and no version between may have asked without it."""
     age = {"id": "age", "text": "Age in decades", "bounds": ["10", "90"], "step": "10"}
     record = {"rating": {"age": 34, "years": 4, "rate": 4}}
     for case in ("as it was", "finer", "asked without it"):
@@ -197,7 +197,7 @@ def by_a_device(rounds, folder):
             yield "sent"
 
 
-def test_a_field_that_stood_beside_its_namesake_may_stay_one_on_every_platform(tmp_path):
+def test_all_platforms_agree_on_public_field_with_namesake(tmp_path):
     lives = [rounds_of(*rounds) for *rounds, _ in ROUNDS.values()]
     expected = [said for *rounds, last in ROUNDS.values() for said in [*["sent"] * (len(rounds) - 1), last]]
     script = IN_TURN % (JAVASCRIPT, JAVASCRIPT, json.dumps(lives))
@@ -206,7 +206,7 @@ def test_a_field_that_stood_beside_its_namesake_may_stay_one_on_every_platform(t
     assert found == expected
 
 
-def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp_path, capsys):
+def test_answer_with_yes_option_needs_explicit_public_values(tmp_path, capsys):
     study = turned(TURNED["its id"])
     with Server(study.canonical()) as server:
         command = [
@@ -219,7 +219,7 @@ def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp
             "--yes",
         ]
         assert main([*command, "--set", "habit=yes", "--set", "ever=yes"]) == 3
-        assert "say --public ever=VALUE if that is meant" in capsys.readouterr().err
+        assert "If that is meant, pass --public ever=VALUE" in capsys.readouterr().err
         assert main([*command, "--set", "ever=yes", "--public", "habit=yes"]) == 3
         assert not [verb for verb, *_ in server.requests if verb == "PUT"]
         assert main([*command, "--set", "habit=yes", "--public", "ever=yes"]) == 0
@@ -227,7 +227,7 @@ def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp
     assert json.loads(sent)["public"] == {"ever": "yes"}
 
 
-def test_files_say_what_leaves_in_clear(tmp_path, capsys):
+def test_perturb_prints_public_fields(tmp_path, capsys):
     (tmp_path / "study.json").write_text(Study(studies.document(TEA, public=[TURNED["its id"]])).to_json())
     (tmp_path / "answers.csv").write_text("tea,ever\nyes,no\n")
     arguments = [str(tmp_path / name) for name in ("study.json", "answers.csv", "reports")]
@@ -235,8 +235,8 @@ def test_files_say_what_leaves_in_clear(tmp_path, capsys):
     assert "SENT AS IT IS, without noise: ever\n" in capsys.readouterr().err
 
 
-def test_the_same_text_asked_both_ways_is_said():
-    """Whoever answers both gives away what the noise of one of them hides."""
+def test_study_with_same_text_public_and_private_warns():
+    """A person who answers both reveals what the noise of one of them hides."""
     both = Study(studies.document(EVER, public=[TURNED["its text"]]))
     (line,) = warnings_of(both)
     assert "other" in line
@@ -280,9 +280,7 @@ print(len(read_ledger()["outbox"]))
 
 
 @pytest.mark.parametrize("platform", ["this Python", "MicroPython"])
-def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
-    tmp_path, platform, monkeypatch, capsys
-):
+def test_board_sends_no_private_or_implicit_value_in_clear(tmp_path, platform, monkeypatch, capsys):
     german = "Haben Sie je betrogen?"
     fields = [{"id": "ever", **NO_OR_YES}, {"id": "asked", "text": german, **NO_OR_YES}, *TURNED.values()]
     later = [studies.document(TEA, public=[field], version=2) for field in fields]

@@ -32,7 +32,7 @@ def project(tmp_path, monkeypatch):
     return run
 
 
-def test_another_study_stays(project, tmp_path, capsys):
+def test_project_does_not_overwrite_other_study(project, tmp_path, capsys):
     other = tmp_path / "other.json"
     other.write_text(Study(studies.document(studies.YES_NO)).to_json())
     before = other.read_bytes()
@@ -41,7 +41,7 @@ def test_another_study_stays(project, tmp_path, capsys):
     assert other.read_bytes() == before
 
 
-def test_an_edited_second_study_stays(project, tmp_path, capsys):
+def test_project_does_not_overwrite_edited_second_study(project, tmp_path, capsys):
     second = tmp_path / "second.json"
     assert project() == 0
     edited = second.read_text().replace('"version": 1', '"version": 2').replace('"version":1', '"version":2')
@@ -51,7 +51,7 @@ def test_an_edited_second_study_stays(project, tmp_path, capsys):
     assert second.read_text() == edited
 
 
-def test_the_same_study_again_says_so(project, tmp_path, capsys):
+def test_repeated_project_prints_that_nothing_changed(project, tmp_path, capsys):
     assert project() == 0
     before = (tmp_path / "second.json").read_bytes()
     capsys.readouterr()
@@ -60,7 +60,7 @@ def test_the_same_study_again_says_so(project, tmp_path, capsys):
     assert (tmp_path / "second.json").read_bytes() == before
 
 
-def test_the_first_studys_id_is_refused(project, tmp_path, capsys):
+def test_project_rejects_id_of_first_study(project, tmp_path, capsys):
     assert project("--id", first_study().id) == 2
     assert "is the first study's" in capsys.readouterr().err
     assert not (tmp_path / "second.json").exists()

@@ -23,8 +23,8 @@ ANSWERS = {"ever": True, "hours": 3}
 
 
 @pytest.mark.parametrize("ask_one", [False, True])
-def test_a_reports_size_tells_no_value(ask_one):
-    """Who watches the network sees sizes alone: they are those of the longest values."""
+def test_report_size_does_not_reveal_public_value(ask_one):
+    """Each report is padded to the size of the longest values."""
     study = Study(studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC, ask_one=ask_one))
     mechanisms = mechanisms_of(study)
     sizes, bare = set(), set()
@@ -43,15 +43,15 @@ def test_a_reports_size_tells_no_value(ask_one):
     assert len(bare) > 10
 
 
-def test_no_field_in_clear_shares_a_name_with_what_is_protected():
-    """One key for both would send the answer as it is, from a form or a row that has it once."""
+def test_public_field_with_name_of_private_question_is_rejected():
+    """With one key for both, a form or a row that has the answer once would send it without noise."""
     for name in ("ever", "rating.age", "rating.rate"):
         public = [{"id": name, "choices": ["no", "yes"]}]
         with pytest.raises(StudyError, match="private question"):
             Study(studies.document(studies.YES_NO, studies.LINEAR, public=public))
 
 
-def test_a_refusal_repeats_no_value():
+def test_error_does_not_repeat_rejected_value():
     study = Study(studies.document(studies.YES_NO, public=PUBLIC))
     for wrong in ({"region": "secret"}, {"offset": "secret"}, {"region": "n", "offset": 31337}):
         with pytest.raises(AnswerError) as caught:

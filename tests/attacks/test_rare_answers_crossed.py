@@ -45,7 +45,7 @@ def odds_interval(found):
 @pytest.mark.slow
 @pytest.mark.parametrize("both_more", [0.0, 1.0])
 def test_rare_independent_answers_are_not_called_dependent(both_more):
-    """Two and two in a hundred of 4,000: the odds ratio began above 1, with nothing said against it."""
+    """With shares of 2 % among 4,000 people, the interval of the odds ratio used to lie above 1."""
     found = crossed([0.9604, 0.0196, 0.0196, 0.0004], 4_000, both_more)
     low, high = odds_interval(found)
     assert low < 1 < high
@@ -55,8 +55,8 @@ def test_rare_independent_answers_are_not_called_dependent(both_more):
 
 
 @pytest.mark.slow
-def test_what_reports_bound_on_one_side_is_the_priors_on_the_other():
-    """A tenth and a tenth, odds ratio 8: by chance the interval ended below, with nothing said against it."""
+def test_one_sided_odds_ratio_gives_partial_knowledge():
+    """With shares of 10 % and an odds ratio of 8, the interval ends below 8 by chance."""
     found = crossed([0.8374, 0.0626, 0.0626, 0.0374], 5_000, -1.2, draws=800)
     assert odds_interval(found)[1] < 8
     assert found.verdict.knowledge.state == "partial"
@@ -64,7 +64,7 @@ def test_what_reports_bound_on_one_side_is_the_priors_on_the_other():
 
 
 @pytest.mark.slow
-def test_dependence_that_reports_tell_is_still_found():
+def test_strong_dependence_is_detected():
     """An odds ratio of 6 among common answers of 20,000."""
     found = crossed([0.4, 0.2, 0.1, 0.3], 20_000)
     low, high = odds_interval(found)
@@ -72,8 +72,8 @@ def test_dependence_that_reports_tell_is_still_found():
     assert found.verdict.ok
 
 
-def test_the_law_is_uniform_in_margins_whatever_the_interactions():
-    """Exactly: its density is that of uniform margins and normal interactions, in terms of the effects."""
+def test_joint_prior_has_uniform_margins():
+    """The density equals that of uniform margins and normal interactions, as a function of the effects."""
     sizes = (2, 2, 3)
     law = JointLaw(sizes)
     random = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_the_law_is_uniform_in_margins_whatever_the_interactions():
     assert np.ptp(apart) < 1e-8
 
 
-def test_draws_of_the_law_are_its_own():
+def test_joint_prior_draws_match_its_density():
     """Margins uniform, and log odds ratios of mean 0 and sd 2 where both are rare, too."""
     law, n = JointLaw((2, 2)), 20_000
     columns = [known_channel(name, ["no", "yes"], [0], CHANNEL) for name in "ab"]

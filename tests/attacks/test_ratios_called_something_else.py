@@ -1,6 +1,6 @@
-"""Have a ratio quoted as what it is not: one at age 0, an interaction, a contrast, half of a polynomial.
+"""Have a ratio quoted under a wrong meaning: one at age 0, an interaction, a contrast, half of a polynomial.
 
-Defence: The analysis: only a column that stands in one term has an odds ratio; others have shares.
+Defence: The analysis: only a column of a single term has an odds ratio; others have shares.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def said(formula):
         ("ever ~ bs(age, df=4)", {}),
     ],
 )
-def test_only_a_column_of_one_term_has_an_odds_ratio(formula, expected):
+def test_only_single_term_column_gets_odds_ratio(formula, expected):
     assert said(formula) == expected
 
 

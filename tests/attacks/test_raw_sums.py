@@ -52,7 +52,7 @@ def epsilon_of(name, epsilon):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_no_function_of_the_core_makes_a_payload(way, name):
+def test_no_core_function_makes_payload_of_secure_sum(way, name):
     study = epsilon_of(name, "0.01")
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     if way == "perturb_many" and name not in ("hours", "ever"):
@@ -61,14 +61,14 @@ def test_no_function_of_the_core_makes_a_payload(way, name):
         WAYS[way](study, mechanisms, {name: ANSWERS[name]})
 
 
-def test_no_randomness_is_read_before_the_refusal():
+def test_secure_sum_is_refused_before_randomness_is_read():
     study = epsilon_of("ever", "0.01")
     mechanisms = {"ever": mechanism_for(study.questions[0])}
     with pytest.raises(RefusedError):
         perturb_answers(study, mechanisms, {"ever": True}, lambda _size: pytest.fail("noise was drawn"))
 
 
-def test_neither_the_command_nor_a_file_of_answers(tmp_path, capsys):
+def test_perturb_refuses_secure_sum(tmp_path, capsys):
     study, answers, out = (tmp_path / name for name in ("study.json", "answers.ndjson", "reports.ndjson"))
     study.write_text(build_study("ever").to_json())
     answers.write_text('{"ever": "yes"}\n' * 40)
@@ -93,14 +93,14 @@ except Exception as error:
 """
 
 
-def test_the_microcontrollers_ledger_queues_and_spends_nothing(tmp_path):
+def test_microcontroller_ledger_refuses_secure_sum(tmp_path):
     program = ledger_program(epsilon_of("ever", "0.01"))
     printed = run_micropython(tmp_path, program)
     assert json.loads(printed.splitlines()[-1]) == ["RefusedError", [], []]
 
 
-def test_an_ordinary_question_still_becomes_a_report():
-    """What refuses all refuses nothing in particular."""
+def test_ordinary_question_still_gives_report():
+    """A check that refuses every question would pass the tests above."""
     study = Study(studies.document(studies.YES_NO))
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     assert isinstance(perturb_answers(study, mechanisms, {study.questions[0].id: True}), Report)

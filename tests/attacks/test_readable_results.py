@@ -31,7 +31,7 @@ def umask(request):
     os.umask(before)
 
 
-def test_a_result_is_as_open_as_its_owner_wants(umask, tmp_path):
+def test_result_file_keeps_chosen_mode(umask, tmp_path):
     path = tmp_path / "result"
     with replacing(str(path)) as file:
         file.write("new")
@@ -43,7 +43,7 @@ def test_a_result_is_as_open_as_its_owner_wants(umask, tmp_path):
         assert (mode(path), path.read_text()) == (chosen, "again")
 
 
-def test_a_folder_of_results_is_as_open_as_its_owner_wants(umask, tmp_path):
+def test_results_folder_keeps_chosen_mode(umask, tmp_path):
     target = tmp_path / "posterior"
     with whole_folder(target) as folder:
         (folder / FIT_FILES.mark).write_text("{}")
@@ -57,7 +57,7 @@ def test_a_folder_of_results_is_as_open_as_its_owner_wants(umask, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["reports.ndjson", "reports.csv", "reports.parquet"])
-def test_reports_are_their_owners_alone(tmp_path, name):
+def test_report_files_are_private_to_owner(tmp_path, name):
     """Lines of a gateway's file are in the order of its people, and public fields are in clear."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "answers.csv").write_text("ever\nyes\n")

@@ -1,7 +1,7 @@
-"""A relay says that the collector has no key any more: people show their contact which report is theirs.
+"""A relay claims that the collector's key is gone, so that people tell their contact which report is theirs.
 
-Defence: The device: says that the relay says so and nothing proves it, asks again at the next flush, and
-names the contact for a later day alone.
+Defence: The device: says that only the relay claims this, asks again at the next flush, and
+advises to ask the contact only on a later day.
 """
 
 import pytest
@@ -26,16 +26,16 @@ def answered(tmp_path):
         yield device, study, relay
 
 
-def test_the_device_says_who_says_so_and_to_wait_before_anybody_is_told(answered, send):
+def test_device_attributes_key_gone_to_relay_and_advises_waiting(answered, send):
     device, study, relay = answered
-    assert f"{relay.url} says that the collector has no more the key" in send(device).reason
+    assert f"{relay.url} says that the collector no longer has the key" in send(device).reason
     device.withdraw(study.id)
     said = send(device).reason
-    assert f"{relay.url} says, and nothing proves it" in said
+    assert f"{relay.url} says, without proof" in said
     assert said.index("on another day") < said.index("contact") < said.index("which tells them")
 
 
-def test_it_asks_again_at_the_next_flush(answered, send):
+def test_key_gone_answer_is_retried_at_next_flush(answered, send):
     device, study, relay = answered
     send(device)
     device.withdraw(study.id)

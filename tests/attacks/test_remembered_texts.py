@@ -58,20 +58,20 @@ def send(empty):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("junk", ["z%s", '{"region":"%s"}'])
-def test_junk_is_refused_and_not_kept(send, junk):
+def test_junk_values_are_rejected_and_not_cached(send, junk):
     with keeping_less_than(BYTES * SENDS / 10):
         for number in range(SENDS):
             assert send(junk % ("x" * BYTES + str(number))) in (400, 422)
 
 
 @pytest.mark.parametrize("public", ["[" * 100_000, "[" * 15, '{"a":' * 3, '{"region":"\\ud800"}', "1" * 15])
-def test_what_is_no_object_of_values_is_the_senders_problem(send, public):
+def test_public_part_that_is_not_an_object_is_rejected(send, public):
     assert send(public) in (400, 413, 422)
 
 
 @pytest.mark.slow
-def test_what_the_study_lists_is_kept_within_bounds():
-    """Long labels, of which there are more combinations than memory."""
+def test_cache_of_listed_values_stays_within_limit():
+    """The long labels have more combinations than fit into memory."""
     fields = [{"id": f"f{n}", "choices": ["𝄞" * 199 + end for end in "ab"]} for n in range(16)]
     study = build_study(public=fields)
     rules = Rules.of(study)

@@ -58,7 +58,7 @@ def overwritten(path):
 
 
 @pytest.mark.parametrize("change", [restored, moved, overwritten])
-def test_nothing_is_acknowledged_that_would_be_lost(habits, study, caplog, change):
+def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplog, change):
     assert habits.put(build_report(study)).status_code == 201
     back_up(beside(habits.path), habits.path.with_name("backup.sqlite3"))
     change(habits.path)
@@ -70,7 +70,7 @@ def test_nothing_is_acknowledged_that_would_be_lost(habits, study, caplog, chang
     assert "the database cannot be used" in caplog.text
 
 
-def test_a_server_that_starts_again_goes_on_with_the_backup(habits, make_harness, study):
+def test_restarted_server_uses_restored_backup(habits, make_harness, study):
     first = build_report(study)
     habits.put(first)
     back_up(beside(habits.path), habits.path.with_name("backup.sqlite3"))
@@ -95,7 +95,7 @@ def log_of(path):
 
 
 @pytest.mark.slow
-def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_path, study):
+def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, study):
     server = start_server("--workers", "2")
     (path,) = tmp_path.glob("*.sqlite3")
     server.request("POST", "/v1/studies", study.document)
@@ -110,7 +110,7 @@ def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_pa
     bytes_restored = path.read_bytes()
     with pytest.raises(HTTPError, match="503"):
         server.put(build_report(study))
-    with pytest.raises(InputError, match="the log beside it is another file's"):
+    with pytest.raises(InputError, match="its log is another file's"):
         check(database)
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=START_SECONDS)
@@ -125,7 +125,7 @@ def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, study):
+def test_stopping_server_does_not_change_overwritten_file(start_server, tmp_path, study):
     """With `cp`, which keeps the file and changes what is in it."""
     server = start_server("--workers", "2")
     (path,) = tmp_path.glob("*.sqlite3")
@@ -147,8 +147,8 @@ def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, s
     check(Database(f"sqlite:///{path}", 10))
 
 
-def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
-    """The advice named a log beside a link, where none is."""
+def test_log_of_other_file_is_named_and_not_moved(tmp_path, caplog):
+    """The advice used to name a log next to the link, where there is none."""
     real, link = tmp_path / "disk" / "real.sqlite3", tmp_path / "reports.sqlite3"
     real.parent.mkdir()
     make(beside(real))
@@ -163,7 +163,7 @@ def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
 
 
 @pytest.mark.slow
-def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp_path, study):
+def test_log_of_killed_server_is_not_applied_to_restored_file(start_server, tmp_path, study):
     server = start_server()
     (path,) = tmp_path.glob("*.sqlite3")
     server.request("POST", "/v1/studies", study.document)
@@ -174,7 +174,7 @@ def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp
     restored(path)
     before, log = path.read_bytes(), log_of(path).read_bytes()
     for use in (check, make, migrate):
-        with pytest.raises(InputError, match="the log beside it is another file's"):
+        with pytest.raises(InputError, match="its log is another file's"):
             use(database)
     assert (path.read_bytes(), log_of(path).read_bytes()) == (before, log)
     log_of(path).rename(path.with_name("aside"))
@@ -182,7 +182,7 @@ def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp
 
 
 @pytest.mark.slow
-def test_a_killed_servers_own_log_is_taken_in(start_server, tmp_path, study):
+def test_log_of_killed_server_is_applied_to_its_own_file(start_server, tmp_path, study):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     report = build_report(study)
@@ -194,8 +194,8 @@ def test_a_killed_servers_own_log_is_taken_in(start_server, tmp_path, study):
     assert ids_in(path) == {report.id}
 
 
-def test_upkeep_changes_no_file(habits, study):
-    """VACUUM writes the same file anew."""
+def test_vacuum_keeps_database_file(habits, study):
+    """VACUUM rewrites the same file."""
     before = habits.path.stat().st_ino
     habits.put(build_report(study))
     database = Database(f"sqlite:///{habits.path}", 10)
@@ -206,8 +206,8 @@ def test_upkeep_changes_no_file(habits, study):
     assert habits.put(build_report(study)).status_code == 201
 
 
-def test_a_log_that_a_reader_keeps_is_said(tmp_path, monkeypatch, caplog):
-    """Else whoever copies the one file leaves acknowledged reports behind."""
+def test_log_held_by_reader_is_reported(tmp_path, monkeypatch, caplog):
+    """Without the message, a copy of the one file would lack acknowledged reports."""
     monkeypatch.setattr(wal, "BUSY_SECONDS", 0.05)
     path = tmp_path / "reports.sqlite3"
     with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path)) as reader:
@@ -222,9 +222,8 @@ def test_a_log_that_a_reader_keeps_is_said(tmp_path, monkeypatch, caplog):
         writer.commit()
         with wal.served_alone(path):
             pass
-        assert (
-            "reports.sqlite3 keeps what was stored last in its log, as somebody still reads it" in caplog.text
-        )
+        said = "keeps its latest data in its log, because another program still reads it"
+        assert f"reports.sqlite3 {said}" in caplog.text
         caplog.clear()
         reader.rollback()
         with wal.served_alone(path):
@@ -248,8 +247,8 @@ def killed(harness, folder):
 
 
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
-def test_a_backup_that_was_looked_at_is_no_file_of_the_log(habits, study, tmp_path, put):
-    """The reading commands put it into WAL mode, and then it looked like a file that had a log."""
+def test_inspected_backup_is_not_taken_for_file_of_log(habits, study, tmp_path, put):
+    """Reading commands used to put the backup into WAL mode, so that it looked like a file with a log."""
     before = build_report(study)
     habits.put(before)
     copy = tmp_path / "backup.sqlite3"
@@ -262,15 +261,15 @@ def test_a_backup_that_was_looked_at_is_no_file_of_the_log(habits, study, tmp_pa
     with beside(copy).write() as session:
         session.execute(text("UPDATE studies SET closed = closed"))
     put(copy, path)
-    with pytest.raises(InputError, match="the log beside it is another file's"):
+    with pytest.raises(InputError, match="its log is another file's"):
         check(beside(path))
     log_of(path).rename(path.with_name("aside"))
     check(beside(path))
     assert ids_in(path) == {before.id}
 
 
-def test_a_file_that_was_served_before_is_no_file_of_the_log(habits, make_harness, study, tmp_path):
-    """It has had a log itself: what its header says of that proves nothing."""
+def test_earlier_served_file_is_not_taken_for_file_of_log(habits, make_harness, study, tmp_path):
+    """The file has had a log itself, so that its header proves nothing."""
     habits.collector.close()
     habits.collector.database.engine.dispose()
     stopped = tmp_path / "stopped.sqlite3"
@@ -279,13 +278,13 @@ def test_a_file_that_was_served_before_is_no_file_of_the_log(habits, make_harnes
     assert again.put(build_report(study)).status_code == 201
     path = killed(again, tmp_path / "dead")
     os.replace(stopped, path)
-    with pytest.raises(InputError, match="the log beside it is another file's"):
+    with pytest.raises(InputError, match="its log is another file's"):
         check(beside(path))
 
 
 @pytest.mark.slow
-def test_a_copy_made_meanwhile_is_no_file_of_the_log(start_server, tmp_path, study):
-    """Such as `sqlite3 FILE .backup COPY` makes it: it has the mark of the log, and is another file."""
+def test_copy_of_running_database_is_not_taken_for_file_of_log(start_server, tmp_path, study):
+    """A copy by `sqlite3 FILE .backup COPY` has the mark of the log, but is another file."""
     server = start_server()
     (path,) = tmp_path.glob("*.sqlite3")
     server.request("POST", "/v1/studies", study.document)
@@ -295,11 +294,11 @@ def test_a_copy_made_meanwhile_is_no_file_of_the_log(start_server, tmp_path, stu
     assert server.put(build_report(study)) == 201
     server.kill()
     restored(path)
-    with pytest.raises(InputError, match="the log beside it is another file's"):
+    with pytest.raises(InputError, match="its log is another file's"):
         check(beside(path))
 
 
-def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
+def test_place_copied_with_its_log_works(habits, study, tmp_path):
     report = build_report(study)
     habits.put(report)
     path = killed(habits, tmp_path / "copy")
@@ -307,8 +306,8 @@ def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
     assert ids_in(path) == {report.id}
 
 
-def test_a_place_that_rsync_restored_over_itself_goes_on_as_the_refusal_says(habits, study):
-    """It gives new files to what changed, and leaves FILE-mark; the log holds what was acknowledged."""
+def test_place_restored_by_rsync_works_after_deleting_mark(habits, study):
+    """rsync writes new files for what changed and leaves FILE-mark; the log has the acknowledged reports."""
     report = build_report(study)
     habits.put(report)
     path = habits.path
@@ -322,8 +321,8 @@ def test_a_place_that_rsync_restored_over_itself_goes_on_as_the_refusal_says(hab
     assert ids_in(path) == {report.id}
 
 
-def test_a_file_that_comes_back_has_its_log(habits, study, caplog):
-    """It was moved away under a server, which stopped, and moved back."""
+def test_moved_file_gets_its_log_when_moved_back(habits, study, caplog):
+    """The file was moved away under a running server, which then stopped, and moved back."""
     report = build_report(study)
     habits.put(report)
     away = habits.path.with_name("away")
@@ -336,7 +335,7 @@ def test_a_file_that_comes_back_has_its_log(habits, study, caplog):
 
 
 @pytest.mark.slow
-def test_a_second_server_does_not_start(start_server, study):
+def test_second_server_on_same_database_does_not_start(start_server, study):
     server = start_server()
     place = ["--database", f"sqlite:///{server.database}", "--port", "0", "--token", TOKEN]
     done = subprocess.run(
@@ -351,8 +350,7 @@ def test_a_second_server_does_not_start(start_server, study):
     assert again.put(build_report(study)) == 201
 
 
-def test_one_server_alone_works_on_a_file(tmp_path):
-    """By whatever name it comes to the file."""
+def test_second_server_is_refused_under_any_name_of_file(tmp_path):
     file, link = tmp_path / "real.sqlite3", tmp_path / "link" / "reports.sqlite3"
     link.parent.mkdir()
     link.symlink_to(file)
@@ -365,8 +363,8 @@ def test_one_server_alone_works_on_a_file(tmp_path):
     assert not list(link.parent.glob("*-mark"))
 
 
-def test_a_served_file_over_a_running_servers_is_noticed(habits, study):
-    """With `cp`, and a file that was served: same file, same kind of header."""
+def test_served_file_copied_over_running_database_is_detected(habits, study):
+    """`cp` keeps the file, and a served backup has the same kind of header."""
     habits.put(build_report(study))
     copy = habits.path.with_name("backup.sqlite3")
     back_up(beside(habits.path), copy)
@@ -379,8 +377,8 @@ def test_a_served_file_over_a_running_servers_is_noticed(habits, study):
     assert habits.client.get("/readyz").status_code == 503
 
 
-def test_two_that_start_at_once_have_one_log(tmp_path):
-    """Who had connected and not read yet found another mark, and emptied a log that was in use."""
+def test_concurrent_start_keeps_one_log(tmp_path):
+    """A worker that had connected but not read yet used to find another mark, and emptied a log in use."""
     path = tmp_path / "collector.sqlite3"
     made = beside(path)
     make(made)
@@ -398,8 +396,8 @@ def test_two_that_start_at_once_have_one_log(tmp_path):
     assert not [*tmp_path.glob("*.replaced-*")]
 
 
-def test_a_damaged_file_takes_nothing_more(habits, study, caplog):
-    """What is acknowledged into it is lost with it."""
+def test_damaged_file_rejects_further_reports(habits, study, caplog):
+    """Reports that are acknowledged into a damaged file are lost with it."""
     habits.put(build_report(study))
     with closing(sqlite3.connect(habits.path)) as connection:
         (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
@@ -420,8 +418,8 @@ def test_a_damaged_file_takes_nothing_more(habits, study, caplog):
 
 
 @pytest.mark.parametrize("way", ["page", "recount"])
-def test_a_damaged_page_of_reports_is_noticed_where_it_is_read(habits, study, way):
-    """Rows are read past SQLAlchemy: a server went on. A recount notes it at a connection of its own."""
+def test_damaged_report_page_raises_error_when_read(habits, study, way):
+    """Rows are read past SQLAlchemy, so that servers used to go on; a recount has its own connection."""
     reports = [build_report(study).to_document() for _ in range(400)]
     assert habits.post(reports).status_code == 200
     habits.collector.close()

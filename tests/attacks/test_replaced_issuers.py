@@ -26,7 +26,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
 from tests.collector.test_issuer import TYPES, ask
 
-FOREIGN = "the log beside it is another file's"
+FOREIGN = "its log is another file's"
 HERE = "issuer.sqlite3"
 
 
@@ -101,8 +101,8 @@ def refused(path):
     see(path)
 
 
-def test_the_file_of_a_stopped_issuer_has_every_token(codes, tmp_path, monkeypatch):
-    """Its log alone had them: who took the file to another machine gave each code a second one."""
+def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
+    """The tokens used to be in the log only: a copy of the file would give each code a second token."""
     served = []
 
     def serve(load, *_):
@@ -125,7 +125,7 @@ def test_the_file_of_a_stopped_issuer_has_every_token(codes, tmp_path, monkeypat
 
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
 @pytest.mark.usefixtures("serving")
-def test_a_backup_that_was_put_back_after_a_kill_is_no_file_of_the_log(tmp_path, put):
+def test_restored_backup_is_not_taken_for_file_of_log(tmp_path, put):
     run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
@@ -136,7 +136,7 @@ def test_a_backup_that_was_put_back_after_a_kill_is_no_file_of_the_log(tmp_path,
     refused(dead)
 
 
-def test_a_file_that_was_served_before_is_no_file_of_the_log(codes, tmp_path):
+def test_earlier_served_file_is_not_taken_for_file_of_log(codes, tmp_path):
     change(HERE)
     stopped = shutil.copyfile(HERE, tmp_path / "stopped.sqlite3")
     app = create_issuer(f"sqlite:///{HERE}")
@@ -148,8 +148,8 @@ def test_a_file_that_was_served_before_is_no_file_of_the_log(codes, tmp_path):
 
 
 @pytest.mark.usefixtures("serving")
-def test_a_copy_made_meanwhile_is_no_file_of_the_log(tmp_path):
-    """Such as `sqlite3 FILE .backup COPY` makes it: it has the mark of the log, and is another file."""
+def test_copy_of_running_database_is_not_taken_for_file_of_log(tmp_path):
+    """A copy by `sqlite3 FILE .backup COPY` has the mark of the log, but is another file."""
     copy = tmp_path / "copy.sqlite3"
     with closing(sqlite3.connect(HERE)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
@@ -158,7 +158,7 @@ def test_a_copy_made_meanwhile_is_no_file_of_the_log(tmp_path):
 
 
 @pytest.mark.usefixtures("serving")
-def test_a_killed_issuers_own_log_is_taken_in(tmp_path):
+def test_log_of_killed_issuer_is_applied_to_its_own_file(tmp_path):
     dead = killed(tmp_path)
     assert dead.with_name(f"{HERE}-wal").stat().st_size
     see(dead)
@@ -166,8 +166,8 @@ def test_a_killed_issuers_own_log_is_taken_in(tmp_path):
 
 
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
-def test_a_running_issuer_gives_nothing_that_would_be_lost(serving, put):
-    """Also beside a copy that had a log of its own since: its header says as much as the file's did."""
+def test_issuer_with_replaced_database_gives_no_token(serving, put):
+    """This also holds for a copy that had its own log since, whose header looks like the original's."""
     run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     change("copy.sqlite3")
     client, database = serving.test_client(), serving.extensions["issuer"]

@@ -43,7 +43,7 @@ def restored(make_harness, database_url):
     return harness, first, second, other
 
 
-def test_no_report_is_stored_under_another_document(restored, caplog):
+def test_report_is_not_stored_under_changed_document(restored, caplog):
     harness, _, second, other = restored
     for _ in range(3):
         assert problem(harness.put(build_report(second))) == (503, "unavailable")
@@ -52,14 +52,14 @@ def test_no_report_is_stored_under_another_document(restored, caplog):
     assert "habits" in caplog.text
 
 
-def test_nothing_is_read_by_the_rules_of_another_document(restored):
+def test_export_and_summary_refuse_changed_document(restored):
     harness, *_ = restored
     for what in ("export", "summary"):
         answer = harness.client.get(f"/v1/studies/habits/{what}", headers=harness.operator)
         assert problem(answer) == (503, "unavailable")
 
 
-def test_a_server_that_starts_again_goes_on(restored, make_harness, database_url):
+def test_restarted_server_accepts_reports_of_restored_document(restored, make_harness, database_url):
     _, first, second, other = restored
     again = make_harness(database=database_url)
     assert again.put(build_report(other)).status_code == 201

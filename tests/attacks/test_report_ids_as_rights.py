@@ -1,4 +1,4 @@
-"""Somebody who holds an export, or a `read` key, tries to delete the reports whose ids stand in it.
+"""A person with an export, or with a `read` key, tries to delete the reports whose ids it has.
 
 Attack: Delete other people's reports: with the ids of an export, with a `read` key, or with another
 report's secret: the collector: an id is a hash of a secret that only its device has, and a deletion shows
@@ -45,7 +45,7 @@ def new_key(harness, name, role):
         return add_key(session, name, Role(role))
 
 
-def test_an_export_gives_nobody_the_right_to_delete(collected):
+def test_exported_ids_cannot_delete_reports(collected):
     harness, _ = collected
     ids = [report.id for report in harness.exported()]
     assert len(ids) == 10
@@ -57,7 +57,7 @@ def test_an_export_gives_nobody_the_right_to_delete(collected):
     assert len(harness.exported()) == 10
 
 
-def test_only_a_key_that_operates_deletes(collected):
+def test_only_operator_key_deletes_reports(collected):
     harness, reports = collected
     for role in ("read", "publish"):
         bearer = f"Bearer {new_key(harness, role, role)}"
@@ -68,7 +68,7 @@ def test_only_a_key_that_operates_deletes(collected):
     assert len(harness.exported()) == 9
 
 
-def test_the_secret_deletes_its_own_report_and_no_other(collected):
+def test_secret_deletes_only_its_own_report(collected):
     harness, (mine, other, *_) = collected
     assert problem(delete(harness, other.id, LDPKit_Withdrawal=mine.secret.hex()))[0] == 403
     assert delete(harness, mine.id, LDPKit_Withdrawal=mine.secret.hex()).status_code < 300
@@ -76,7 +76,7 @@ def test_the_secret_deletes_its_own_report_and_no_other(collected):
     assert len(harness.exported()) == 9
 
 
-def test_the_secret_is_in_no_document_log_or_address(collected, caplog):
+def test_secret_is_absent_from_documents_logs_and_addresses(collected, caplog):
     harness, (mine, *_) = collected
     caplog.set_level(logging.DEBUG)
     delete(harness, mine.id, LDPKit_Withdrawal=mine.secret.hex())
@@ -89,7 +89,7 @@ def test_the_secret_is_in_no_document_log_or_address(collected, caplog):
     assert mine.id not in caplog.text
 
 
-def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog, monkeypatch):
+def test_deletions_are_rate_limited_and_logged_as_counts(tmp_path, caplog, monkeypatch):
     # Nothing is gained back while the requests are made.
     monkeypatch.setattr(withdrawing, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
     harness = Harness(f"sqlite:///{tmp_path / 'limited.sqlite3'}", deletion_rate="0.5")
@@ -107,7 +107,7 @@ def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog, mo
     assert "5 by their devices, 0 with an operator's key" in caplog.text
 
 
-def test_a_node_cannot_delete_a_share_at_another_node(network):
+def test_node_cannot_delete_share_at_other_node(network):
     study = network.publish("ever")
     report, messages = shares_of(study, {"ever": True})
     for node, message in zip(network.nodes, messages):
@@ -121,8 +121,7 @@ def test_a_node_cannot_delete_a_share_at_another_node(network):
         assert client.delete(message.path, headers=right).status_code < 300
 
 
-def test_no_share_says_the_secret(network):
-    """Neither its bytes nor its path."""
+def test_shares_do_not_contain_secret(network):
     study = network.publish("ever")
     report, messages = shares_of(study, {"ever": True})
     for message in messages:

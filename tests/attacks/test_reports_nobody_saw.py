@@ -1,4 +1,4 @@
-"""A device in JavaScript lets a report go that its person did not see, to somebody else, or in clear."""
+"""A device in JavaScript sends a report that its person did not see, or to another collector, or in clear."""
 
 import json
 
@@ -34,8 +34,8 @@ def said():
     return said
 
 
-def test_who_agrees_to_one_version_agrees_to_no_other(said):
-    """Another tab drew the second's report meanwhile."""
+def test_consent_to_one_version_does_not_cover_other_version(said):
+    """Another tab drew the report of the second version meanwhile."""
     script = """
     const [one, other] = [await at("http://127.0.0.1:9"), await at("http://127.0.0.1:9")];
     const shown = await one.answer(first, { ever: true });
@@ -48,7 +48,7 @@ def test_who_agrees_to_one_version_agrees_to_no_other(said):
     assert said(script) == ["undefined 2 held", "undefined 2 held", "2 2 queued", "queued"]
 
 
-def test_the_report_of_an_earlier_version_is_the_persons_to_send(said):
+def test_held_report_of_earlier_version_can_be_sent(said):
     script = """
     const device = await at("http://127.0.0.1:9");
     await device.answer(first, { ever: true });
@@ -79,8 +79,8 @@ ADDRESSES = {
 }
 
 
-def test_nothing_leaves_in_clear_to_another_machine(said):
-    """As Python's device says; the withdrawal's secret and the invitation would go along."""
+def test_plain_http_to_other_machine_is_refused(said):
+    """As in Python: the withdrawal's secret and the invitation would be sent in clear too."""
     script = f"""
     for (const address of {json.dumps(list(ADDRESSES))}) {{
       const options = {{ maxEpsilon: "9", collector: address, ledger: memoryLedger() }};
@@ -91,8 +91,8 @@ def test_nothing_leaves_in_clear_to_another_machine(said):
     assert dict(zip(ADDRESSES, said(script), strict=True)) == ADDRESSES
 
 
-def test_one_collectors_device_changes_nothing_of_anothers(said):
-    """Both have a study of that id."""
+def test_device_cannot_change_reports_of_other_collector(said):
+    """Both collectors have a study with the same id."""
     script = """
     const [one, other] = [await at("http://127.0.0.1:9/a/"), await at("http://127.0.0.1:9/b")];
     await one.answer(first, { ever: true }, "CODE");

@@ -1,4 +1,4 @@
-"""Ship software whose mechanisms are sound, and whose whole reports tell the answers all the same.
+"""Ship software whose mechanisms are sound, but whose whole reports still reveal the answers.
 
 Defence: The repository's tests: whole reports of every path are held to each question's law, to
 independence of questions and people, and to what their parts give on the same random bytes; so are later
@@ -83,8 +83,8 @@ LAW, APART, ID = (
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_in_bulk(monkeypatch, fault, expected):
-    """With the real source alone, where laws and counts have to tell, and on bytes that are given alone."""
+def test_faulty_bulk_assembly_is_detected(monkeypatch, fault, expected):
+    """The fault is planted once for the system's randomness only, and once for given bytes only."""
 
     def planted(on_real):
         def reports_of(study, mechanisms, people, random, public=None):
@@ -116,12 +116,12 @@ def true_later(self, quantised, random):
 
 
 @pytest.mark.slow
-def test_sound_reports_pass():
+def test_sound_reports_pass_audit():
     assert failed() == failed(MEMOIZED) == set()
 
 
 @pytest.mark.parametrize("fault", [redrawn, true_later])
-def test_later_rounds(monkeypatch, fault):
+def test_faulty_later_rounds_are_detected(monkeypatch, fault):
     monkeypatch.setattr(Remembering, "randomise", fault)
     assert failed(MEMOIZED) == {
         "one by one: later rounds repeat the permanent answer, with fresh noise on it"
@@ -156,7 +156,7 @@ def own_noise(study, mechanisms, answers, random):  # noqa: ARG001
     ("name", "fault"),
     [("recall", forgetful), ("remember", last_answer_kept), ("perturb_answers", own_noise)],
 )
-def test_a_devices_rounds(monkeypatch, study, name, fault):
+def test_faulty_rounds_of_device_are_detected(monkeypatch, study, name, fault):
     told = [{"habit": place % 2 == 0, "other": place % 3 == 0, "ever": place % 5 < 2} for place in range(40)]
     told = [{name: one[name] for name in [asked.id for asked in study.questions]} for one in told]
 
@@ -209,7 +209,7 @@ DEVICE = "in JavaScript: same reports by a device, round after round"
         ),
     ],
 )
-def test_the_port(tmp_path, study, file, old, new, expected):
+def test_faulty_javascript_assembly_is_detected(tmp_path, study, file, old, new, expected):
     shutil.copytree(PORT.parent, tmp_path / "js")
     source = tmp_path / "js" / file
     text = source.read_text()

@@ -36,13 +36,13 @@ def write(path, *parts):
 
 
 @pytest.mark.slow
-def test_a_list_of_reports_twice(capsys):
+def test_repeated_reports_are_counted_once(capsys):
     assert summarize(STUDY, REPORTS + REPORTS).to_json() == WHOLE
-    assert "200 reports stood more than once and were counted once" in capsys.readouterr().err
+    assert "200 reports were repeated and counted once" in capsys.readouterr().err
     assert fit(STUDY, iter(REPORTS + REPORTS), method="laplace")["ever"].n == 200
 
 
-def test_an_id_with_two_contents():
+def test_id_with_two_contents_is_rejected():
     first = REPORTS[0]
     other = Report(first.id, first.study, 1, first.digest, {"ever": bytes([1 - first.payloads["ever"][0]])})
     for job in (summarize, fit):
@@ -50,7 +50,7 @@ def test_an_id_with_two_contents():
             job(STUDY, [*REPORTS, other])
 
 
-def test_a_label_that_looks_like_an_end_line_ends_nothing(tmp_path):
+def test_label_that_looks_like_end_line_is_kept(tmp_path):
     labels = [FORMAT, '{"format":"' + FORMAT + '"', end_line(0).strip()]
     study = Study(studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]))
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
@@ -61,7 +61,7 @@ def test_a_label_that_looks_like_an_end_line_ends_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [None, "x", 7])
-def test_an_id_that_is_none(wrong):
+def test_malformed_report_id_is_rejected(wrong):
     with raises(ReportError, "report.wrong_id"):
         summarize(STUDY, [Report(wrong, "survey", 1, STUDY.digest, REPORTS[0].payloads)])
 
@@ -80,15 +80,15 @@ def test_an_id_that_is_none(wrong):
         ((*LINES, end_line(200)[:-10]), ("reports.wrong_end_of_export", "line 201: 200")),
     ],
 )
-def test_an_end_line_that_says_otherwise(tmp_path, parts, line):
+def test_wrong_end_line_is_rejected(tmp_path, parts, line):
     path = write(tmp_path / "r.ndjson", *parts)
     for job in (lambda: summarize_files(STUDY, [path]), lambda: fit(STUDY, load_evidence(STUDY, path))):
         with raises(InputError, line):
             job()
 
 
-def test_the_file_of_an_export_that_lost_lines(tmp_path):
-    """On a full disk, in an editor or a pipe."""
+def test_export_with_lost_lines_is_rejected(tmp_path):
+    """Lines get lost on a full disk, in an editor or in a pipe."""
     path = tmp_path / "reports.ndjson"
     assert write_reports(REPORTS, path) == 200
     assert summarize_files(STUDY, [str(path)]).to_json() == WHOLE
@@ -97,8 +97,8 @@ def test_the_file_of_an_export_that_lost_lines(tmp_path):
         summarize_files(STUDY, [write(path, *lines[:90], *lines[140:])])
 
 
-def test_whole_exports_one_behind_another(tmp_path):
-    """What must go on working: exports that were joined, with an empty one, and no end line at all."""
+def test_joined_exports_are_read_whole(tmp_path):
+    """Joined exports stay readable, also with an empty one among them, and without any end line."""
     joined = (*LINES[:90], end_line(90), end_line(0), *LINES[90:], end_line(110))
     assert summarize_files(STUDY, [write(tmp_path / "a", *joined)]).to_json() == WHOLE
     assert summarize_files(STUDY, [write(tmp_path / "b", *LINES)]).to_json() == WHOLE
@@ -113,7 +113,7 @@ def test_whole_exports_one_behind_another(tmp_path):
         (b"", "reports.none_in_files"),
     ],
 )
-def test_files_that_are_no_lines_of_text(tmp_path, content, says):
+def test_files_of_other_formats_are_rejected(tmp_path, content, says):
     (tmp_path / "r.ndjson").write_bytes(content)
     (tmp_path / "study.json").write_text(STUDY.to_json())
     with raises(InputError, says):
@@ -123,19 +123,19 @@ def test_files_that_are_no_lines_of_text(tmp_path, content, says):
     assert not (tmp_path / "s.json").exists()
 
 
-def test_a_byte_order_mark_is_no_part_of_a_report(tmp_path):
+def test_byte_order_mark_is_ignored(tmp_path):
     for name, text in (("r.ndjson", "".join(LINES)), ("s.json", WHOLE)):
         (tmp_path / name).write_text(text, encoding="utf-8-sig")
         assert load_summary(STUDY, str(tmp_path / name)).to_json() == WHOLE
 
 
-def test_capitals_in_the_name_of_a_parquet_file(tmp_path):
+def test_parquet_suffix_in_capitals_is_recognised(tmp_path):
     write_reports(REPORTS, tmp_path / "r.PARQUET")
     assert (tmp_path / "r.PARQUET").read_bytes().startswith(b"PAR1")
     assert load_summary(STUDY, str(tmp_path / "r.PARQUET")).to_json() == WHOLE
 
 
-def test_reports_on_other_versions_are_noted_in_python_too(tmp_path):
+def test_fit_notes_reports_of_other_versions(tmp_path):
     newer = Study(studies.document(studies.YES_NO, version=2))
     late = perturb_answers(newer, MECHANISMS, {"ever": True})
     evidence = load_evidence(STUDY, write(tmp_path / "r", *LINES, late.to_json() + "\n"))

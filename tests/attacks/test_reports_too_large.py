@@ -1,4 +1,4 @@
-"""Publish a study that every device pays for in vain: its report is larger than any device sends.
+"""Publish a study whose report is larger than any device sends, so that devices spend epsilon for nothing.
 
 Defence: `ldpkit study check`, with an error; the collector refuses to publish it; devices, also
 JavaScript's, refuse it before anything is spent.
@@ -33,7 +33,7 @@ def of_questions(count, **more):
 
 
 @pytest.mark.slow
-def test_study_check_refuses_it(tmp_path, capsys):
+def test_study_check_rejects_too_large_report(tmp_path, capsys):
     path = tmp_path / "study.json"
     for count, code in ((95, 0), (96, 3), (97, 3)):
         study = of_questions(count)
@@ -58,12 +58,12 @@ console.log(said, await ledger.read(({ spent, reports }) => spent.length + repor
 """
 
 
-def test_javascript_spends_nothing_on_it():
+def test_javascript_spends_nothing_on_too_large_report():
     script = SCRIPT % (JAVASCRIPT, json.dumps(of_questions(97).document))
     assert npm.node("--input-type=module", "-e", script).split() == ["study", "0"]
 
 
-def test_the_size_is_every_reports(tmp_path):
+def test_body_size_matches_report(tmp_path):
     public = [{"id": "region", "choices": ["a", "a longer name"]}]
     for ask_one in (False, True):
         study = Study(
@@ -76,7 +76,7 @@ def test_the_size_is_every_reports(tmp_path):
         assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(study)]
 
 
-def test_a_collector_does_not_publish_it(make_harness):
+def test_collector_does_not_publish_too_large_report(make_harness):
     harness = make_harness(body_limit=8 << 20)
     response = harness.publish(of_questions(97))
     assert response.status_code == 422
@@ -90,15 +90,15 @@ def large_sum(coordinates, nodes):
     return Study({**study.document, "questions": [{**question, "choices": {"count": coordinates}}]})
 
 
-def test_the_size_is_that_of_all_shares(network, tmp_path):
+def test_body_size_matches_all_shares(network, tmp_path):
     network.publish()
     device = device_of(network, tmp_path / "device")
     device.answer(network.study, ANSWERS, invitation=INVITATION)
     assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(network.study)]
 
 
-def test_a_sum_that_no_device_sends_is_neither_right_nor_published(network, tmp_path, capsys):
-    """Base64 makes a third more of 8 bytes a number: a mebibyte is 98,000 of them, in two questions."""
+def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, capsys):
+    """Base64 adds a third to 8 bytes a number, so that 98,000 numbers in two questions fill a mebibyte."""
     nodes = [node.address for node in network.nodes]
     whole = large_sum(60_000, nodes).document
     for count, code in ((1, 0), (2, 3)):
@@ -114,8 +114,8 @@ def test_a_sum_that_no_device_sends_is_neither_right_nor_published(network, tmp_
     assert "a device sends" in problem.get_json()["detail"]
 
 
-def test_a_node_that_has_such_a_sum_starts_all_the_same(network):
-    """Of an earlier release: its other sums must not wait for one that nobody answers."""
+def test_node_with_too_large_sum_still_starts(network):
+    """A sum published by an earlier release must not keep the node's other sums waiting."""
     nodes = [node.address for node in network.nodes]
     node = network.nodes[0]
     study = large_sum(60_000, nodes).document
@@ -124,7 +124,7 @@ def test_a_node_that_has_such_a_sum_starts_all_the_same(network):
     ready.check_size(Study({**study, "questions": more}))
 
 
-def test_a_node_that_takes_no_such_share_blames_what_is_asked(network):
+def test_node_that_rejects_large_shares_names_questions(network):
     nodes = [node.address for node in network.nodes]
     node = network.nodes[0]
     limited = replace(node.app.extensions["ldpkit"].node, body_limit=1000)

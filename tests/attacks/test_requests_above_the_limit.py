@@ -1,7 +1,7 @@
-"""Have devices answer through a relay what `body_limit` refuses: no request of theirs is ever opened.
+"""Have devices send requests through a relay that exceed `body_limit`, so that none is ever opened.
 
-Defence: The collector: compares the whole request, publishes no such study, and starts with none that is
-open or has reports that could be withdrawn no more.
+Defence: The collector: compares the whole request, publishes no such study, and does not start
+while one is open or has reports that could not be withdrawn.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def make_place(make_harness, keys, tmp_path):
     return lambda **limits: make_harness(ohttp_keys=str(path), **limits)
 
 
-def test_a_study_whose_requests_are_too_long_is_not_published(make_place, relayed):
-    """Its reports alone would fit."""
+def test_study_with_too_long_requests_is_not_published(make_place, relayed):
+    """The reports without the relay's encryption would fit."""
     rules = Rules.of(relayed)
     size = rules.body_size
     assert size > SMALL > rules.form.size
@@ -55,7 +55,7 @@ def test_a_study_whose_requests_are_too_long_is_not_published(make_place, relaye
     assert "raise body_limit" in detail
 
 
-def test_one_that_just_fits_is_published_and_its_requests_are_opened(make_place, make_report, keys, relayed):
+def test_study_with_requests_at_limit_is_published_and_served(make_place, make_report, keys, relayed):
     report = make_report(study=relayed)
     place = make_place(body_limit=body_bytes(len(report.to_json())))
     assert place.publish(relayed).status_code == 201
@@ -64,14 +64,14 @@ def test_one_that_just_fits_is_published_and_its_requests_are_opened(make_place,
     assert Gateway(place, keys).post(asked.message).status_code == 200
 
 
-def test_nor_does_a_collector_start_with_a_lower_limit_than_an_open_study_needs(make_place, relayed):
+def test_collector_does_not_start_with_limit_below_open_study(make_place, relayed):
     assert make_place().publish(relayed).status_code == 201
     with raises(InputError, "settings.body_limit_too_small", "relayed", "through"):
         make_place(body_limit=SMALL)
 
 
 @pytest.mark.parametrize("over", ["closed", "another version"])
-def test_nor_with_one_that_lets_nobody_withdraw(make_place, make_report, keys, relayed, over):
+def test_collector_does_not_start_with_limit_below_withdrawals(make_place, make_report, keys, relayed, over):
     place = make_place()
     assert place.publish(relayed).status_code == 201
     report = make_report(study=relayed)
@@ -88,7 +88,7 @@ def test_nor_with_one_that_lets_nobody_withdraw(make_place, make_report, keys, r
     assert make_place(body_limit=SMALL).collector.settings.body_limit == SMALL
 
 
-def test_what_is_not_opened_is_counted(make_gateway):
+def test_unopened_requests_are_counted(make_gateway):
     gateway = make_gateway(body_limit=SMALL)
     assert gateway.post(bytes(SMALL + 1)).status_code == 413
     other = GatewayKeys.generate().keys[0]
@@ -98,8 +98,8 @@ def test_what_is_not_opened_is_counted(make_gateway):
     assert gateway.harness.collector.metrics.totals().rejected == {"body-too-large": 1, "ohttp-key": 1}
 
 
-def test_the_limit_that_is_told_is_enough_for_all(make_place, keys):
-    """It named the limit that was too low, then one study after another."""
+def test_reported_limit_is_enough_for_all_studies(make_place, keys):
+    """The message used to name the limit of one study after another."""
     place = make_place()
     many = [{**studies.YES_NO, "id": f"question{number}"} for number in range(30)]
     found = [relayed_study(RELAY, keys, id="few"), relayed_study(RELAY, keys, *many, id="many")]
@@ -112,10 +112,8 @@ def test_the_limit_that_is_told_is_enough_for_all(make_place, keys):
     assert make_place(body_limit=sizes[1]).collector.settings.body_limit == sizes[1]
 
 
-def test_what_no_release_can_read_keeps_no_server_from_starting_where_it_has_no_reports(
-    make_place, make_report, keys, relayed
-):
-    """Each start read every version that had ever stated a relay."""
+def test_unreadable_document_without_reports_does_not_block_start(make_place, make_report, keys, relayed):
+    """Each start used to read every version that had ever stated a relay."""
     place = make_place()
     assert place.publish(relayed).status_code == 201
     assert place.publish(other := relayed_study(RELAY, keys, id="other")).status_code == 201

@@ -40,12 +40,12 @@ def refused(capsys, folder, *arguments):
     before = contents(folder)
     assert main(list(map(str, arguments))) == 3
     said = capsys.readouterr().err
-    assert "which is read: choose another file" in said
+    assert "which this command reads: choose another file" in said
     assert contents(folder) == before
 
 
 @pytest.mark.parametrize("name", ["reports.ndjson", "study.json", "linked.ndjson", "symbolic.ndjson"])
-def test_a_summary_over_what_it_is_made_of(files, capsys, name):
+def test_summary_cannot_overwrite_its_sources(files, capsys, name):
     refused(capsys, files, "summarize", files / "study.json", files / "reports.ndjson", "--out", files / name)
 
 
@@ -59,7 +59,7 @@ def dataset(tmp_path):
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("given", ["ds", "ds/study_id=survey/", "file://{}/ds", "linked"])
-def test_a_summary_over_a_part_of_its_dataset(tmp_path, dataset, capsys, given, version):
+def test_summary_cannot_overwrite_part_of_its_dataset(tmp_path, dataset, capsys, given, version):
     (tmp_path / "linked").symlink_to("ds")
     given = given.format(tmp_path) if "{}" in given else f"{tmp_path}/{given}"
     part = next(dataset.glob(f"study_version={version}/*/*.parquet"))
@@ -68,42 +68,42 @@ def test_a_summary_over_a_part_of_its_dataset(tmp_path, dataset, capsys, given, 
 
 
 @pytest.mark.parametrize("given", ["{}/*.parquet", "file://{}/*.parquet", "file://{}/one.parquet"])
-def test_a_summary_over_a_file_that_a_pattern_or_an_address_names(tmp_path, capsys, given):
+def test_summary_cannot_overwrite_file_matched_by_pattern(tmp_path, capsys, given):
     (tmp_path / "study.json").write_text(FEW.to_json())
     one = write(tmp_path / "one.parquet", made(FEW, 60))
     refused(capsys, tmp_path, "summarize", tmp_path / "study.json", given.format(tmp_path), "--out", one)
 
 
-def test_a_summary_beside_the_folders_of_a_dataset_is_written_again(tmp_path, dataset):
+def test_summary_inside_dataset_folder_can_be_rewritten(tmp_path, dataset):
     out = dataset.parent / "summary.json"
     for _ in range(2):
         assert main(["summarize", *map(str, [tmp_path / "study.json", tmp_path / "ds", "--out", out])]) == 0
     assert out.read_text().startswith('{"digest"')
 
 
-def test_a_second_study_over_the_fit_of_the_first(files, capsys):
+def test_second_study_cannot_overwrite_fit_of_first(files, capsys):
     (files / "fit").mkdir()
     (files / "fit" / RESULT).write_text("{}")
     refused(capsys, files, "project", files / "study.json", files / "fit", "--out", files / "fit" / RESULT)
 
 
-def test_a_second_study_over_the_first(files, capsys):
+def test_second_study_cannot_overwrite_first(files, capsys):
     command = ["project", files / "study.json", files / "reports.ndjson", "--out", files / "study.json"]
     refused(capsys, files, *command)
 
 
-def test_findings_of_an_audit_over_the_study(files, capsys):
+def test_audit_findings_cannot_overwrite_study(files, capsys):
     refused(capsys, files, "audit", files / "study.json", "--out", files / "study.json")
 
 
-def test_a_signed_study_over_the_key(files, capsys):
+def test_signed_study_cannot_overwrite_key(files, capsys):
     key = files / "key.pem"
     assert main(["study", "keygen", "--out", str(key)]) == 0
     capsys.readouterr()
     refused(capsys, files, "study", "sign", files / "study.json", "--key", key, "--out", key)
 
 
-def test_a_summary_elsewhere_is_written(files):
+def test_summary_in_other_file_can_be_rewritten(files):
     out = files / "summary.json"
     for _ in range(2):
         assert (

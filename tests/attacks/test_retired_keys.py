@@ -50,7 +50,7 @@ def payloads(folder):
     return [report.payloads for report in reports]
 
 
-def test_a_panel_goes_on_once_the_old_key_is_gone(tmp_path):
+def test_panel_continues_after_old_key_is_removed(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, NEW, OLD, NEW)
     answer(tmp_path, 3, NEW, NEW)
@@ -58,7 +58,7 @@ def test_a_panel_goes_on_once_the_old_key_is_gone(tmp_path):
     assert payloads(tmp_path) == [YES] * 4
 
 
-def test_so_does_one_that_asks_one_question_of_several(tmp_path):
+def test_ask_one_panel_continues_after_old_key_is_removed(tmp_path):
     asked = {"asked": (SMOKES, DRINKS), "ask_one": True}
     answer(tmp_path, 1, OLD, OLD, **asked)
     answer(tmp_path, 2, NEW, OLD, NEW, **asked)
@@ -66,7 +66,7 @@ def test_so_does_one_that_asks_one_question_of_several(tmp_path):
         answer(tmp_path, version, NEW, NEW, **asked)
 
 
-def test_and_one_that_was_signed_late_and_moves(tmp_path):
+def test_late_signed_panel_continues_after_move(tmp_path):
     answer(tmp_path, 1, OLD, said="yes")
     answer(tmp_path, 2, OLD, OLD)
     answer(tmp_path, 3, OLD, OLD, place=THERE)
@@ -74,7 +74,7 @@ def test_and_one_that_was_signed_late_and_moves(tmp_path):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_panel_goes_on_where_both_keys_sign_for_a_while(tmp_path, order):
+def test_panel_continues_while_both_keys_sign(tmp_path, order):
     both = [OLD, NEW][::order]
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, both, OLD, NEW)
@@ -86,7 +86,7 @@ def test_a_panel_goes_on_where_both_keys_sign_for_a_while(tmp_path, order):
 
 
 @pytest.mark.parametrize("pinned", [(OLD, NEW), (NEW, OLD)], ids=["new last", "new first"])
-def test_nothing_goes_back_to_a_key_beside_which_the_newer_one_signed(tmp_path, pinned):
+def test_answers_do_not_return_to_older_key(tmp_path, pinned):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, NEW, *pinned)
     answer(tmp_path, 3, [OLD, NEW], *pinned)
@@ -96,20 +96,20 @@ def test_nothing_goes_back_to_a_key_beside_which_the_newer_one_signed(tmp_path, 
     assert payloads(tmp_path) == [YES] * 6
 
 
-def test_who_joins_while_both_sign_is_the_newer_ones(tmp_path):
+def test_answers_under_both_keys_belong_to_newer_key(tmp_path):
     for version in (1, 2):
         answer(tmp_path, version, [OLD, NEW], OLD, NEW)
     assert answer(tmp_path, 3, NEW, NEW) == 60 - 16
 
 
-def test_what_both_signed_is_answered_under_either(tmp_path):
+def test_version_signed_by_both_keys_can_be_answered_under_either(tmp_path):
     study = Study(studies.document(SMOKES))
     consenting(tmp_path, "60", HERE, signing_keys=[OLD[1], NEW[1]]).accept(signed_by(study, OLD, NEW))
     for _, public in (OLD, NEW):
         consenting(tmp_path, "60", HERE, signing_keys=[public]).consent(study)
 
 
-def test_who_missed_the_change_hears_of_the_key(tmp_path):
+def test_device_that_missed_key_change_is_told_old_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     with pytest.raises(AlreadyAnsweredError, match=r"it before, to the key [0-9a-f]{16}$"):
         answer(tmp_path, 2, NEW, NEW)
@@ -117,7 +117,7 @@ def test_who_missed_the_change_hears_of_the_key(tmp_path):
     assert payloads(tmp_path) == [YES] * 2
 
 
-def test_a_collector_never_speaks_for_a_key(tmp_path):
+def test_collector_never_takes_over_answers_of_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD)
     answer(tmp_path, 2, NEW, OLD, NEW)
     for place in (HERE, THERE):
@@ -125,7 +125,7 @@ def test_a_collector_never_speaks_for_a_key(tmp_path):
             answer(tmp_path, 3, NEW, place=place)
 
 
-def test_what_a_stolen_key_asks_keeps_nothing_from_the_one_before_it(tmp_path):
+def test_stolen_key_cannot_block_previous_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
     answer(tmp_path, 3, OLD, OLD)
@@ -136,7 +136,7 @@ def in_both(english, german):
     return {**SMOKES, "text": {"en": english, "de": german}}
 
 
-def test_nor_does_what_it_asks_in_other_words_of_one_language(tmp_path):
+def test_stolen_key_with_changed_translation_cannot_block_previous_key(tmp_path):
     first = in_both("Do you smoke?", "Rauchen Sie?")
     fields = {"languages": ["en", "de"]}
     answer(tmp_path, 1, OLD, OLD, asked=[first], said="yes", **fields)
@@ -145,7 +145,7 @@ def test_nor_does_what_it_asks_in_other_words_of_one_language(tmp_path):
     assert payloads(tmp_path) == [YES, NO, YES]
 
 
-def test_a_panel_whose_words_came_back_goes_on_under_the_new_key(tmp_path):
+def test_panel_with_restored_words_continues_under_new_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
     answer(tmp_path, 3, NEW, OLD, NEW)
@@ -154,7 +154,7 @@ def test_a_panel_whose_words_came_back_goes_on_under_the_new_key(tmp_path):
     assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
 
 
-def test_so_does_one_of_which_the_new_key_had_an_answer_of_its_own(tmp_path):
+def test_panel_continues_when_new_key_has_other_answer(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     answer(tmp_path, 2, NEW, NEW, asked=[OTHER_HABIT])
     answer(tmp_path, 3, NEW, OLD, NEW)
@@ -163,7 +163,7 @@ def test_so_does_one_of_which_the_new_key_had_an_answer_of_its_own(tmp_path):
     assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
 
 
-def test_and_one_that_gained_a_language_after_its_words_changed(tmp_path):
+def test_panel_continues_after_gaining_language(tmp_path):
     asked = [in_both("Do you smoke?", german) for german in ("Rauchen Sie?", "Opiate?")]
     for version, question in enumerate(asked, 1):
         answer(tmp_path, version, OLD, OLD, asked=[question], said="yes", languages=["en", "de"])
@@ -173,7 +173,7 @@ def test_and_one_that_gained_a_language_after_its_words_changed(tmp_path):
     assert payloads(tmp_path) == [YES] * 4
 
 
-def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):
+def test_withdrawal_covers_answers_carried_over_to_new_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD)
     answer(tmp_path, 2, NEW, OLD, NEW)
     consenting(tmp_path, "60", HERE, signing_keys=[NEW[1]]).withdraw("survey")
@@ -182,7 +182,7 @@ def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):
         answer(tmp_path, 3, NEW, OLD, NEW)
 
 
-def test_the_gateway_of_the_guide_tells_who_sends_nothing_of_a_version(tmp_path, capsys):
+def test_guide_gateway_prints_who_sends_nothing_for_version(tmp_path, capsys):
     with Server() as server:
         gateway = {"FOLDER": tmp_path, "COLLECTOR": server.url}
         exec(code("python", "answer_for"), gateway)

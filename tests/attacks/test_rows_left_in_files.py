@@ -1,7 +1,7 @@
 """Read in a database's files what the daily upkeep moved or deleted: order of arrival, used invitations.
 
-Defence: The collector: writes SQLite's file and every table of PostgreSQL anew each day, and counts no day
-as done while another program reads the database as it was: log and `ldpkit upkeep` (exit 5) say so.
+Defence: The collector: rewrites SQLite's file and every table of PostgreSQL each day, and counts no day
+as done while another program reads the old state; the log and `ldpkit upkeep` (exit 5) report this.
 Known limit: the disk's own blocks, replicas, PostgreSQL's write-ahead log.
 """
 
@@ -68,8 +68,8 @@ def upkeep_of(harness, clock=lambda: 0.0):
 
 
 @pytest.mark.slow
-def test_a_report_stands_once_in_the_files(kept, study):
-    """Its copy as it arrived has the number of the transaction that wrote it."""
+def test_report_occurs_once_in_files_after_upkeep(kept, study):
+    """The copy of the report as it arrived has the number of its transaction."""
     reports = arrived(kept, study)
     kept.day += timedelta(1)
     upkeep_of(kept).run_if_due()
@@ -79,8 +79,8 @@ def test_a_report_stands_once_in_the_files(kept, study):
 
 
 @pytest.mark.slow
-def test_what_hid_used_invitations_is_in_no_file(kept, study):
-    """With ldpkit.toml the nonce gives the tags' key, and tags the invitation beside each report."""
+def test_upkeep_removes_invitation_nonces_and_tags_from_files(kept, study):
+    """With ldpkit.toml, the nonce gives the key of the tags, and the tags link invitations to reports."""
     database = kept.collector.database
     with database.write() as session:
         words = invite(session, study.id, REPORTS, KEY.encode())
@@ -100,7 +100,7 @@ def test_what_hid_used_invitations_is_in_no_file(kept, study):
 
 
 @pytest.mark.slow
-def test_the_command_says_that_a_reader_keeps_it_all(kept, study, capsys):
+def test_upkeep_command_reports_open_reader(kept, study, capsys):
     arrived(kept, study)
     with another_reader(kept):
         assert kept.exit_code("upkeep") == 5
@@ -109,7 +109,7 @@ def test_the_command_says_that_a_reader_keeps_it_all(kept, study, capsys):
 
 
 @pytest.mark.slow
-def test_a_server_tries_again_also_after_it_was_started_again(kept, study, caplog):
+def test_restarted_server_retries_upkeep(kept, study, caplog):
     reports = arrived(kept, study)
     kept.day += timedelta(1)
     with another_reader(kept), caplog.at_level(logging.WARNING):
@@ -122,8 +122,8 @@ def test_a_server_tries_again_also_after_it_was_started_again(kept, study, caplo
     assert {found.count(bytes.fromhex(report.id)) for report in reports} == {1}
 
 
-def test_a_role_that_may_not_vacuum_is_told(make_harness, postgresql):
-    """PostgreSQL warns, changes nothing, and calls it done."""
+def test_upkeep_fails_for_role_without_vacuum_right(make_harness, postgresql):
+    """PostgreSQL only warns, and reports success without any change."""
     database = make_harness(database=postgresql.new_database()).collector.database
     with database.writing_connection() as connection:
         connection.exec_driver_sql("DROP ROLE IF EXISTS guest")

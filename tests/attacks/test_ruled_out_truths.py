@@ -27,8 +27,8 @@ def posterior(estimate, error, random):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [0.05, 0.5, 2.0])
-def test_truths_that_the_prior_allows_are_seldom_called_ruled_out(error):
-    """At most two in a hundred, times the standard error in widths of the prior: 400 truths of each."""
+def test_allowed_truths_are_rarely_noted_as_ruled_out(error):
+    """The allowed rate is 2 % times the standard error in widths of the prior, over 400 truths each."""
     random = np.random.default_rng(1)
     alarms = 0
     for truth in random.uniform(20, 30, 400):
@@ -39,7 +39,7 @@ def test_truths_that_the_prior_allows_are_seldom_called_ruled_out(error):
 
 @pytest.mark.parametrize("name", ["mean[a]", "coefficient[a]"])
 @pytest.mark.parametrize("estimate", [33.0, 16.0])
-def test_what_the_prior_rules_out_is_said(name, estimate):
+def test_truth_outside_prior_is_noted(name, estimate):
     draws = posterior(estimate, 0.8, np.random.default_rng(1))
     key = {"mean[a]": "mean", "coefficient[a]": "coefficients"}[name]
     (note,) = leaning_notes({name: draws}, {key: {"a": UNIFORM}})
@@ -48,7 +48,7 @@ def test_what_the_prior_rules_out_is_said(name, estimate):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("truth", "said"), [(40.0, True), (26.0, False)])
-def test_a_mean_of_40_under_a_prior_from_20_to_30(truth, said):
+def test_fit_notes_mean_of_40_under_prior_from_20_to_30(truth, said):
     model = {"name": "normal", "prior": {"mean": UNIFORM}}
     study, random = Study(studies.document({**LOCAL, "model": model})), np.random.default_rng(1)
     part = local(study.questions[0], np.clip(random.normal(truth, 4, 1000), 0, 50), random)

@@ -1,6 +1,6 @@
-"""Have the same words answered twice by one device, which tells more than was paid for.
+"""Have one device answer the same words twice, which reveals more than it spent.
 
-Defence: The device: a permanent answer to other words stands for none to these.
+Defence: The device: a permanent answer to other words does not count for these words.
 """
 
 import pytest
@@ -27,14 +27,14 @@ def answer(folder, study, *collector):
     Device(folder, "8", *collector, require_consent=False).answer(study, {"ever": True})
 
 
-def test_by_a_device_that_knows_no_collector(tmp_path):
-    """A permanent answer to other words, which another publisher asked, stands for none to these."""
+def test_device_without_collector_does_not_answer_same_words_twice(tmp_path):
+    """A permanent answer to another publisher's other words does not count for these words."""
     answer(tmp_path, asked(3, "A", MEMOIZED), "https://b.example")
     answer(tmp_path, asked(5, "B", PLAIN), "https://a.example")
     with pytest.raises(AlreadyAnsweredError):
         answer(tmp_path, asked(6, "B", MEMOIZED))
 
 
-def test_rounds_of_other_words_are_still_answered(tmp_path):
+def test_rounds_with_alternating_words_are_answered(tmp_path):
     for version, text in ((1, "A"), (2, "B"), (3, "A"), (4, "B")):
         answer(tmp_path, asked(version, text, MEMOIZED), "https://a.example")

@@ -54,7 +54,7 @@ def assert_asked_alike(first, again):
         assert {field.measured_in for field in asked.fields} == {UNIT[language]}
 
 
-def test_a_secure_sum_asks_again_in_its_words(tmp_path):
+def test_second_secure_sum_keeps_words(tmp_path):
     study = in_words(sums.first_study())
     sums.write_posterior(study, tmp_path)
     again, _ = second_study(study, tmp_path, "again")
@@ -62,7 +62,7 @@ def test_a_secure_sum_asks_again_in_its_words(tmp_path):
     assert set(again.document["questions"][0]["mechanism"]) == {"name", "epsilon", "delta"}
 
 
-def test_holders_are_asked_again_in_their_words(tmp_path):
+def test_second_holder_study_keeps_words(tmp_path):
     study = in_words(holders.first_study(count_share="0.1"))
     path = holders.reports_file(study, holders.tables([6000]), tmp_path)
     again, _ = second_study(study, path, "again")
@@ -71,7 +71,7 @@ def test_holders_are_asked_again_in_their_words(tmp_path):
 
 
 @pytest.mark.parametrize("before", [["ever"], []])
-def test_sections_keep_what_is_asked_again(tmp_path, before):
+def test_second_study_keeps_sections_of_its_questions(tmp_path, before):
     study = sums.first_study()
     other = {"id": "ever", **deepcopy(QUESTIONS["ever"])}
     sections = [{"title": "Health", "questions": ["spread", *({"ever"} - set(before))]}]
@@ -83,7 +83,7 @@ def test_sections_keep_what_is_asked_again(tmp_path, before):
     assert again.document["sections"] == [{"title": "Health", "questions": ["spread"]}]
 
 
-def test_the_first_document_stays_as_it_is(tmp_path):
+def test_second_study_does_not_change_first_document(tmp_path):
     study = in_words(sums.first_study())
     sums.write_posterior(study, tmp_path)
     before = json.dumps(study.document)

@@ -40,7 +40,7 @@ def block_in(folder, block):
     return str(path)
 
 
-def test_keys_of_its_own_are_asked_for_before_anything_is_computed(tokened, tmp_path, capsys):
+def test_project_asks_for_new_token_keys_before_computing(tokened, tmp_path, capsys):
     (tmp_path / "first.json").write_text(tokened.to_json())
     write_posterior(tokened, tmp_path / "fit")
     out = tmp_path / "second.json"
@@ -50,7 +50,7 @@ def test_keys_of_its_own_are_asked_for_before_anything_is_computed(tokened, tmp_
     assert not out.exists()
 
 
-def test_the_first_studys_keys_are_refused(tokened, tmp_path):
+def test_token_keys_of_first_study_are_rejected(tokened, tmp_path):
     path = block_in(tmp_path, tokened.document["channel"]["tokens"])
     with raises(InputError, "project.token_keys_of_first_study") as caught:
         second_tokens(tokened, "again", path)
@@ -58,7 +58,7 @@ def test_the_first_studys_keys_are_refused(tokened, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"tokens": 1}', '{"tokens": {"keys": [1]}}'])
-def test_another_file_is_refused(tokened, tmp_path, content):
+def test_wrong_token_file_is_rejected(tokened, tmp_path, content):
     (tmp_path / "tokens.json").write_text(content)
     with raises(InputError, "project.wrong_token_file"):
         second_tokens(tokened, "again", str(tmp_path / "tokens.json"))
@@ -73,20 +73,20 @@ WRONG = [
 
 
 @pytest.mark.parametrize("block", WRONG)
-def test_a_block_that_the_second_study_cannot_have_is_refused_before_the_search(tokened, tmp_path, block):
+def test_invalid_token_block_is_rejected_before_search(tokened, tmp_path, block):
     with pytest.raises(InputError, match=r"tokens\.json: ") as caught:
         second_tokens(tokened, "again", block_in(tmp_path, block))
     assert ADVICE in str(caught.value)
 
 
-def test_new_keys_stand_in_the_second_study(tokened, tmp_path):
+def test_second_study_states_new_keys(tokened, tmp_path):
     block = {"issuer": "https://issuer.example", "keys": [{"key": other_key()}]}
     found = with_tokens(tokened, second_tokens(tokened, "again", block_in(tmp_path, block)))
     assert found.document["channel"]["tokens"] == block
     assert found.document["channel"]["batches"] == tokened.document["channel"]["batches"]
 
 
-def test_a_study_without_tokens_takes_none():
+def test_study_without_tokens_rejects_token_file():
     with raises(UsageError, "project.no_tokens"):
         second_tokens(first_study(), "again", "tokens.json")
     assert second_tokens(first_study(), "again", None) is None
@@ -112,7 +112,7 @@ def published(empty, make_study):
     return empty, study
 
 
-def test_a_collector_refuses_a_copied_study(published):
+def test_collector_rejects_copied_study(published):
     harness, first = published
     said = refused(harness.publish(copied(first)), first)
     assert "state what `ldpkit issuer key wave-2` prints" in said
@@ -124,14 +124,14 @@ def test_a_collector_refuses_a_copied_study(published):
 
 
 @pytest.mark.parametrize("end", [{}, {"deleted": True}, {"final": True}])
-def test_a_study_that_is_over_keeps_its_keys(published, end):
+def test_token_keys_of_closed_study_stay_reserved(published, end):
     harness, first = published
     with harness.collector.database.write() as session:
         publishing.close(session, first.id, **end)
     refused(harness.publish(copied(first)), first)
 
 
-def test_the_keys_of_an_earlier_version_are_another_studys_too(published):
+def test_token_keys_of_earlier_version_stay_reserved(published):
     harness, first = published
     tokens = {"issuer": "https://issuer.example", "keys": [{"key": other_key()}]}
     changed = {"version": 2, "channel": {"batches": {"hours": 24}, "tokens": tokens}}
@@ -139,20 +139,20 @@ def test_the_keys_of_an_earlier_version_are_another_studys_too(published):
     refused(harness.publish(copied(first)), first)
 
 
-def test_a_new_version_states_the_keys_of_its_own_study(published):
+def test_new_version_may_state_keys_of_same_study(published):
     harness, first = published
     assert harness.publish(copied(first, first.id, version=2)).status_code == 201
     assert harness.publish(copied(first, first.id, version=2)).status_code == 200
 
 
-def test_a_new_version_of_an_untokened_study_states_no_others(published, make_study):
+def test_new_version_without_tokens_cannot_state_keys_of_other_study(published, make_study):
     harness, first = published
     assert harness.publish(make_study(id="plain")).status_code == 201
     refused(harness.publish(copied(first, "plain", version=2)), first)
 
 
-def test_a_key_that_stands_in_a_text_is_nobodys(empty, make_study):
-    """Only what a document states as a key counts, not what somebody writes into one."""
+def test_key_quoted_in_text_is_not_reserved(empty, make_study):
+    """Only a stated key counts, not one that is quoted in a text of the document."""
     channel = channel_of("https://issuer.example")
     quoted = json.dumps(channel["tokens"]["keys"], separators=(",", ":"))
     assert empty.publish(make_study(id="wave-0", purpose=quoted)).status_code == 201
@@ -160,7 +160,7 @@ def test_a_key_that_stands_in_a_text_is_nobodys(empty, make_study):
 
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_the_command_says_which_study_has_the_key(published, asked, tmp_path, capsys, more):
+def test_publish_prints_study_that_has_token_key(published, asked, tmp_path, capsys, more):
     harness, first = published
     asked(harness)
     path = tmp_path / "two.json"

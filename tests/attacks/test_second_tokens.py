@@ -1,4 +1,4 @@
-"""Second tokens that nobody meant: asked for while `invite --again` runs, or after a backup was put back.
+"""Get an unintended second token: by a request during `invite --again`, or after a restored backup.
 
 Defence: The issuer: its commands take turns, and look who has a token after the old codes ended; codes that
 ended with a backup keep their names as perhaps used; a copy gives nothing, also put under a running issuer,
@@ -100,7 +100,7 @@ def put_back(place, postgresql):
     return put_back
 
 
-def test_asking_while_codes_are_replaced_gives_no_second_token(on_postgresql, monkeypatch):
+def test_request_during_code_replacement_gives_no_second_token(on_postgresql, monkeypatch):
     """With the earlier code, in the moment after it was seen to be unused."""
     first = on_postgresql.invite("first.csv")
     plain, asked = book.end_unused, []
@@ -119,7 +119,7 @@ def test_asking_while_codes_are_replaced_gives_no_second_token(on_postgresql, mo
     assert on_postgresql.counts() == [(3, 2)]
 
 
-def test_inviting_one_person_twice_at_once_gives_one_code(on_postgresql, monkeypatch):
+def test_concurrent_invitations_of_one_person_give_one_code(on_postgresql, monkeypatch):
     plain, refused = book.add_codes, []
 
     def again():
@@ -144,7 +144,7 @@ def test_inviting_one_person_twice_at_once_gives_one_code(on_postgresql, monkeyp
 
 
 def test_replacing_many_codes_takes_few_statements(place):
-    """One for each name took minutes, while an issuer on SQLite gave nobody a token."""
+    """One statement for each name took minutes, in which an issuer on SQLite gave no tokens."""
     place.name("people.csv", [f"person {number}" for number in range(3000)])
     place.invite("first.csv")
     seen = []
@@ -166,8 +166,8 @@ def test_replacing_many_codes_takes_few_statements(place):
 
 
 @pytest.mark.parametrize("which", ["--end-unused", "--keep"])
-def test_what_is_no_copy_is_not_taken_for_one(place, which):
-    """All unused codes of all studies ended, where `restored` was run for nothing, or twice."""
+def test_restored_is_refused_for_original_database(place, which):
+    """All unused codes of all studies used to end when `restored` was run without need, or twice."""
     codes = place.invite("codes.csv")
     with raises(InputError, "issuer.not_restored") as refused:
         place.run("restored", which)
@@ -175,7 +175,7 @@ def test_what_is_no_copy_is_not_taken_for_one(place, which):
     assert place.ask(codes["Ada"]) == 200
 
 
-def test_a_copy_is_accepted_once(place, put_back):
+def test_restored_accepts_copy_only_once(place, put_back):
     put_back()
     place.run("restored", "--end-unused")
     codes = place.invite("codes.csv")
@@ -184,7 +184,7 @@ def test_a_copy_is_accepted_once(place, put_back):
     assert place.ask(codes["Ada"]) == 200
 
 
-def test_who_got_a_token_after_the_backup_gets_no_second_one_unasked(place, put_back, capsys):
+def test_no_second_token_by_default_after_restored_backup(place, put_back, capsys):
     codes = place.invite("codes.csv")
     place.ask(codes["Cy"])
     put_back(lambda: place.ask(codes["Ada"]))
@@ -211,8 +211,8 @@ def test_who_got_a_token_after_the_backup_gets_no_second_one_unasked(place, put_
         place.invite("more.csv", "--again", names="some.csv")
 
 
-def test_a_running_issuer_gives_nothing_from_a_copy(place):
-    """Such as `psql -f` puts under it: it looked only as it started."""
+def test_running_issuer_gives_no_token_from_copy(place):
+    """`psql -f` can put a copy under a running issuer, which used to look only at its start."""
     codes = place.invite("codes.csv")
     app, database = create_issuer(place.url), Database(place.url, 5)
     client = app.test_client()
@@ -220,7 +220,7 @@ def test_a_running_issuer_gives_nothing_from_a_copy(place):
         session.execute(update(IssuerRow).values(is_copy=True))
     asked = ask(client, codes["Ada"])
     assert asked.status_code == 503
-    assert "put back from a backup" in asked.get_json(force=True)["detail"]
+    assert "restored from a backup" in asked.get_json(force=True)["detail"]
     assert client.get("/readyz").status_code == 503
     place.run("restored", "--keep")
     assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
@@ -228,8 +228,8 @@ def test_a_running_issuer_gives_nothing_from_a_copy(place):
     database.engine.dispose()
 
 
-def test_a_key_whose_codes_ended_stays(place, put_back):
-    """Somebody may have a token of it, whatever the copy knows."""
+def test_key_with_ended_codes_cannot_be_removed(place, put_back):
+    """A person may have a token of that key, although the copy does not know of it."""
     place.invite("codes.csv")
     put_back()
     place.run("restored", "--end-unused")
@@ -246,7 +246,7 @@ def test_a_key_whose_codes_ended_stays(place, put_back):
         ("key", "habits", "--remove"),
     ],
 )
-def test_nothing_is_changed_in_a_copy_before_somebody_says_which_it_is(place, put_back, words):
+def test_commands_refuse_to_change_copy_before_restored(place, put_back, words):
     codes = place.invite("codes.csv")
     put_back(lambda: place.ask(codes["Ada"]))
     with raises(InputError, "issuer.restored_from_backup"):
@@ -264,8 +264,8 @@ def unnamed(place, out, *more):
         return [row["code"] for row in csv.DictReader(file)]
 
 
-def test_earlier_codes_of_people_without_names_end(place, capsys):
-    """For a second version everybody gets another code: whoever kept the first unused had two."""
+def test_new_unnamed_codes_end_earlier_ones(place, capsys):
+    """For a second version each person gets another code; an unused first code would give a second token."""
     first = unnamed(place, "first.csv")
     place.invite("named.csv")
     second = unnamed(place, "second.csv", "--again")
@@ -273,20 +273,20 @@ def test_earlier_codes_of_people_without_names_end(place, capsys):
     assert [place.ask(code) for code in (*first, *second)] == [403, 403, 200, 200]
     # Those with names are others.
     assert place.counts() == [(5, 2)]
-    with raises(InputError, "issuer.unnamed_tokens", "2", "s of people without names got a token already"):
+    with raises(InputError, "issuer.unnamed_tokens", "2", "s of people without names got a token"):
         unnamed(place, "third.csv", "--again")
     assert place.counts() == [(5, 2)]
     third = unnamed(place, "third.csv", "--again", "--second-token")
     assert [place.ask(code) for code in third] == [200, 200]
 
 
-def test_a_second_token_goes_with_again(place):
+def test_second_token_option_needs_again(place):
     with raises(UsageError, "issuer.second_token_needs_again"):
         unnamed(place, "first.csv", "--second-token")
 
 
-def test_codes_of_another_stratum_do_not_end(place):
-    """Nor do any for a stratum that has no key, by a slip of the pen."""
+def test_replacing_codes_keeps_codes_of_other_stratum(place):
+    """No codes end either when the stratum is misspelt and has no key."""
     for region in ("north", "south"):
         place.run("key", "panel", "--public", f"region={region}")
     command = ("invite", "panel", "--count", "2", "--public")

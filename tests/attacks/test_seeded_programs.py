@@ -15,7 +15,7 @@ HOURS = 100
 LEAST = 20
 
 
-def test_each_of_two_reports_that_are_never_settled_has_its_turns(tmp_path, keys, monkeypatch):
+def test_two_unsettled_reports_take_turns_despite_seed(tmp_path, keys, monkeypatch):
     seed_the_system(monkeypatch, "turns")
     with Server() as collector, Relay() as one, Relay() as other:
         device = consenting(tmp_path / "device", "9", collector.url)
@@ -30,7 +30,7 @@ def test_each_of_two_reports_that_are_never_settled_has_its_turns(tmp_path, keys
     assert min(tries) >= LEAST, tries
 
 
-def test_pauses_differ_too():
+def test_backoff_pauses_differ_despite_seed():
     drawn = set()
     for _ in range(3):
         random.seed(1)

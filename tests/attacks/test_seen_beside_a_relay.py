@@ -1,6 +1,6 @@
-"""The collector sees the address in the clear a moment before, or beside, what comes through the relay.
+"""The collector sees a device's address directly, just before or while its report comes through the relay.
 
-Defence: The device: whatever shows its address counts as a visit, at each attempt anew, and no command
+Defence: The device: each request that shows its address counts as a visit, and no command
 fetches an answered study while a relay is waited for (once that is due for 30 days chance takes turns, and
 nothing answered is fetched within an hour of whatever left through a relay:
 `test_held_back_by_a_dead_relay.py`), nor does what was tried in the clear before leave within that hour; a
@@ -41,7 +41,7 @@ def at(monkeypatch):
     return move
 
 
-def test_nothing_leaves_through_the_relay_beside_a_report_in_the_clear(tmp_path, places, keys, at):
+def test_flush_does_not_mix_relayed_and_direct_reports(tmp_path, places, keys, at):
     collector, relay = places
     device = consenting(tmp_path / "device", "9", collector.url)
     relayed = relayed_study(relay.url, keys)
@@ -54,10 +54,8 @@ def test_nothing_leaves_through_the_relay_beside_a_report_in_the_clear(tmp_path,
 
 
 @pytest.mark.slow
-def test_what_was_tried_in_the_clear_does_not_leave_minutes_after_what_was_relayed(
-    tmp_path, places, keys, at, monkeypatch
-):
-    """Neither is settled, and whoever flushes every ten minutes: each has its turn."""
+def test_direct_retry_is_not_sent_minutes_after_relayed_report(tmp_path, places, keys, at, monkeypatch):
+    """Neither report is settled, the device flushes every ten minutes, and each report has its turn."""
     collector, relay = places
     collector.stuck = "PUT"
     monkeypatch.setattr(beside, "CHANCE", random.Random(30))
@@ -78,7 +76,7 @@ def test_what_was_tried_in_the_clear_does_not_leave_minutes_after_what_was_relay
     assert not [step for step in seen if {*range(step - 5, step + 1)} & {*relayed}]
 
 
-def test_a_device_since_restarted_knows_of_its_fetch(tmp_path, places, keys, at):
+def test_restarted_device_remembers_its_fetch(tmp_path, places, keys, at):
     collector, relay = places
     study = relayed_study(relay.url, keys)
     collector.content = study.to_json().encode()
@@ -95,7 +93,7 @@ def test_a_device_since_restarted_knows_of_its_fetch(tmp_path, places, keys, at)
     assert len(relay.requests) == 1
 
 
-def test_nothing_leaves_through_the_relay_minutes_after_a_report_in_the_clear(tmp_path, places, keys, at):
+def test_relayed_report_is_not_sent_minutes_after_direct_one(tmp_path, places, keys, at):
     collector, relay = places
     device = consenting(tmp_path / "device", "9", collector.url)
     device.answer(relayed_study(relay.url, keys), YES)
@@ -109,8 +107,8 @@ def test_nothing_leaves_through_the_relay_minutes_after_a_report_in_the_clear(tm
 
 
 @pytest.mark.parametrize("what", ["report", "deletion", "deletion now"])
-def test_a_flush_that_tries_again_knows_of_a_visit_since(tmp_path, places, keys, at, monkeypatch, what):
-    """The relay is away, the person opens the app, and the background flush of before tries again."""
+def test_retrying_flush_respects_visit_in_between(tmp_path, places, keys, at, monkeypatch, what):
+    """The relay is away, the person opens the app, and an earlier background flush tries again."""
     collector, relay = places
     study = relayed_study(relay.url, keys)
     collector.content = study.to_json().encode()
@@ -133,8 +131,8 @@ def test_a_flush_that_tries_again_knows_of_a_visit_since(tmp_path, places, keys,
 
 
 @pytest.mark.slow
-def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path, places, keys, at, capsys):
-    """Run daily, as a script does, it would hold back what waits for the relay for good."""
+def test_answer_command_for_answered_study_fetches_nothing(tmp_path, places, keys, at, capsys):
+    """A script that runs the command daily would hold back the relayed report forever."""
     collector, relay = places
     device = consenting(tmp_path / "device", "9", collector.url)
     plain = Study({**studies.document(studies.YES_NO), "id": "plain"})
@@ -147,10 +145,10 @@ def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path,
     url = f"{collector.url}/v1/studies/plain"
     assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]) != 0
     assert [request for request in collector.requests if "GET" in str(request)] == []
-    assert "beside it" in capsys.readouterr().err
+    assert "link your address" in capsys.readouterr().err
 
 
-def test_what_is_held_after_a_visit_says_until_when(tmp_path, places, keys, at):
+def test_report_held_after_visit_states_until_when(tmp_path, places, keys, at):
     collector, relay = places
     study = relayed_study(relay.url, keys)
     collector.content = study.to_json().encode()
@@ -163,9 +161,7 @@ def test_what_is_held_after_a_visit_says_until_when(tmp_path, places, keys, at):
     assert "before " in flushed.reason
 
 
-def test_what_is_never_settled_in_the_clear_keeps_nothing_from_the_relay(
-    tmp_path, places, keys, at, monkeypatch
-):
+def test_unsettled_direct_report_does_not_block_relay(tmp_path, places, keys, at, monkeypatch):
     draws, plain = random.Random(21), os.urandom
     monkeypatch.setattr(clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else plain(size))
     monkeypatch.setattr(beside, "CHANCE", draws)

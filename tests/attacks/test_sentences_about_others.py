@@ -1,7 +1,7 @@
-"""Tell who decides on it wrongly how often others' reports say the same, under some mechanism or ε.
+"""Show people a wrong rate of equal reports by others, under some mechanism or ε, before they decide.
 
-Defence: The page: says of each mechanism's law what is exact, a range where other choices differ, and of
-reports on that question where chance draws one.
+Defence: The page: states the exact rate of each mechanism, a range if other choices differ, and the rate of
+reports on that question if it is drawn at random.
 """
 
 import re
@@ -54,7 +54,7 @@ def shares(k, supports):
 
 @pytest.mark.parametrize("epsilon", ["1", "3", "7"])
 @pytest.mark.parametrize(("name", "k"), ENUMERATED)
-def test_the_sentence_is_the_law_of_every_stream_of_random_bytes(name, k, epsilon):
+def test_sentence_matches_exact_law_of_reports(name, k, epsilon):
     question, m = built(k, name=name, epsilon=epsilon)
     laws = [law_of(m, index, READS[name](m)) for index in range(k)]
     has = [{payload for law in laws for payload in law if m.supported(payload, i)} for i in range(k)]
@@ -76,7 +76,7 @@ def test_the_sentence_is_the_law_of_every_stream_of_random_bytes(name, k, epsilo
         for epsilon in "26"
     ],
 )
-def test_the_sentence_is_what_reports_do(k, mechanism):
+def test_sentence_matches_sampled_reports(k, mechanism):
     question, m = built(k, **mechanism)
     told, least, most = said(question, m)
     source = seeded(k, mechanism)
@@ -85,7 +85,7 @@ def test_the_sentence_is_what_reports_do(k, mechanism):
         assert abs(100 * sum(m.supported(one, index) for one in reports) / SAMPLES - number) <= CLOSE
 
 
-def test_of_questions_that_chance_draws_the_page_says_how_many_reports_are_on_each(empty):
+def test_page_states_reports_per_randomly_drawn_question(empty):
     asked = [{**studies.YES_NO, "id": f"q{place}"} for place in range(5)]
     headers = {"Authorization": f"Bearer {TOKEN}"}
     document = studies.document(*asked, ask_one=True)

@@ -23,8 +23,8 @@ def knowledge_of(x, yes):
 
 
 @pytest.mark.slow
-def test_separation_is_partial_knowledge_though_draws_are_sound():
-    """All of a level say yes, where the likelihood may still peak by the noise's luck."""
+def test_separated_level_gives_partial_knowledge():
+    """All people of one level say yes, but the noise may still give the likelihood a peak."""
     random = np.random.default_rng(4)
     level = np.arange(1500) % 2
     found = knowledge_of(level, (level == 1) | (random.random(1500) < 0.3))

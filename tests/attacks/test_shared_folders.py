@@ -1,7 +1,7 @@
 """Threads and processes share a device's folder: locks drop, ledgers are made twice or read half-written.
 
 Defence: The device: refuses in a process that was forked while another thread was inside a ledger; the
-lock's file is never opened beside SQLite, nor taken where it is read-only, a ledger that is there is never
+lock's file is never opened except by SQLite, nor taken if it is read-only, a ledger that is there is never
 replaced, a state is read whole, and what another process keeps it from deleting is said, with exit code 5.
 Known limit: a disk that knows no locks.
 """
@@ -40,7 +40,7 @@ def taken_by_another_process(folder):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_a_second_thread_that_tries_drops_nothing(tmp_path):
+def test_second_thread_does_not_drop_lock(tmp_path):
     def refused():
         with suppress(BusyError), locked(str(tmp_path), 0):
             pass
@@ -53,7 +53,7 @@ def test_a_second_thread_that_tries_drops_nothing(tmp_path):
     assert taken_by_another_process(tmp_path) == "taken"
 
 
-def test_whoever_makes_the_file_drops_nothing_that_a_thread_took_meanwhile(tmp_path, monkeypatch):
+def test_creating_lock_file_does_not_drop_lock_of_thread(tmp_path, monkeypatch):
     held, done = threading.Event(), threading.Event()
 
     def hold():
@@ -80,8 +80,8 @@ def test_whoever_makes_the_file_drops_nothing_that_a_thread_took_meanwhile(tmp_p
         thread.join()
 
 
-def test_a_ledger_that_comes_while_one_is_made_is_not_replaced(tmp_path, monkeypatch):
-    """As on a disk that knows no locks."""
+def test_ledger_created_by_other_process_is_not_replaced(tmp_path, monkeypatch):
+    """As on a disk without locks."""
     path = tmp_path / "ledger.sqlite3"
 
     def also_made(connection):
@@ -94,7 +94,7 @@ def test_a_ledger_that_comes_while_one_is_made_is_not_replaced(tmp_path, monkeyp
     assert path.read_bytes() == b"of another process"
 
 
-def test_a_lock_that_cannot_be_marked_is_an_error_of_the_ledger(tmp_path):
+def test_unmarkable_lock_raises_ledger_error(tmp_path):
     def mark_without_transaction():
         with locked(str(tmp_path), 0) as lock:
             lock.execute("COMMIT")
@@ -104,8 +104,8 @@ def test_a_lock_that_cannot_be_marked_is_an_error_of_the_ledger(tmp_path):
         mark_without_transaction()
 
 
-def test_a_lock_that_cannot_be_written_is_held_by_nobody(tmp_path, monkeypatch):
-    """On a file that it may only read, SQLite gives the exclusive lock to all who ask."""
+def test_read_only_lock_is_not_taken(tmp_path, monkeypatch):
+    """On a read-only file, SQLite gives the exclusive lock to every process that asks."""
     device = consenting(tmp_path, "4", "https://collector.example")
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
@@ -113,7 +113,7 @@ def test_a_lock_that_cannot_be_written_is_held_by_nobody(tmp_path, monkeypatch):
         device.flush(attempts=1)
 
 
-def test_a_ledger_that_another_writes_while_it_is_opened_is_not_called_damaged(tmp_path, monkeypatch):
+def test_concurrent_write_while_opening_ledger_is_not_called_damage(tmp_path, monkeypatch):
     writer = consenting(tmp_path, "4")
     monkeypatch.setattr(ledger, "LOCK_SECONDS", 0)
     seal_of, tried = ledger_layout._seal_of, []
@@ -130,7 +130,7 @@ def test_a_ledger_that_another_writes_while_it_is_opened_is_not_called_damaged(t
     assert tried
 
 
-def test_a_withdrawal_while_another_process_sends_is_not_called_done(tmp_path, capsys):
+def test_withdrawal_during_other_process_flush_is_reported_as_waiting(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         device = consenting(tmp_path, "4", server.url)
         device.answer(STUDY, {"ever": True})
@@ -181,8 +181,8 @@ os.wait()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that fork")
 @pytest.mark.parametrize("use", ["reading", "locking"])
-def test_a_process_that_was_forked_amid_a_threads_transaction_uses_no_ledger(tmp_path, use):
-    """It would take locks for held that nobody holds, or wait for ever for one that is gone."""
+def test_process_forked_during_transaction_refuses_ledger(tmp_path, use):
+    """The process would believe in locks that no thread holds, or wait forever for a lost one."""
     consenting(tmp_path, "4").answer(STUDY, {"ever": True})
     command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path), use]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)

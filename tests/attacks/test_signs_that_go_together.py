@@ -77,19 +77,19 @@ def failed(kind):
 
 
 @pytest.mark.parametrize("kind", [OneRounding, ACoinEach, OneSignFlips])
-def test_signs_that_go_together_too_much_are_found(kind):
+def test_correlated_signs_are_detected(kind):
     assert LAW in failed(kind)
 
 
-def test_a_block_that_never_comes_is_found():
+def test_missing_product_block_is_detected():
     assert "every product comes as often as belongs" in failed(Rare)
 
 
-def test_the_real_ones_pass():
+def test_real_sampled_products_pass_audit():
     assert failed(SampledProducts) == set()
 
 
-def test_one_by_one_the_signs_of_one_rounding_are_right():
+def test_single_signs_of_shared_rounding_look_right():
     mechanism, records, payloads = reports(OneRounding)
     worst = []
     for some in (1, 2, 3):

@@ -1,7 +1,7 @@
 """Weigh by a census that lacks a region, or one of one wave, or spells its levels in another way.
 
 Defence: `ldpkit fit`: lists the levels that do not match, refuses those of the census, and says in the
-verdict of how many reports it counts nobody. Known limit: rows that stand twice, counts in thousands, cells
+verdict how many reports have no people in it. Known limit: duplicate rows, counts in thousands, cells
 that it lacks, and people whom the study does not ask.
 """
 
@@ -47,7 +47,7 @@ def said(table: Table, formula: str, over: Population) -> tuple[tuple[str, ...],
     return left_out_of(analysis, people, over), notes_over(analysis, people, over)
 
 
-def test_a_census_that_holds_all_is_used_without_a_word(tmp_path: Path) -> None:
+def test_complete_census_gives_no_note(tmp_path: Path) -> None:
     over = census_of(tmp_path, WHOLE)
     assert said(asked(), "armed ~ region", over) == ((), ())
     assert said(asked(), "armed ~ 1 + (1 | region)", over) == ((), ())
@@ -55,14 +55,14 @@ def test_a_census_that_holds_all_is_used_without_a_word(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("formula", ["armed ~ region", "armed ~ 1 + (1 | region)"])
 @pytest.mark.parametrize("rows", ["north,950\nsouth,1200\n", "north,950\nsouth,1200\nwest,0\n"])
-def test_people_whom_a_census_does_not_count_are_told(formula: str, rows: str, tmp_path: Path) -> None:
+def test_level_missing_from_census_is_reported(formula: str, rows: str, tmp_path: Path) -> None:
     reasons, _ = said(asked(), formula, census_of(tmp_path, rows))
     assert [reason.split(":")[0] for reason in reasons] == [
-        "300 of 900 reports have region = west, of which the census counts nobody"
+        "300 of 900 reports have region = west, which the census does not count"
     ]
 
 
-def test_groups_with_numbers_are_told_and_numbers_that_are_none_are_not(tmp_path: Path) -> None:
+def test_numbered_group_missing_from_census_is_reported(tmp_path: Path) -> None:
     table = asked(clinic=np.arange(900) % 9, age=20 + np.arange(900) % 60)
     rows = "".join(f"{clinic},30,{100 + clinic}\n" for clinic in range(8))
     over = census_of(tmp_path, rows, "clinic,age,count\n")
@@ -71,7 +71,7 @@ def test_groups_with_numbers_are_told_and_numbers_that_are_none_are_not(tmp_path
     assert "100 of 900 reports have clinic = 8" in reasons[0]
 
 
-def test_a_census_of_one_wave_is_noted_and_not_doubted(tmp_path: Path) -> None:
+def test_census_of_one_wave_is_noted_without_doubt(tmp_path: Path) -> None:
     table = asked(wave=pd.Categorical(np.tile(["2024", "2025"], 450)))
     over = census_of(tmp_path, "2025,1000\n", "wave,count\n")
     reasons, notes = said(table, "armed ~ wave", over)
@@ -82,20 +82,20 @@ def test_a_census_of_one_wave_is_noted_and_not_doubted(tmp_path: Path) -> None:
 WAVES = pd.Categorical(np.tile(["1", "2"], 450))
 
 
-def test_what_a_level_alone_tells_is_told_once(tmp_path: Path) -> None:
+def test_missing_level_is_reported_once(tmp_path: Path) -> None:
     table = asked(wave=WAVES, sex=np.repeat(["man", "woman"] * 3, 150))
     rows = "".join(f"2,{region},{sex},500\n" for region in ("north", "south") for sex in ("man", "woman"))
     over = census_of(tmp_path, rows, "wave,region,sex,count\n")
     reasons, notes = said(table, "armed ~ wave * region + sex", over)
     assert [reason.split(":")[0] for reason in reasons] == [
-        "300 of 900 reports have region = west, of which the census counts nobody"
+        "300 of 900 reports have region = west, which the census does not count"
     ]
     assert [note.split(":")[0] for note in notes] == [
-        "450 of 900 reports have wave = 1, of which the census counts nobody"
+        "450 of 900 reports have wave = 1, which the census does not count"
     ]
 
 
-def test_levels_that_are_numbers_or_yes_and_no_are_told() -> None:
+def test_missing_number_and_boolean_levels_are_reported() -> None:
     table = asked(year=np.tile([2024.0, 2025.0], 450), married=np.repeat([True, False, True], 300))
     over = Population(census=pd.DataFrame({"year": [2024.0], "married": [True], "count": [5000]}))
     reasons, _ = said(table, "armed ~ C(year) + married", over)
@@ -103,7 +103,7 @@ def test_levels_that_are_numbers_or_yes_and_no_are_told() -> None:
 
 
 @pytest.mark.parametrize(("listed", "code"), [(False, "census.rows_invalid"), (True, "census.unknown_value")])
-def test_levels_that_no_report_has_are_listed(listed: bool, code: str, tmp_path: Path) -> None:
+def test_census_levels_without_reports_are_listed(listed: bool, code: str, tmp_path: Path) -> None:
     table = asked()
     if listed:
         table = replace(table, public=table.public.astype("category"))
@@ -112,46 +112,48 @@ def test_levels_that_no_report_has_are_listed(listed: bool, code: str, tmp_path:
         said(table, "armed ~ region", over)
 
 
-def test_groups_that_no_report_has_are_noted_and_those_they_replace_are_told(tmp_path: Path) -> None:
+def test_misspelt_census_group_is_noted_with_missing_one(tmp_path: Path) -> None:
     over = census_of(tmp_path, WHOLE.replace("west", "WEST"))
     (reason,), (note,) = said(asked(), "armed ~ 1 + (1 | region)", over)
     assert reason.startswith("300 of 900 reports have region = west")
-    assert note.startswith("2,400 of 4,550 people are in groups of region that no report had (WEST)")
+    assert note.startswith("2,400 of 4,550 people are in groups of region without reports (WEST)")
 
 
 @pytest.mark.slow
-def test_the_verdict_knows_of_people_who_are_not_counted(tmp_path: Path) -> None:
+def test_uncounted_people_give_partial_knowledge(tmp_path: Path) -> None:
     over = census_of(tmp_path, "north,950\nsouth,1200\n")
     found = analyse_table(asked(), "armed ~ region", method="laplace", draws=200, population=over)
     assert found.verdict.knowledge.state == "partial"
-    assert any("of which the census counts nobody" in reason for reason in found.verdict.knowledge.reasons)
+    assert any("which the census does not count" in reason for reason in found.verdict.knowledge.reasons)
 
 
 @pytest.mark.parametrize(("young", "old", "told"), [(10, 90, True), (90, 10, False)])
-def test_most_people_beyond_all_reports_are_told(young: int, old: int, told: bool, tmp_path: Path) -> None:
-    """Ages coded 1 to 6, or years of birth, would be a line drawn on."""
+def test_census_mostly_beyond_reported_ages_is_reported(
+    young: int, old: int, told: bool, tmp_path: Path
+) -> None:
+    """Ages coded 1 to 6, or years of birth, would extrapolate the line."""
     table = asked(age=np.arange(900.0) % 10 + 20)
     census = census_of(tmp_path, f"25,{young}\n95,{old}\n", "age,count\n")
     reasons, _ = said(table, "armed ~ age", census)
-    line = "90 of 100 people of the census have age beyond all reports (20 to 29): what is said of them"
+    line = "90 of 100 people of the census have age beyond all reports (20 to 29): their estimates"
     assert any(line in reason for reason in reasons) is told
 
 
-def test_a_row_a_person_may_stand_twice(tmp_path: Path) -> None:
+def test_census_with_one_row_per_person_is_accepted(tmp_path: Path) -> None:
     rows = "north,1\nsouth,1\nwest,1\n" * 400
     assert said(asked(), "armed ~ region", census_of(tmp_path, rows)) == ((), ())
 
 
 @pytest.mark.parametrize("formula", ["armed ~ np.log(income)", "armed ~ region + (np.log(income) | region)"])
-def test_a_term_that_is_infinite_in_the_census_is_refused(formula: str, tmp_path: Path) -> None:
-    """A share of exactly 0 or 1 came into the census's, whatever the slope was, and the fit was ok."""
+def test_infinite_term_in_census_is_rejected(formula: str, tmp_path: Path) -> None:
+    """Such a row used to count as a share of exactly 0 or 1, and the fit was called ok."""
     table = asked(income=np.tile([10.0, 20.0, 30.0], 300))
     over = census_of(tmp_path, "north,0,500\nsouth,20,500\nwest,30,500\n", "region,income,count\n")
     with pytest.raises(InputError, match=r"term np\.log\(income\).* is not a finite number in some rows"):
         analyse_table(table, formula, population=over)
 
 
-def test_a_term_that_cannot_be_evaluated_over_the_census_says_so(tmp_path: Path) -> None:
+def test_term_that_fails_over_census_is_rejected(tmp_path: Path) -> None:
     table = asked(age=20.0 + np.arange(900) % 60)
     over = census_of(tmp_path, "north,90,500\nsouth,20,500\n", "region,age,count\n")
     with raises(InputError, "census.rows_invalid", "a term of the formula cannot be evaluated"):

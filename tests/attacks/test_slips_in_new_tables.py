@@ -27,7 +27,7 @@ BINNED = {
         ("region;count\na;10\nb;5\n", "separated by semicolons"),
     ],
 )
-def test_a_plans_table_of_other_people(tmp_path, capsys, table, said):
+def test_plan_rejects_invalid_table_of_people(tmp_path, capsys, table, said):
     study, people, out = tmp_path / "study.json", tmp_path / "people.csv", tmp_path / "plan"
     study.write_text(Study({**studies.document(studies.YES_NO), "public": PUBLIC}).to_json())
     people.write_text(table)
@@ -38,7 +38,7 @@ def test_a_plans_table_of_other_people(tmp_path, capsys, table, said):
 
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "thirty"])
-def test_a_feature_in_bins_without_a_number(tmp_path, capsys, cell):
+def test_perturb_rejects_binned_feature_without_number(tmp_path, capsys, cell):
     study, answers, out = tmp_path / "study.json", tmp_path / "answers.csv", tmp_path / "reports.ndjson"
     study.write_text(json.dumps(Study(studies.document(BINNED)).document))
     answers.write_text(f"habits.age,habits.ever\n20,yes\n{cell},yes\n")

@@ -39,8 +39,8 @@ def analysis_of(seed: int, grows: bool):
 
 
 @pytest.mark.parametrize(("grows", "places"), [(False, SOUND), (True, ARTEFACT)])
-def test_reports_that_do_not_go_with_a_column_as_the_fit_expects_are_seen(grows, places):
-    """An effect of 31 of nothing, which a share of ever between 2 and 50 % by age has mimic the spread."""
+def test_growing_spread_is_detected_by_check_of_reports(grows, places):
+    """The fit finds an effect of 31 where there is none: a share by age of 2 to 50 % mimics the spread."""
     analysis, random = analysis_of(0, grows), np.random.default_rng(1)
     law, sigma, shares = places
     sites = sites_at(random, analysis.law, law, [0.5, 0.01, 0.5])
@@ -48,4 +48,4 @@ def test_reports_that_do_not_go_with_a_column_as_the_fit_expects_are_seen(grows,
     sites["sigma"] = random.normal(sigma, 0.3, (4, 100))
     reasons = checked(analysis, None, sites, 3).reasons()
     assert any("reports of ever" in reason for reason in reasons) == grows
-    assert any("one sigma is taken of income" in note for note in notes_of(analysis))
+    assert any("one sigma is assumed for income" in note for note in notes_of(analysis))

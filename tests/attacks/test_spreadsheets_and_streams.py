@@ -44,42 +44,42 @@ def given(monkeypatch, content):
         "export survey --token t --out out.xlsx",
     ],
 )
-def test_a_workbook_is_refused_in_one_line_that_says_what_to_do(words, capsys):
+def test_workbook_is_rejected_in_one_line_with_remedy(words, capsys):
     Path("book.xlsx").write_bytes(b"PK\x03\x04")
     before = sorted(Path().iterdir())
     assert main(words.split()) == 3
     said = capsys.readouterr().err
     assert said.count("\n") <= 1 + said.count("note")
-    assert "take .csv" in said
+    assert "Use .csv" in said
     assert sorted(Path().iterdir()) == before
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("export survey --token t --out p1.ndjson.gz", "in this format"),
-        ("export survey --token t --summary --out s.zip", "in this format"),
-        ("export survey --token t --summary --out s.csv", "no table"),
-        ("perturb study.json answers.csv --out out.NDJSON.ZST", "in this format"),
-        ("perturb study.json answers.csv --out out.parquet", "no table"),
-        ("summarize study.json reports.ndjson --out s.tsv", "in this format"),
-        ("summarize study.json reports.ndjson --out s.csv", "no table"),
-        ("study keygen --out key.zip", "in this format"),
-        ("audit study.json --out a.json.gz", "in this format"),
-        ("backup --out b.sqlite3.gz", "in this format"),
+        ("export survey --token t --out p1.ndjson.gz", "does not write this format"),
+        ("export survey --token t --summary --out s.zip", "does not write this format"),
+        ("export survey --token t --summary --out s.csv", "not a table"),
+        ("perturb study.json answers.csv --out out.NDJSON.ZST", "does not write this format"),
+        ("perturb study.json answers.csv --out out.parquet", "not a table"),
+        ("summarize study.json reports.ndjson --out s.tsv", "does not write this format"),
+        ("summarize study.json reports.ndjson --out s.csv", "not a table"),
+        ("study keygen --out key.zip", "does not write this format"),
+        ("audit study.json --out a.json.gz", "does not write this format"),
+        ("backup --out b.sqlite3.gz", "does not write this format"),
     ],
 )
-def test_a_name_of_another_format_is_refused_before_anything_is_asked(words, said, capsys):
-    """Plain text stood under a name that a decompressor, or a spreadsheet, opens."""
+def test_output_name_of_other_format_is_rejected_first(words, said, capsys):
+    """Plain text used to be written under a name that a decompressor or a spreadsheet opens."""
     before = sorted(Path().iterdir())
     assert main(words.split()) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert said in line
-    assert "take " in line
+    assert "Use " in line
     assert sorted(Path().iterdir()) == before
 
 
-def test_reports_and_studies_come_from_standard_input(monkeypatch, capsys):
+def test_reports_and_studies_are_read_from_standard_input(monkeypatch, capsys):
     whole = main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"])
     given(monkeypatch, Path("reports.ndjson").read_bytes())
     assert main(["summarize", "study.json", "-", "--out", "streamed.json"]) == whole == 0
@@ -90,19 +90,19 @@ def test_reports_and_studies_come_from_standard_input(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["digest"] == STUDY.digest
 
 
-def test_an_error_in_a_stream_says_its_line(monkeypatch, capsys):
+def test_stream_error_names_line(monkeypatch, capsys):
     given(monkeypatch, b"nonsense\n")
     assert main(["summarize", "study.json", "-", "--out", "streamed.json"]) == 3
     assert "standard input, line 1" in capsys.readouterr().err
 
 
-def test_one_stream_is_not_two_files(monkeypatch, capsys):
+def test_standard_input_cannot_be_read_twice(monkeypatch, capsys):
     given(monkeypatch, Path("study.json").read_bytes())
     assert main(["summarize", "-", "-", "--out", "out.json"]) == 2
-    assert "can be read once only" in capsys.readouterr().err
+    assert "can be read only once" in capsys.readouterr().err
 
 
-def test_standard_output_gets_the_whole_result_and_nothing_else(capsys):
+def test_standard_output_gets_only_the_whole_result(capsys):
     assert main(["perturb", "study.json", "answers.csv", "--out", "-"]) == 0
     out, err = capsys.readouterr()
     assert len([Report.from_json(line) for line in out.splitlines()]) == 40
@@ -116,8 +116,8 @@ def test_standard_output_gets_the_whole_result_and_nothing_else(capsys):
 
 
 @pytest.mark.parametrize("command", [["check", "--json"], ["check"]])
-def test_a_full_disk_behind_standard_output_is_one_line(monkeypatch, capsys, command):
-    """A traceback, or Python's own words after all was said to be done, with an exit code of no meaning."""
+def test_full_disk_on_standard_output_prints_one_line(monkeypatch, capsys, command):
+    """It used to be a traceback, or Python's message after success was printed, with another exit code."""
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115
         assert main(["study", command[0], "study.json", *command[1:]]) == 1
@@ -126,7 +126,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(monkeypatch, capsys, com
     assert said[-1] == "ldpkit: cannot write standard output: No space left on device"
 
 
-def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
+def test_answers_and_fit_folder_cannot_be_streams(monkeypatch, capsys):
     """Each run draws new noise; true answers are copied nowhere."""
     given(monkeypatch, b"ever\nyes\n")
     assert main(["perturb", "study.json", "-", "--out", "more.ndjson"]) == 2
@@ -135,8 +135,8 @@ def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
     assert "writes a folder" in capsys.readouterr().err
 
 
-def test_nor_are_they_a_pipe_by_another_name(capsys):
-    """A shell's <(…), or /dev/stdin: a table could not be read twice."""
+def test_answers_from_named_pipe_are_rejected(capsys):
+    """A shell's <(…) or /dev/stdin cannot be read twice, as a table is."""
     os.mkfifo("63")
     before = sorted(Path().iterdir())
     Path("holder.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())

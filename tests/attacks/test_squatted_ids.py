@@ -38,21 +38,21 @@ def met(tmp_path):
     return tmp_path
 
 
-def test_a_version_that_none_can_reach_does_not_block_the_known_study(met):
+def test_squatted_high_version_does_not_block_known_study(met):
     device = consenting(met, "40", KNOWN)
     device.accept(STUDY)
     device.answer(STUDY, {"ever": True})
     assert device.epsilon_left == 38
 
 
-def test_nor_does_another_document_of_the_same_version(met):
+def test_same_version_with_other_document_does_not_block_known_study(met):
     twin = Study(studies.document(ASKED, version=SQUATTED.version))
     consenting(met, "40", KNOWN).accept(twin)
     with raises(RefusedError, "device.other_version"):
         consenting(met, "40", SQUATTER).accept(twin)
 
 
-def test_each_answer_is_paid_for_within_the_budget_of_a_life(met):
+def test_each_answer_counts_against_lifetime_budget(met):
     with pytest.raises(BudgetError):
         consenting(met, "1.5", KNOWN).answer(STUDY, {"ever": True})
     device = consenting(met, "40", KNOWN, max_epsilon_per_study="1", raise_budget=True)
@@ -61,7 +61,7 @@ def test_each_answer_is_paid_for_within_the_budget_of_a_life(met):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_collector_under_another_name_is_not_answered_again(tmp_path, version):
+def test_collector_under_other_address_gets_no_second_answer(tmp_path, version):
     consenting(tmp_path, "40", KNOWN).answer(STUDY, {"ever": True})
     moved = consenting(tmp_path, "40", "https://institute.example:8443")
     with pytest.raises(AlreadyAnsweredError):
@@ -69,7 +69,7 @@ def test_a_collector_under_another_name_is_not_answered_again(tmp_path, version)
     assert moved.epsilon_left == 39
 
 
-def test_all_words_that_a_question_was_asked_in_are_remembered(tmp_path):
+def test_all_earlier_words_of_question_are_remembered(tmp_path):
     known = consenting(tmp_path, "60", KNOWN)
     for version, question in enumerate((SMOKES, OTHER_HABIT), 1):
         known.answer(Study(studies.document(question, version=version)), {"habit": "yes"})
@@ -79,7 +79,7 @@ def test_all_words_that_a_question_was_asked_in_are_remembered(tmp_path):
             moved.answer(Study(studies.document(question, version=3)), {"habit": "yes"})
 
 
-def test_a_permanent_answer_is_repeated_to_its_publisher_alone(tmp_path):
+def test_permanent_answer_is_repeated_only_to_its_publisher(tmp_path):
     first, second = (Study(studies.document(SMOKES, version=number)) for number in (1, 2))
     known = consenting(tmp_path, "60", KNOWN)
     known.answer(first, {"habit": "yes"})
@@ -95,7 +95,7 @@ def test_a_permanent_answer_is_repeated_to_its_publisher_alone(tmp_path):
     assert known.epsilon_left == 60 - 2 * 16
 
 
-def test_consent_is_to_one_publisher(tmp_path):
+def test_consent_covers_only_one_publisher(tmp_path):
     known, other = (consenting(tmp_path, "40", url) for url in (KNOWN, SQUATTER))
     known.require_consent = other.require_consent = True
     known.consent(STUDY)
@@ -104,14 +104,14 @@ def test_consent_is_to_one_publisher(tmp_path):
     known.answer(STUDY, {"ever": True})
 
 
-def test_an_invitation_is_for_one_publisher(met):
+def test_invitation_applies_to_only_one_publisher(met):
     device = consenting(met, "40", KNOWN)
     mine = device.answer(STUDY, {"ever": True})
     device.invite("survey", "word")
     assert {item.report_id for item in device.ledger.queued() if item.invitation} == {mine}
 
 
-def test_withdrawal_is_from_one_publisher(tmp_path):
+def test_withdrawal_covers_only_one_publisher(tmp_path):
     with Server() as known, Server() as other:
         squatted = consenting(tmp_path, "40", other.url)
         squatted.answer(SQUATTED, {"ever": True})
@@ -125,7 +125,7 @@ def test_withdrawal_is_from_one_publisher(tmp_path):
         assert device.flush().deleted == 1
 
 
-def test_the_pinned_keys_are_the_publisher_wherever_its_study_is(met):
+def test_pinned_keys_identify_publisher_after_move(met):
     (signer, one), (next_signer, another) = new_key(), new_key()
     keys = {"signing_keys": [one, another]}
     first, second, older = (Study(studies.document(SMOKES, version=number)) for number in (2, 3, 1))
@@ -142,8 +142,8 @@ def test_the_pinned_keys_are_the_publisher_wherever_its_study_is(met):
     assert payloads.count({"habit": b"\x01"}) == 2
 
 
-def test_what_a_device_without_a_collector_kept_is_anybodys(tmp_path):
-    """It does not say whose study was answered: no publisher gets another answer for that."""
+def test_answer_without_collector_counts_for_every_publisher(tmp_path):
+    """The ledger does not know whose study was answered, so that no publisher gets another answer."""
     consenting(tmp_path, "40").answer(STUDY, {"ever": True})
     for url in (KNOWN, SQUATTER):
         device = consenting(tmp_path, "40", url)
@@ -156,7 +156,7 @@ def test_what_a_device_without_a_collector_kept_is_anybodys(tmp_path):
     connection.close()
 
 
-def test_what_a_key_signed_is_withdrawn_where_it_was_sent(tmp_path):
+def test_signed_study_is_withdrawn_where_report_was_sent(tmp_path):
     signer, public = new_key()
     with Server() as server:
         device = consenting(tmp_path, "40", server.url, signing_keys=[public])

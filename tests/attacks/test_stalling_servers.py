@@ -121,7 +121,7 @@ def waits(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stall", STALLS.values(), ids=STALLS)
-def test_the_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall):
+def test_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall):
     monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.5)
     with stalling_server(*stall) as url:
         device = consenting(tmp_path, "4", url)
@@ -135,8 +135,8 @@ def test_the_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall)
     assert len(device.ledger.queued()) == 1
 
 
-def test_nothing_leaves_after_the_deadline(monkeypatch, waits):
-    """The connection comes about too late: a deletion may have been sent meanwhile."""
+def test_nothing_is_sent_after_deadline(monkeypatch, waits):
+    """The connection is made too late; a deletion may have been sent meanwhile."""
     connect, over, threads = exchange.HTTPConnection.connect, threading.Event(), []
 
     def late(connection):
@@ -154,7 +154,7 @@ def test_nothing_leaves_after_the_deadline(monkeypatch, waits):
     assert server.requests == []
 
 
-def test_a_circle_of_redirects_is_left(tmp_path):
+def test_redirect_loop_is_ended(tmp_path):
     with Server(STUDY.canonical()) as server:
         device = consenting(tmp_path, "4", server.url)
         device.answer(STUDY, YES)
@@ -170,7 +170,7 @@ def test_a_circle_of_redirects_is_left(tmp_path):
         assert device.flush(attempts=1).sent == 1
 
 
-def test_one_bad_report_blocks_no_other_and_deletions_go_first(tmp_path, monkeypatch):
+def test_failing_report_blocks_no_other_or_deletion(tmp_path, monkeypatch):
     put = sending.put_report
 
     def failing(url, *what):
@@ -193,8 +193,7 @@ def test_one_bad_report_blocks_no_other_and_deletions_go_first(tmp_path, monkeyp
         assert [method for method, *_ in server.requests] == ["PUT", "DELETE", "PUT"]
 
 
-def test_a_flush_ends(tmp_path, monkeypatch, waits):
-    """However many reports each stall for as long as one may."""
+def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
     monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.3)
     monkeypatch.setattr(sending, "LONGEST_FLUSH_SECONDS", 0.5)
     # Time goes on only while an exchange is waited for, and none ends.
@@ -210,7 +209,7 @@ def test_a_flush_ends(tmp_path, monkeypatch, waits):
     assert waits.seconds == [0.3, 0.3]
 
 
-def test_an_endless_answer_is_not_read():
+def test_endless_answer_is_not_read_whole():
     def endless(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
         for _ in range(3000):
@@ -220,7 +219,7 @@ def test_an_endless_answer_is_not_read():
         assert put_report(f"{url}/x", "{}").state == "kept"
 
 
-def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
+def test_local_requests_bypass_proxy(tmp_path, monkeypatch):
     with Server() as proxy, Server(STUDY.canonical()) as server:
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -232,7 +231,7 @@ def test_nothing_for_this_machine_goes_through_a_proxy(tmp_path, monkeypatch):
         assert len(server.requests) == 2
 
 
-def test_a_name_that_begins_like_an_address_of_this_machine_is_none(monkeypatch):
+def test_host_name_like_local_address_uses_proxy(monkeypatch):
     with Server() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
         put_report("http://127.elsewhere.example/x", "{}")
@@ -243,12 +242,12 @@ SUMMARY = b'{"format":"ldpkit.summary/1"}'
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"<html>Sign in</html>", b'{"format":1}', b"[]", b"\xff"])
-def test_what_is_no_summary_is_not_kept_as_one(body):
+def test_invalid_summary_is_rejected(body):
     with Server(body) as server, raises(TransferError, "server.not_a_summary"):
         fetch_summary(server.url, "survey", "key")
 
 
-def test_no_key_of_an_operator_goes_through_a_proxy_to_this_machine(monkeypatch):
+def test_operator_key_for_local_server_bypasses_proxy(monkeypatch):
     with Server() as proxy, Server(SUMMARY) as server:
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -257,7 +256,7 @@ def test_no_key_of_an_operator_goes_through_a_proxy_to_this_machine(monkeypatch)
         assert (proxy.requests, len(server.requests)) == ([], 2)
 
 
-def test_what_a_server_tells_an_operator_is_cut_and_clean():
+def test_server_error_shown_to_operator_is_short_and_printable():
     with Server() as server:
         said = json.dumps({"detail": "\x1b[2Jowned\n" + "x" * 10_000})
         server.refusals, server.statuses = {403: ("application/problem+json", said)}, [403]
@@ -285,7 +284,7 @@ STALLS_OF_OPERATORS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("command", OPERATORS)
 @pytest.mark.parametrize("stall", STALLS_OF_OPERATORS.values(), ids=STALLS_OF_OPERATORS)
-def test_no_server_holds_an_operators_command(monkeypatch, waits, command, stall):
+def test_stalling_server_does_not_hold_operator_command(monkeypatch, waits, command, stall):
     allowed = []
 
     class Allowed(Timer):
@@ -310,8 +309,8 @@ def test_no_server_holds_an_operators_command(monkeypatch, waits, command, stall
     assert bool(waits.seconds) == (command != "export")
 
 
-def test_an_export_may_take_long_while_it_comes(monkeypatch):
-    """And what the reader does meanwhile takes none of the server's time."""
+def test_slow_steady_export_is_not_aborted(monkeypatch):
+    """The reader's own time does not count against the server."""
     now, most = [0.0], 1.0
     monkeypatch.setattr(client, "MOST_WAITING_SECONDS", most)
     monkeypatch.setattr(client, "SLOWEST_BYTES", 10)
@@ -346,7 +345,7 @@ def test_an_export_may_take_long_while_it_comes(monkeypatch):
     assert now[0] > 30 * most
 
 
-def test_a_line_without_an_end_is_not_kept_in_memory(monkeypatch):
+def test_endless_line_is_not_kept_in_memory(monkeypatch):
     monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
     sent = []
 
@@ -361,7 +360,7 @@ def test_a_line_without_an_end_is_not_kept_in_memory(monkeypatch):
     assert sum(sent) < 16 << 20
 
 
-def test_an_answer_that_breaks_off_is_none():
+def test_truncated_answer_is_rejected():
     def broken(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
 
@@ -369,8 +368,8 @@ def test_an_answer_that_breaks_off_is_none():
         exchange.exchange(urllib.request.Request(url))
 
 
-def test_an_issuer_that_stalls_holds_a_flush_up_for_its_deadline_alone(tmp_path, monkeypatch, waits):
-    """And the report that waits for its token keeps no other from its way."""
+def test_stalling_issuer_delays_flush_only_by_its_deadline(tmp_path, monkeypatch, waits):
+    """The report that waits for its token does not block others either."""
     monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 3)
     monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", LONGEST_SECONDS)
     asked, over, given_up = threading.Event(), threading.Event(), []

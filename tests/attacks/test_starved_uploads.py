@@ -59,7 +59,7 @@ def life(tmp_path, server, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [2, MOST_REQUESTS + 1])
-def test_deletions_that_nobody_acknowledges_hold_no_upload_up(life, server, count):
+def test_unacknowledged_deletions_do_not_block_uploads(life, server, count):
     life.withdrawn(count)
     life.answer("new")
     server.stuck = "DELETE"
@@ -70,8 +70,8 @@ def test_deletions_that_nobody_acknowledges_hold_no_upload_up(life, server, coun
     assert len(server.asked("DELETE")) == MOST_DELETIONS
 
 
-def test_nor_where_the_device_sends_every_few_seconds(life, server):
-    """A minute's requests come free one by one, and a deletion is always the first to ask."""
+def test_unacknowledged_deletions_do_not_block_frequent_uploads(life, server):
+    """A minute's requests become free one by one, and a deletion always asks first."""
     life.withdrawn(2)
     server.stuck = "DELETE"
     life.flush()
@@ -82,7 +82,7 @@ def test_nor_where_the_device_sends_every_few_seconds(life, server):
     assert sent >= MOST_REQUESTS - MOST_DELETIONS
 
 
-def test_reports_that_nobody_takes_hold_no_deletion_up(life, server):
+def test_unaccepted_reports_do_not_block_deletions(life, server):
     life.withdrawn(1)
     for number in range(MOST_REQUESTS + 1):
         life.answer(f"new{number}")
@@ -90,8 +90,8 @@ def test_reports_that_nobody_takes_hold_no_deletion_up(life, server):
     assert life.flush().deleted == 1
 
 
-def test_reports_of_one_study_hold_none_of_another_up(life, server, monkeypatch):
-    """At once where each may be tried once; else with time, as chance takes others each minute."""
+def test_stuck_reports_do_not_block_other_study(life, server, monkeypatch):
+    """At once if each report can be tried once, else within minutes, as the choice is random."""
     seed_the_system(monkeypatch, "others")
     server.stuck = "PUT /v1/studies/new"
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Tries to end a summary with a traceback: a store that is away, breaks off, or knows nobody."""
+"""Tries to end a summary with a traceback: a store that is away, breaks off, or rejects the credentials."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def breaking(monkeypatch, after, error):
 @pytest.mark.parametrize("address", ["memory://away", "memory://files/*.parquet"])
 @pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.parametrize("error", [NoCredentialsError("no credentials,\nnowhere"), TimeoutError()])
-def test_a_store_that_fails_is_one_line_and_the_networks_exit_code(
+def test_failing_store_prints_one_line_and_exits_with_network_code(
     tmp_path, monkeypatch, capsys, address, after, error
 ):
     (tmp_path / "study.json").write_text(FEW.to_json())
@@ -60,7 +60,7 @@ def test_a_store_that_fails_is_one_line_and_the_networks_exit_code(
 
 
 @pytest.mark.usefixtures("store")
-def test_a_store_that_cannot_list_its_files(monkeypatch):
+def test_store_that_cannot_list_files_is_reported(monkeypatch):
     def refusing(*_arguments, **_named):
         raise NoCredentialsError("no credentials")
 
@@ -70,7 +70,7 @@ def test_a_store_that_cannot_list_its_files(monkeypatch):
 
 
 @pytest.mark.usefixtures("store")
-def test_a_file_that_breaks_off_is_named_and_others_are_not_waited_for(monkeypatch):
+def test_file_that_breaks_off_is_named_without_waiting_for_others(monkeypatch):
     opened = []
 
     class Breaking:
@@ -103,7 +103,7 @@ def test_a_file_that_breaks_off_is_named_and_others_are_not_waited_for(monkeypat
     assert len(opened) == len(set(opened)) <= 4
 
 
-def test_damaged_content_is_still_told_from_a_store_that_fails(store, tmp_path, capsys):
+def test_damaged_content_is_distinguished_from_failing_store(store, tmp_path, capsys):
     store.pipe_file("/files/two.parquet", b"PAR1 and nothing")
     (tmp_path / "study.json").write_text(FEW.to_json())
     call = ["summarize", f"{tmp_path}/study.json", "memory://files/*.parquet", "--out", f"{tmp_path}/s.json"]

@@ -27,7 +27,7 @@ def page(harness, host):
     return answer
 
 
-def test_a_page_is_rendered_once_whatever_host_is_asked_for(plants):
+def test_page_is_rendered_once_for_all_hosts(plants):
     for number in range(300):
         host = f"host-{number}.example.org"
         assert f"ldpkit answer https://{host}/v1/studies/plants" in page(plants, host).text
@@ -35,7 +35,7 @@ def test_a_page_is_rendered_once_whatever_host_is_asked_for(plants):
     assert (found.misses, found.currsize) == (1, 1)
 
 
-def test_a_host_is_text_and_nothing_that_a_browser_runs(plants):
+def test_host_header_is_escaped_in_page(plants):
     odd = plants.client.get("/s/plants", headers={"Host": 'x"><b>'})
     assert "<b>" not in odd.text
     first, other = page(plants, "example.org"), page(plants, "other.example.org")
@@ -45,8 +45,8 @@ def test_a_host_is_text_and_nothing_that_a_browser_runs(plants):
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "Bearer", "Digest"])
 @pytest.mark.parametrize("path", ["/", "/metrics", "/v1/studies/plants/export"])
-def test_a_key_that_is_no_text_is_a_wrong_one(plants, caplog, scheme, path):
-    """No error of the server's, with lines in its log, for whoever sends a byte."""
+def test_non_ascii_key_is_rejected_as_wrong(plants, caplog, scheme, path):
+    """One odd byte must not cause a server error with lines in the log."""
     answer = plants.client.get(path, headers={"Authorization": f"{scheme} \xff"})
     assert answer.status_code == 401
     assert "a request failed" not in caplog.text

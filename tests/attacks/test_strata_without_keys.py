@@ -42,7 +42,7 @@ def warned(study):
     return [line for line in warnings_of(study) if "no key" in line]
 
 
-def test_it_is_not_published(make_harness):
+def test_study_with_stratum_without_key_is_not_published(make_harness):
     harness = make_harness()
     response = harness.publish(study_of(NORTH, SOUTH))
     assert response.status_code == 422
@@ -52,26 +52,26 @@ def test_it_is_not_published(make_harness):
     assert harness.publish(study_of(NORTH, SOUTH, WEST)).status_code == 201
 
 
-def test_study_check_fails(tmp_path, capsys):
+def test_study_check_rejects_stratum_without_key(tmp_path, capsys):
     path = tmp_path / "study.json"
     for strata, code in (([NORTH, SOUTH], 3), ([NORTH, SOUTH, WEST], 0)):
         path.write_text(json.dumps(study_of(*strata).document))
         assert main(["study", "check", str(path)]) == code
         said = capsys.readouterr()
-        assert ("have none for region=west" in said.err) is bool(code)
-        assert ("each of the 3 strata has a key" in said.out) is not bool(code)
-        assert ("2 of the 3 strata have a key" in said.out) is bool(code)
+        assert ("have no key for region=west" in said.err) is bool(code)
+        assert ("each of the 3 strata has a separate key" in said.out) is not bool(code)
+        assert ("2 of the 3 strata have a separate key" in said.out) is bool(code)
 
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_the_command_publishes_it_nowhere(tmp_path, capsys, monkeypatch, more):
+def test_publish_command_rejects_stratum_without_key(tmp_path, capsys, monkeypatch, more):
     monkeypatch.setattr(RemoteCollector, "served", lambda *_: (None, False))
     monkeypatch.setattr(RemoteCollector, "publish", lambda *_: pytest.fail("published"))
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study_of(NORTH, SOUTH).document))
     words = ["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]
     assert main(words) == 3
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "have none for" in line]
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "have no key for" in line]
     assert f"{path}: " in said
     assert "region=west" in said
 
@@ -86,8 +86,8 @@ def published_before(make_harness, monkeypatch):
     return harness, study
 
 
-def test_what_an_earlier_release_published_is_published_again_as_it_is(published_before):
-    """By whoever signs it, or runs one script once more."""
+def test_study_published_by_earlier_release_can_be_republished(published_before):
+    """For example to sign it, or by a script that runs again."""
     harness, study = published_before
     assert harness.publish(study).status_code == 200
     later = Study({**study.document, "version": 2})
@@ -96,7 +96,7 @@ def test_what_an_earlier_release_published_is_published_again_as_it_is(published
 
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_so_does_the_command(published_before, tmp_path, capsys, monkeypatch, more):
+def test_publish_command_republishes_earlier_study(published_before, tmp_path, capsys, monkeypatch, more):
     _, study = published_before
     monkeypatch.setattr(RemoteCollector, "served", lambda *_: (study.canonical(), False))
     monkeypatch.setattr(RemoteCollector, "publish", lambda *_: [])
@@ -107,7 +107,7 @@ def test_so_does_the_command(published_before, tmp_path, capsys, monkeypatch, mo
     assert "published" in capsys.readouterr().out
 
 
-def test_a_later_version_that_adds_a_value_needs_its_key(make_harness):
+def test_later_version_with_added_value_needs_its_key(make_harness):
     harness = make_harness()
     two = {**REGION, "choices": ["north", "south"]}
     first = study_of(NORTH, SOUTH, public=[two])
@@ -116,7 +116,7 @@ def test_a_later_version_that_adds_a_value_needs_its_key(make_harness):
     assert harness.publish(second).status_code == 422
 
 
-def test_a_number_is_held_to_it_too():
+def test_number_stratum_without_key_is_rejected():
     two = {**AGE, "bounds": ["18", "19"]}
     study = study_of({"age": "18"}, {"age": "19"}, public=[two])
     with pytest.raises(StudyError, match=r"age=18.5 \(1 of 3 values"):
@@ -126,7 +126,7 @@ def test_a_number_is_held_to_it_too():
         require_keys(study_of({"age": "18"}, {"age": "18.5"}, public=[AGE]))
 
 
-def test_what_invitations_do_not_carry_needs_no_key():
+def test_field_not_from_invitation_needs_no_key():
     told = {"id": "hand", "choices": ["left", "right"]}
     study = study_of(public=[told])
     assert without_key(study) == (0, [])
@@ -136,19 +136,19 @@ def test_what_invitations_do_not_carry_needs_no_key():
     require_keys(untokened)
 
 
-def test_combinations_without_a_key_are_told():
+def test_combinations_without_key_warn():
     both = [{"region": region, "sex": sex} for region in REGION["choices"] for sex in SEX["choices"]]
     study = study_of(*both[:3], both[5], public=[REGION, SEX])
     require_keys(study)
     (line,) = warned(study)
     assert "2 of 6 strata have no key, region=south, sex=m; region=west, sex=f:" in line
-    assert any("4 of the 6 strata have a key" in said for said in describe(study))
+    assert any("4 of the 6 strata have a separate key" in said for said in describe(study))
     whole = study_of(*both, public=[REGION, SEX])
     assert not warned(whole)
-    assert any("each of the 6 strata has a key" in said for said in describe(whole))
+    assert any("each of the 6 strata has a separate key" in said for said in describe(whole))
 
 
-def test_so_many_that_nobody_lists_them_are_counted():
+def test_many_combinations_without_key_are_counted():
     fields = [{**AGE, "id": f"age{place}", "bounds": ["0", "999999"], "step": "1"} for place in range(3)]
     study = study_of({"age0": "0", "age1": "0", "age2": "0"}, public=fields)
     (line,) = warned(study)
@@ -156,7 +156,7 @@ def test_so_many_that_nobody_lists_them_are_counted():
     assert "age0=0, age1=0, age2=1; age0=0, age1=0, age2=2; age0=0, age1=0, age2=3; …" in line
 
 
-def test_a_label_moves_no_cursor():
+def test_control_characters_in_label_are_escaped():
     field = {**REGION, "choices": ["north", "so\u202euth"]}
     study = study_of(NORTH, public=[field])
     with pytest.raises(StudyError, match=r"region=so\\u202euth"):
@@ -183,12 +183,12 @@ def device(tmp_path, server):
         yield device, issuer, refusing(409, "token-key-other", key=2, key_id=other)
 
 
-def test_a_device_that_has_it_says_so_and_withdraws(device):
+def test_device_with_stratum_without_key_reports_it_and_withdraws(device):
     device, issuer, names_another = device
     issuer.answers = [names_another] * 2
     flushed = device.flush(attempts=5)
     assert (flushed.waiting, flushed.stuck, len(issuer.requests)) == (1, True, 1)
-    assert "no report of theirs can ever leave" in flushed.reason
+    assert "no report of that group can ever leave" in flushed.reason
     assert "withdraw" in flushed.reason
     assert "409" not in flushed.reason
     device.withdraw(studies.document()["id"])
@@ -197,8 +197,8 @@ def test_a_device_that_has_it_says_so_and_withdraws(device):
     assert len(issuer.requests) == 1
 
 
-def test_an_issuer_that_comes_to_reason_gives_the_token(device):
-    """What it says ends no report: it may lie."""
+def test_later_correct_issuer_answer_gives_token(device):
+    """An issuer's refusal does not end a report, as the issuer may lie."""
     device, issuer, names_another = device
     issuer.answers = [names_another]
     assert device.flush(attempts=1).stuck
@@ -207,11 +207,11 @@ def test_an_issuer_that_comes_to_reason_gives_the_token(device):
     assert device.ledger.queued()[0].invitation == ""
 
 
-def test_the_command_does_not_say_to_run_again(device, capsys):
+def test_command_does_not_advise_to_run_again(device, capsys):
     device, issuer, names_another = device
     issuer.answers = [names_another] * 2
     folder = str(Path(device.ledger.path).parent)
     main(["answer", f"{device.collector}/v1/studies/{studies.document()['id']}", "--folder", folder])
     said = capsys.readouterr().err
-    assert "no report of theirs can ever leave" in said
+    assert "no report of that group can ever leave" in said
     assert "run again" not in said

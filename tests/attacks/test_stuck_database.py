@@ -90,7 +90,7 @@ class Waits(Clock):
 
 
 @pytest.mark.slow
-def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, postgresql, monkeypatch):
+def test_stopped_database_does_not_hold_up_server(make_harness, postgresql, monkeypatch):
     # It is stopped for less: what waits for it ends when it goes on.
     monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 600)
     monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
@@ -126,7 +126,7 @@ def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, 
 
 
 @pytest.mark.slow
-def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
+def test_silent_database_is_not_waited_for(postgresql, monkeypatch):
     monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
     monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)
     clock = Clock()
@@ -158,7 +158,7 @@ def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
     database.engine.dispose()
 
 
-def test_readers_leave_connections_for_writing_and_for_others(make_harness, postgresql, monkeypatch):
+def test_readers_leave_connections_for_writers(make_harness, postgresql, monkeypatch):
     clock = Clock()
     for module in (bounding, writer_module):
         monkeypatch.setattr(module, "time", clock)
@@ -199,13 +199,13 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
     assert harness.client.get("/v1/studies/habits").status_code == 200
 
 
-def test_too_many_readers_are_told_when_to_come_back():
+def test_too_many_readers_get_retry_after():
     problem = problem_of(PoolTimeoutError("full"))
     assert problem.kind.status == 503
     assert int(problem.answer()[1]["Retry-After"]) > 0
 
 
-def test_exports_are_bounded_and_given_back(make_harness):
+def test_export_slots_are_limited_and_released(make_harness):
     harness = make_harness()
     harness.publish(build_study())
     harness.put(build_report(build_study()))
@@ -223,7 +223,7 @@ def test_exports_are_bounded_and_given_back(make_harness):
 
 
 def test_a_flood_of_deletions_splits_no_commit(make_harness):
-    """Hundreds of them between uploads share transactions; each unknown one fails alone."""
+    """Hundreds of deletions between uploads share transactions; each unknown one fails alone."""
     harness = make_harness(busy_timeout=LONGEST_SECONDS)
     study = build_study()
     harness.publish(study)
@@ -256,7 +256,7 @@ def fail(session):
     raise ProblemError(problem_of(OSError()).kind, "after a change that must not stay")
 
 
-def test_what_a_stuck_commit_holds_up_is_refused_in_time(monkeypatch):
+def test_uploads_behind_stuck_commit_are_refused_in_time(monkeypatch):
     begun, release = threading.Event(), threading.Event()
 
     def store(works):
@@ -266,7 +266,7 @@ def test_what_a_stuck_commit_holds_up_is_refused_in_time(monkeypatch):
     writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
     clock = Waits(monkeypatch, lambda: begun.wait(LONGEST_SECONDS) and not release.is_set())
     upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
-    with raises(ProblemError, "unavailable", "may be stored yet"):
+    with raises(ProblemError, "unavailable", "may still be stored"):
         writer.upload(upload)
     waited = clock.now
     assert PATIENCE <= waited < PATIENCE + 0.1
@@ -280,8 +280,8 @@ def test_what_a_stuck_commit_holds_up_is_refused_in_time(monkeypatch):
     writer.close()
 
 
-def test_a_long_queue_that_moves_is_waited_for(monkeypatch):
-    """The last of twelve waits ten times as long as one commit may take."""
+def test_moving_queue_is_waited_for(monkeypatch):
+    """The last of twelve uploads waits ten times as long as one commit may take."""
     monkeypatch.setattr(writer_module, "MOST_AT_ONCE", 1)
     clock, last = Clock(), threading.get_ident()
     begun, done = threading.Semaphore(0), threading.Semaphore(0)
@@ -322,7 +322,7 @@ def test_a_long_queue_that_moves_is_waited_for(monkeypatch):
     writer.close()
 
 
-def test_only_one_look_at_a_time_is_under_way():
+def test_only_one_health_check_runs_at_a_time():
     release, count = threading.Event(), []
 
     def look():
@@ -336,7 +336,7 @@ def test_only_one_look_at_a_time_is_under_way():
     assert looks.wait(LONGEST_SECONDS)
 
 
-def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog, monkeypatch):
+def test_wrong_keys_are_limited_without_blocking_right_ones(make_harness, caplog, monkeypatch):
     # Nothing is gained back meanwhile, however long the requests take.
     monkeypatch.setattr(key_checks, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
     harness = make_harness()
@@ -360,7 +360,7 @@ def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog, monkey
     wait_for(lambda: harness.client.get("/metrics", headers=known).status_code == 200, LONGEST_SECONDS)
     text = harness.client.get("/metrics", headers=harness.operator).text
     assert "ldpkit_keys_refused_total 400.0" in text
-    assert caplog.text.count("not one of this collector's") == 1
+    assert caplog.text.count("a key that this collector does not know") == 1
     assert "wrong-" not in caplog.text
     assert key not in caplog.text
 
@@ -391,8 +391,8 @@ def test_a_full_disk_is_logged_once(caplog):
     ]
 
 
-def test_uploads_to_a_migrated_database_fill_no_log(caplog):
-    """Each of them meets it, for as long as the old server runs."""
+def test_uploads_to_migrated_database_are_logged_once(caplog):
+    """Each upload meets the same error for as long as the old server runs."""
     for _ in range(5):
         assert problem_of(OtherReleaseError("the database was migrated to 9999")).kind.status == 503
     assert caplog.text.count("migrated to 9999") == 1

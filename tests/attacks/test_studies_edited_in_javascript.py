@@ -53,13 +53,13 @@ def tried(edit: str) -> tuple[str, float]:
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_study_is_not_answered(edit):
+def test_edited_study_is_not_answered(edit):
     said, spent = tried(edit)
     assert EDITS[edit] in said
     assert spent == 0
 
 
-def test_what_is_sorted_beside_it_is_fine():
+def test_study_with_sorted_copies_is_answered():
     said, spent = tried("study.questions[0].choices.toSorted?.(); [...study.questions[0].choices].reverse()")
     assert said == "answered"
     assert spent > 0

@@ -35,7 +35,7 @@ def study_of(count, words, mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "count", "words"), [(studies.ONE_OF, 10, False), (MEMOIZED, 1, False), (MEMOIZED, 1, True)]
 )
-def test_a_device_is_done_soon_and_locks_its_ledger_for_no_time(tmp_path, mechanism, count, words):
+def test_many_languages_do_not_slow_device_or_hold_ledger(tmp_path, mechanism, count, words):
     locked = []
 
     @contextmanager

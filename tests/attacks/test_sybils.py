@@ -57,7 +57,7 @@ def signed(network, place, ids, nonce):
     return Statement(*said).signed(node.keys.signing)
 
 
-def test_no_share_without_an_invitation_of_its_own(network):
+def test_share_needs_its_own_unused_invitation(network):
     study = network.publish("ever")
     node, other = network.nodes[:2]
     _, first = shares_of(study, {"ever": True}, "summed-1")
@@ -73,7 +73,7 @@ def test_no_share_without_an_invitation_of_its_own(network):
     assert kind(other.put(second[1])) == (403, "invitation-needed")
 
 
-def test_nobody_opens_a_secure_sum_to_everybody(network):
+def test_secure_sum_cannot_be_opened_to_all(network):
     network.publish("ever")
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
         with raises(InputError, "ticket.lift_secure_sum"):
@@ -86,8 +86,8 @@ def test_nobody_opens_a_secure_sum_to_everybody(network):
             take_list(session, "summed", list_text("other", "https://a", 0, [b"1" * 32]), b"", "", "ann")
 
 
-def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
-    """Nor once the day's upkeep has forgotten which of its invitations were used."""
+def test_importing_list_twice_does_not_renew_used_invitations(network):
+    """This also holds after the daily upkeep has forgotten which invitations were used."""
     url = network.publish("ever").route.nodes[0].url
     node = network.nodes[0]
     database, keys = node.app.extensions["ldpkit"].database, node.keys.fragment
@@ -115,8 +115,8 @@ def with_invitation_key(node):
     return create_app({**settings, "invitation_key": "the key of this place"}, node_key=str(node.key_file))
 
 
-def test_a_node_takes_no_list_of_another(network, tmp_path):
-    """With the other's words nobody would get in here, and whoever has this node's own would be kept out."""
+def test_node_rejects_list_of_other_node(network, tmp_path):
+    """With another node's list, people with invitations to this node would be kept out."""
     study = network.publish("ever")
     listed = tmp_path / "node-2.txt"
     listed.write_text(list_text("summed", study.route.nodes[1].url, 1, node_hashes(["word"], 1)))
@@ -133,7 +133,7 @@ def test_a_node_takes_no_list_of_another(network, tmp_path):
         )
 
 
-def test_a_device_sends_nothing_without_an_invitation(tmp_path):
+def test_device_without_invitation_sends_nothing(tmp_path):
     study = build_study("ever")
     nodes = study.document["route"]["nodes"]
     device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
@@ -142,8 +142,8 @@ def test_a_device_sends_nothing_without_an_invitation(tmp_path):
     assert device.ledger.spent() == []
 
 
-def test_small_ids_are_drawn_no_more_often_than_others(network, monkeypatch):
-    """The first N ids in their order were the set: senders chose them. Here 16 of 32 have small ids."""
+def test_small_ids_are_drawn_as_often_as_others(network, monkeypatch):
+    """The set used to be the first N ids in order, which senders chose. Here 16 of 32 ids are small."""
     seed_the_system(monkeypatch, "small ids")
     study = network.publish("ever", clients=N, tolerate=N - 3)
     small = {bytes.fromhex(SMALL) + os.urandom(4) for _ in range(N)}
@@ -157,7 +157,7 @@ def test_small_ids_are_drawn_no_more_often_than_others(network, monkeypatch):
     assert abs(drawn - 200 * N / 2) < 6 * 1.44 * 200**0.5
 
 
-def test_one_honest_nonce_changes_the_set(network):
+def test_one_honest_nonce_changes_drawn_set(network):
     study = network.publish("ever", clients=N, tolerate=0)
     ids = sorted(os.urandom(16) for _ in range(4 * N))
     fixed = [bytes(32), bytes(32)]
@@ -169,8 +169,8 @@ def test_one_honest_nonce_changes_the_set(network):
     assert len(found) == 20
 
 
-def test_a_nonce_is_shown_after_all_committed_and_for_one_list_alone(network):
-    """A node that hears another's nonce cannot commit again to a better one of its own."""
+def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
+    """A node that has seen another's nonce cannot commit again to a better one."""
     network.publish("ever")
     network.answer(15)
     honest, hostile = network.nodes[0], 2
@@ -208,7 +208,7 @@ def changed(drawing):
     yield replace(drawing, nonces=drawing.nonces[::-1])
 
 
-def test_a_hostile_closer_names_no_other_set(drawn):
+def test_hostile_closer_cannot_change_drawn_set(drawn):
     network, drawing = drawn
     for wrong in changed(drawing):
         for node in network.nodes:
@@ -232,8 +232,8 @@ def test_the_transcript_shows_how_the_set_was_drawn(drawn, tmp_path, capsys):
     assert "held the shares of 18, 18, 18 devices" in capsys.readouterr().out
 
 
-def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
-    """The guide's commands: one word a person, and for each node what only it can use."""
+def test_invite_command_writes_words_for_people_and_nodes(network, tmp_path, capsys):
+    """The guide's commands write one word for each person, and for each node a list that only it can use."""
     study = network.publish("ever")
     (tmp_path / "study.json").write_text(study.to_json())
     out = tmp_path / "invited"

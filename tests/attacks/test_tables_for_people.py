@@ -14,8 +14,8 @@ from summaries.decoding import Decoding
 from tests import studies
 
 
-def test_a_label_that_ends_another_questions_id_takes_no_column_of_it():
-    """Shares of `c` beside a number `c.x`: one would stand in the place of the other, under its name."""
+def test_label_does_not_take_column_of_other_question():
+    """Shares of `c` and a number `c.x` would share one column name."""
     choice = {**studies.ONE_OF, "id": "c", "choices": ["x", "y.z"]}
     number = {**studies.NUMBER, "id": "c.x"}
     inner = {**choice, "id": "c.y", "choices": ["z", "w"]}
@@ -31,8 +31,8 @@ def test_a_label_that_ends_another_questions_id_takes_no_column_of_it():
     assert cells["unbiased.c.x"] == cells["noisy.c.x"]
 
 
-def test_a_negative_number_is_one_where_another_version_asks_for_a_choice(tmp_path):
-    """In a column of numbers and labels it was taken for a formula, and got a spreadsheet's apostrophe."""
+def test_negative_number_stays_number_in_mixed_column(tmp_path):
+    """In a column of numbers and labels, it used to get the apostrophe that escapes a formula."""
     number = Study(studies.document({**studies.NUMBER, "id": "hours"}))
     choice = Study(studies.document({**studies.ONE_OF, "id": "hours", "choices": ["=1+1", "x"]}, version=2))
     lowest = (-(1 << 20)).to_bytes(4, "big", signed=True)

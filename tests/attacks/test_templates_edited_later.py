@@ -36,8 +36,8 @@ def versions_of_one_question(asked):
 
 
 @pytest.mark.parametrize("build", [versions_of_one_template, versions_of_one_question])
-def test_each_version_is_answered_as_it_was_built(tmp_path, build):
-    """Another question under an old id has a permanent answer of its own, and is paid for."""
+def test_each_version_is_answered_as_built(tmp_path, build):
+    """Another question under an old id has its own permanent answer and cost."""
     differ = 0
     for person in range(20):
         first, second = build(["Did you cheat?", "Do you vote?"])
@@ -50,7 +50,7 @@ def test_each_version_is_answered_as_it_was_built(tmp_path, build):
     assert differ
 
 
-def test_a_study_is_what_it_was_digested_as():
+def test_editing_document_does_not_change_study():
     document = studies.document(studies.YES_NO)
     study = Study(document)
     before = study.to_json()
@@ -61,7 +61,7 @@ def test_a_study_is_what_it_was_digested_as():
     assert study.to_json() == before
 
 
-def test_a_report_is_what_it_was_made_of():
+def test_editing_payloads_does_not_change_report():
     payloads, public = {"ever": b"1"}, {"side": "n"}
     report = Report("0" * 32, "habits", 1, "0" * 64, payloads, public=public)
     payloads["ever"], public["side"] = b"0", "s"

@@ -24,11 +24,11 @@ def is_plain(text):
     return all(line.isprintable() for line in text.split("\n"))
 
 
-def test_they_are_shown_as_their_escapes():
+def test_control_characters_are_shown_as_escapes():
     assert visible("a\x1b[8mb\n\u202ec ε…") == "a\\x1b[8mb\\n\\u202ec ε…"
 
 
-def test_in_every_text_of_a_study(tmp_path, capsys):
+def test_control_characters_in_study_texts_are_escaped(tmp_path, capsys):
     question = {**studies.CHOICE, "text": CLEAR, "choices": ["a" + CLEAR, "b"]}
     document = studies.document(question, title=CLEAR, purpose=CLEAR)
     lines = describe(Study(document))
@@ -39,7 +39,7 @@ def test_in_every_text_of_a_study(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("text", [CLEAR, "x" + CLEAR])
-def test_in_what_a_server_says(tmp_path, capsys, text):
+def test_control_characters_from_server_are_escaped(tmp_path, capsys, text):
     problem = {"type": "urn:ldpkit:report-invalid", "title": text, "detail": text}
     study = Study(studies.document(studies.YES_NO))
     with Server(content=study.canonical()) as server:
@@ -71,8 +71,8 @@ def test_in_what_a_server_says(tmp_path, capsys, text):
     assert is_plain(told.out)
 
 
-def test_in_what_a_collector_refuses_to_operators(tmp_path, capsys, monkeypatch):
-    """Letters stay: an archive's folder could not be found by question marks."""
+def test_control_characters_in_operator_errors_are_escaped(tmp_path, capsys, monkeypatch):
+    """Letters stay, so that an archive's folder can still be found."""
     monkeypatch.setenv("LDPKIT_TOKEN", "k" * 43)
     detail = f"its reports are in /srv/Ärchiv ελ 2{CLEAR}"
     with Server() as server:
@@ -84,7 +84,7 @@ def test_in_what_a_collector_refuses_to_operators(tmp_path, capsys, monkeypatch)
     assert is_plain(told)
 
 
-def test_in_the_names_of_columns():
+def test_control_characters_in_column_names_are_escaped():
     for columns in (["Größe", CLEAR], ["study", "study"]):
         rows = pandas.DataFrame([["1", "2"]], columns=columns)
         with pytest.raises(InputError) as caught:
@@ -93,7 +93,7 @@ def test_in_the_names_of_columns():
         assert ("Größe" in str(caught.value)) == ("Größe" in columns)
 
 
-def test_in_the_line_of_an_error(capsys, tmp_path):
+def test_control_characters_in_file_name_are_escaped(capsys, tmp_path):
     assert main(["study", "check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 3
     told = capsys.readouterr().err
     assert told.count("\n") == 1
@@ -101,8 +101,8 @@ def test_in_the_line_of_an_error(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("blank", [" ", "\u2800", "\u3164", "\u115f \u1160", "\uffa0"])
-def test_blanks_that_fill_a_line(blank):
-    """At 80 columns what follows them begins a line, and looks like one of ours."""
+def test_runs_of_blanks_are_shown_as_one(blank):
+    """At 80 columns, the text after many blanks would begin a line and look like ldpkit's own."""
     line = "warning: none"
     shown = visible("Ever?" + blank * 400 + line)
     assert len(shown) == len("Ever?" + line) + 1

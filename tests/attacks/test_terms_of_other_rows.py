@@ -32,7 +32,7 @@ SIZES = np.array([1, 1, 998])
         "region + I(age - age.max())",
     ],
 )
-def test_a_term_found_over_patterns_is_refused(term: str) -> None:
+def test_term_that_depends_on_other_rows_is_rejected(term: str) -> None:
     with raises(InputError, "formula.term_depends_on_rows"):
         matrix_of(term, PATTERNS, sizes=SIZES)
 
@@ -41,13 +41,13 @@ def test_a_term_found_over_patterns_is_refused(term: str) -> None:
     "term",
     ["center(age)", "scale(age)", "poly(age, 2)", "bs(age, df=4)", "np.log(age)", "I(age**2) + C(region)"],
 )
-def test_a_term_of_a_row_alone_is_the_same_in_any_census(term: str) -> None:
+def test_term_of_single_row_is_same_in_any_census(term: str) -> None:
     matrix = matrix_of(term, PATTERNS, sizes=SIZES)
     for row in range(len(PATTERNS)):
         np.testing.assert_allclose(again(matrix, PATTERNS[row : row + 1])[0], matrix.values[row], atol=1e-9)
 
 
-def test_one_infinity_makes_no_factor_of_a_column_of_numbers() -> None:
+def test_infinity_in_number_column_is_rejected() -> None:
     forced = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}
     design = read_design(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": forced}}))
     frame = pd.DataFrame({"armed": ["no", "yes"] * 30, "age": [*map(str, range(20, 79)), "inf"]})

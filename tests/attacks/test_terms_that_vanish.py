@@ -30,12 +30,12 @@ def columns(side: str) -> list[str]:
 
 
 @pytest.mark.parametrize("side", ["one", "one + age", "C(one)", "age * one", "{one}"])
-def test_a_text_of_one_level_is_refused_as_a_constant_number_is(side: str) -> None:
+def test_text_column_of_one_level_is_rejected(side: str) -> None:
     with raises(InputError, "formula.one_level_factor", "one"):
         columns(side)
 
 
-def test_a_product_with_one_level_is_named() -> None:
+def test_product_with_one_level_is_rejected_by_name() -> None:
     with raises(InputError, "formula.one_level_factor", "region:one, or a factor of it"):
         columns("region + region:one")
     # These have a column, which is age's and the intercept's.
@@ -57,5 +57,5 @@ def test_a_product_with_one_level_is_named() -> None:
         ("x-1", ["Intercept", "x-1"]),
     ],
 )
-def test_what_takes_a_term_away_does_so(side: str, names: list[str]) -> None:
+def test_minus_removes_term(side: str, names: list[str]) -> None:
     assert sorted(columns(side)) == sorted(names)

@@ -1,10 +1,11 @@
-"""Tries to have an analysis quote numbers of people whom no report is of, without a word that none is.
+"""Tries to have an analysis quote numbers about people without any report, without a note.
 
-Small tables leave much unseen: levels that a study lists and nobody has, groups and ages of a census beyond
-all reports. What stands there is a prior, a groups' law or a line drawn on, and must say so, or be refused.
+Small tables leave much unseen: listed levels that no report has, groups and ages of a census beyond
+all reports. Their numbers come from a prior, the groups' law or an extrapolated line.
+The result must say so, or be refused.
 
-Defence: The analysis: says of which people what stands there is a prior, a groups' law or a line drawn on,
-and refuses, with the cure, a level to compare with that nobody has and a plain factor's unseen level.
+Defence: The analysis: notes for which people a number comes from a prior, a groups' law or an extrapolated
+line, and refuses, with a remedy, an empty reference level and a plain factor's unseen level.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ def said_over(table: Table, formula: str, **census: object) -> str:
     return " ".join(notes_over(analysis, people_of(analysis, table, population), population))
 
 
-def test_a_listed_group_that_nobody_reported_is_said_to_be_its_law():
+def test_group_without_reports_is_noted():
     notes = notes_of(assemble(small(region=regions(["north", "south"])), "ever ~ (1 | region)"))
-    assert any("no report has region west: what stands there is the groups' law" in note for note in notes)
+    assert any("no report has region west: these estimates come from" in note for note in notes)
     notes = notes_of(assemble(small(region=regions(["north", "south", "west"])), "ever ~ (1 | region)"))
     assert not any("no report has" in note for note in notes)
 
 
-def test_a_level_to_compare_with_that_nobody_has_is_named_with_its_cure():
-    """It was called collinear, and its columns to be left out."""
+def test_empty_reference_level_is_rejected_with_remedy():
+    """The error used to call it collinear, and advised to leave its columns out."""
     table = small(region=regions(["south", "west"]))
     with raises(InputError, "formula.empty_reference_level", "region = north"):
         assemble(table, "ever ~ region")
@@ -63,15 +64,15 @@ def test_a_level_to_compare_with_that_nobody_has_is_named_with_its_cure():
     assert assemble(table, "ever ~ 0 + region").law.empty == ("region[north]",)
 
 
-def test_slopes_by_group_are_no_better_known_and_numbers_of_groups_are_no_ages():
+def test_numbered_group_without_reports_is_noted_as_group():
     table = small(age=np.arange(30.0) % 10 + 20, clinic=np.arange(30) % 3)
     said = said_over(table, "ever ~ (age | clinic)", age=[95.0, 25.0], clinic=[0, 7], count=[1, 2])
-    assert "2 of 3 people are in groups of clinic that no report had (7)" in said
+    assert "2 of 3 people are in groups of clinic without reports (7)" in said
     assert "have clinic beyond" not in said
 
 
-def test_a_plain_factors_unseen_level_is_named_with_its_cure():
-    """It was refused in a library's words, which spoke of casting."""
+def test_unseen_factor_level_is_rejected_with_remedy():
+    """The error used to be a library's, about casting."""
     table = small(town=[f"t{place % 3}" for place in range(30)])
     with raises(InputError, "census.rows_invalid", "town", "t9", "level"):
         said_over(table, "ever ~ town", town=["t0", "t9"], count=[1, 1])
@@ -80,12 +81,12 @@ def test_a_plain_factors_unseen_level_is_named_with_its_cure():
 @pytest.mark.parametrize(
     ("formula", "said"),
     [
-        ("ever ~ sex + same", r"the columns sex\[m\], same\[v\] say the same"),
-        ("ever ~ dose + ward", "say the same"),
-        ("ever ~ ward * sex", "say the same|no report has"),
+        ("ever ~ sex + same", r"the columns sex\[m\], same\[v\] are collinear"),
+        ("ever ~ dose + ward", "are collinear"),
+        ("ever ~ ward * sex", "are collinear|no report has"),
     ],
 )
-def test_columns_that_say_the_same_are_refused_in_small_tables(formula, said):
+def test_collinear_columns_are_rejected_in_small_tables(formula, said):
     sex = np.where(np.arange(12) % 2, "m", "f")
     ward = np.repeat(["a", "b", "c"], 4)
     sex_of_ward = np.where(ward == "a", "f", sex)

@@ -17,7 +17,7 @@ AGE = {"id": "age", "bounds": ["0", "1000"], "step": "0.01"}
 PEOPLE = Study(studies.document({**studies.NUMBER, "bounds": ["0", "10000"]}, studies.LINEAR, public=[AGE]))
 HOLDER = Study(studies.document(studies.TABLE, **studies.HOLDER))
 ROW = {"hours": "3", "rating.age": "30", "rating.years": "4", "rating.rate": "2", "age": "30"}
-SAID = "exactly three digits stand behind each point"
+SAID = "exactly three digits follow each point"
 
 
 def perturbed(folder, study, columns, values):
@@ -32,7 +32,7 @@ def perturbed(folder, study, columns, values):
 
 @pytest.mark.parametrize("column", ["hours", "rating.years", "rating.rate", "age"])
 @pytest.mark.parametrize("second", ["1.250", "950", "2.000"])
-def test_a_column_with_two_readings_is_refused(tmp_path, capsys, column, second):
+def test_ambiguous_number_column_is_rejected(tmp_path, capsys, column, second):
     values = [{**ROW, column: one} for one in ("2.500", second)]
     assert perturbed(tmp_path, PEOPLE, list(ROW), values) == 3
     assert f"answers.csv: {column}: {SAID}" in capsys.readouterr().err
@@ -41,12 +41,12 @@ def test_a_column_with_two_readings_is_refused(tmp_path, capsys, column, second)
 
 
 @pytest.mark.parametrize("other", ["2.5", "0.500", "1250", "2.5000", "2.50"])
-def test_one_number_shows_that_points_are_decimal(tmp_path, other):
+def test_one_clear_decimal_makes_column_unambiguous(tmp_path, other):
     values = [{**ROW, "hours": one} for one in ("2.500", other)]
     assert perturbed(tmp_path, PEOPLE, list(ROW), values) == 0
 
 
-def test_a_data_holders_column_is_refused(tmp_path, capsys):
+def test_ambiguous_column_of_data_holder_is_rejected(tmp_path, capsys):
     columns = [field.id for field in HOLDER.questions[0].fields]
     column = columns[-1]
     # Also where only a later part of the file has them.
@@ -59,14 +59,14 @@ def test_a_data_holders_column_is_refused(tmp_path, capsys):
 
 @pytest.mark.parametrize("number", ["2.500", "2,500", "-1.500"])
 @pytest.mark.parametrize("column", ["hours", "rating.years", "age"])
-def test_one_value_is_refused_as_on_the_page(column, number):
+def test_ambiguous_single_value_is_rejected(column, number):
     with pytest.raises(AnswerError, match=SAID) as refused:
         values_from_text(PEOPLE, {**ROW, column: number})
     assert refused.value.field == column
     assert number not in str(refused.value)
 
 
-def test_the_command_refuses_one_value_before_noise(tmp_path, capsys):
+def test_answer_command_rejects_ambiguous_value_before_noise(tmp_path, capsys):
     study = Study(studies.document({**studies.NUMBER, "bounds": ["0", "10000"]}))
     with Server(study.canonical()) as server:
         command = [

@@ -39,7 +39,7 @@ def load(folder: Path, ages: Callable[[int], str]) -> Table:
 @pytest.mark.parametrize(
     "number", ["1.200", "\u0661.\u0662\u0660\u0660", "\u096f.\u0968\u0966\u0966", "\uff11,\uff12\uff10\uff10"]
 )
-def test_the_digits_of_any_script_may_be_thousands(number: str, tmp_path: Path) -> None:
+def test_digits_of_any_script_are_recognised_as_thousands(number: str, tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text(f'hours\n"{number}"\n', encoding="utf-8")
     study = Study(studies.document(studies.NUMBER))
     if "," not in number:
@@ -56,22 +56,22 @@ MARKED = ["1 000", "1'000", "1\u2019000", "1\u00a0000", "1\u202f000", "12 000.5"
 
 
 @pytest.mark.parametrize("number", MARKED)
-def test_blanks_and_apostrophes_between_thousands_are_no_levels(number: str, tmp_path: Path) -> None:
+def test_blanks_and_apostrophes_between_thousands_are_rejected(number: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="column income has numbers with marks between thousands") as refused:
         load(tmp_path, lambda row: number if row % 2 else "900")
     assert str(refused.value).endswith(("write 1000", "write 12000.5"))
 
 
-def test_codes_with_commas_are_told_how_to_stay_codes(tmp_path: Path) -> None:
-    """What looks like decimals may be the codes of a choice: which it is only the analyst knows."""
-    with pytest.raises(InputError, match=r"such as 1,2, .* write 1\.2; where they are codes .* \(c1,2\)"):
+def test_codes_with_commas_are_rejected_with_remedy(tmp_path: Path) -> None:
+    """What looks like decimals may be codes of a choice, which only the analyst knows."""
+    with pytest.raises(InputError, match=r"such as 1,2, .* write 1\.2\. If they are codes .* \(c1,2\)"):
         load(tmp_path, lambda row: "1,2" if row % 2 else "3")
     assert load(tmp_path, lambda row: "c1,2" if row % 2 else "c3").n == 60
 
 
 @pytest.mark.parametrize("number", MARKED)
 @pytest.mark.parametrize("column", ["hours", "age"])
-def test_numbers_of_answer_files_are_refused_with_their_reason(column: str, number: str) -> None:
+def test_marked_numbers_in_answer_files_are_rejected_with_reason(column: str, number: str) -> None:
     age = {"id": "age", "bounds": ["0", "20000"], "step": "0.5"}
     study = Study(studies.document(studies.NUMBER, public=[age]))
     with raises(AnswerError, "files.thousands") as refused:

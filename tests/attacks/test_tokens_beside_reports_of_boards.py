@@ -22,8 +22,8 @@ def asked_at(found):
     return {at for _, at, _ in found["asked"]}
 
 
-def test_no_report_leaves_on_the_waking_that_asks_for_a_token(tmp_path):
-    """The first one waits, its collector being away, until the board is given another study."""
+def test_board_sends_no_report_when_it_asks_for_token(tmp_path):
+    """The first report waits, as its collector is away, until the board is given another study."""
     trial = {"script": ["well", *["reset"] * 60], "next": configured()}
     each = run_trials(tmp_path / "data", *[trial] * BOARDS, study=FIRST)
     for found in each:
@@ -35,15 +35,15 @@ def test_no_report_leaves_on_the_waking_that_asks_for_a_token(tmp_path):
     assert firsts == {True, False}
 
 
-def test_no_deletion_does(tmp_path):
+def test_board_sends_no_deletion_when_it_asks_for_token(tmp_path):
     trial = {"next": configured(withdraws=True)}
     for found in run_trials(tmp_path / "data", *[trial] * BOARDS, study=FIRST):
         assert not asked_at(found) & set(found["withdrawn"])
         assert (found["stored"], found["left"]["deletions"]) == (1, [])
 
 
-def test_what_waits_for_a_lost_invitation_holds_nothing_back(tmp_path):
-    """The first study's token can be asked for no more: the second one's does not wait for it."""
+def test_report_with_lost_invitation_does_not_block_others(tmp_path):
+    """The first study's token cannot be requested any more; the second study's is not delayed."""
     trial = {"issuer": ["timeout"] * 41, "next": configured()}
     (found,) = run_trials(tmp_path / "data", trial, study=FIRST)
     assert (found["stored"], found["puts"]) == (1, 1)

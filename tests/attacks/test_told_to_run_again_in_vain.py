@@ -36,12 +36,12 @@ def judged_closed(closes):
 @pytest.mark.parametrize(
     ("closes", "state"), [("2000-01-01", "refused"), ("2999-01-01", "stuck"), ("", "stuck")]
 )
-def test_a_share_of_a_closed_sum_is_over_30_days_after_its_last_day(closes, state):
+def test_share_of_closed_sum_is_dropped_30_days_after_last_day(closes, state):
     assert judged_closed(closes).state == state
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
-def test_the_command_says_of_a_closed_sum_not_to_run_again(network, tmp_path, capsys, closed):
+def test_closed_sum_is_not_advised_to_run_again(network, tmp_path, capsys, closed):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
@@ -51,7 +51,7 @@ def test_the_command_says_of_a_closed_sum_not_to_run_again(network, tmp_path, ca
     url = f"{device.collector}/v1/studies/{study.id}"
     main(["answer", url, "--folder", str(tmp_path / "device"), *pinned(network)])
     said = capsys.readouterr().err
-    assert "it can be withdrawn" in said
+    assert "the report can be withdrawn" in said
     assert "run again" not in said
 
 
@@ -63,9 +63,7 @@ def pinned(network):
     return [part for node in trusted(network) for part in ("--node", node)]
 
 
-def test_the_command_says_of_a_deletion_without_a_key_not_to_run_again(
-    tmp_path, server, keys, capsys, monkeypatch
-):
+def test_deletion_without_key_is_not_advised_to_run_again(tmp_path, server, keys, capsys, monkeypatch):
     with Relay() as relay:
         device = consenting(tmp_path / "device", "9", server.url)
         study = relayed_study(relay.url, keys)
@@ -81,7 +79,7 @@ def test_the_command_says_of_a_deletion_without_a_key_not_to_run_again(
     assert "run again" not in said
 
 
-def test_the_command_says_of_a_code_that_answered_elsewhere_what_ends_it(stratum, capsys):
+def test_code_used_elsewhere_prints_remedy(stratum, capsys):
     device, issuer, _ = stratum
     issuer.answers = [refusing(409, "token-issued")]
     folder = str(Path(device.ledger.path).parent)
@@ -95,7 +93,7 @@ def test_the_command_says_of_a_code_that_answered_elsewhere_what_ends_it(stratum
     assert (flushed.batched, flushed.waiting) == (1, 0)
 
 
-def test_the_command_says_of_a_key_that_the_issuer_lacks_whom_to_ask(stratum, capsys):
+def test_key_unknown_to_issuer_prints_contact_advice(stratum, capsys):
     device, issuer, _ = stratum
     issuer.answers = [refusing(422, "token-key-unknown")]
     folder = str(Path(device.ledger.path).parent)
@@ -107,7 +105,7 @@ def test_the_command_says_of_a_key_that_the_issuer_lacks_whom_to_ask(stratum, ca
 
 
 @pytest.mark.parametrize("closes", ["", "2999-01-01"])
-def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsys, closes):
+def test_deleted_study_prints_advice_to_withdraw(tmp_path, server, capsys, closes):
     study = Study({**PLAIN.document, **({"closes": closes} if closes else {})})
     device = consenting(tmp_path / "device", "8", server.url)
     device.answer(study, {"ever": True})
@@ -117,7 +115,7 @@ def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsy
     server.content = study.canonical()
     main(["answer", f"{server.url}/v1/studies/plain", "--folder", str(tmp_path / "device")])
     said = capsys.readouterr().err
-    assert "was deleted by its operator; it is never taken there any more" in said
+    assert "was deleted by its operator; the report can never be accepted there" in said
     assert "can be withdrawn" in said
     assert "run again" not in said
 
@@ -131,14 +129,14 @@ def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsy
         ("", False, "kept"),
     ],
 )
-def test_a_report_to_a_study_that_nobody_opens_again_is_stuck(closes, final, state):
+def test_report_to_finally_closed_study_is_stuck(closes, final, state):
     report = Queued("00", "https://a.example", "plain", "{}", document="d", closes=closes)
     refused = Outcome("refused", "closed", "study-closed", document="d", identity="k", ended=final)
     assert judged(report, refused, "k").state == state
 
 
 @pytest.mark.parametrize("ended", [{"deleted": True}, {"final": True}, {}])
-def test_a_collector_says_which_study_nobody_opens_again(habits, study, make_report, ended):
+def test_collector_marks_finally_closed_study(habits, study, make_report, ended):
     with habits.collector.database.write() as session:
         publishing.close(session, study.id, **ended)
     refusal = habits.put(make_report(study)).get_json()
@@ -149,8 +147,8 @@ def test_a_collector_says_which_study_nobody_opens_again(habits, study, make_rep
 
 
 @pytest.mark.slow
-def test_what_only_waits_is_said_apart(stratum, server, capsys):
-    """Whichever of the two chance sends first."""
+def test_waiting_reports_are_listed_separately_from_stuck_ones(stratum, server, capsys):
+    """The order in which the two are sent is random."""
     device, issuer, names_another = stratum
     issuer.answers = [names_another] * 20
     server.stuck = "PUT"
@@ -159,12 +157,12 @@ def test_what_only_waits_is_said_apart(stratum, server, capsys):
     for _ in range(3):
         flushed = device.flush(attempts=1)
         assert (flushed.waiting, flushed.stuck, flushed.likely) == (2, 1, 1)
-        assert "no report of theirs" in flushed.stuck_reason
+        assert "no report of that group" in flushed.stuck_reason
         assert "HTTP status 503" in flushed.reason
         assert repr(flushed).count("1 waiting: ") == 2
     main(["answer", f"{device.collector}/v1/studies/plain", "--folder", folder])
     stuck, waiting = [line for line in capsys.readouterr().err.splitlines() if "1 report waiting" in line]
-    assert "no report of theirs" in stuck
+    assert "no report of that group" in stuck
     assert "run again" not in stuck
     assert "HTTP status 503" in waiting
     assert waiting.endswith("run again to send")

@@ -39,7 +39,7 @@ console.log(JSON.stringify(found));
 """
 
 
-def test_each_has_what_was_answered_for_it_in_javascript():
+def test_javascript_keeps_answers_by_collector():
     documents = [
         studies.document(SMOKES, id="habits"),
         studies.document(DRINKS, id="habits", version=2),
@@ -83,8 +83,8 @@ console.log(JSON.stringify([
 """
 
 
-def test_a_higher_version_at_one_collector_closes_no_study_of_another_in_javascript():
-    """Each collector counts its own versions, as in Python; of its own an older one stays refused."""
+def test_javascript_counts_versions_by_collector():
+    """Each collector has its own version count, as in Python; its own older versions stay refused."""
     documents = [
         studies.document(SMOKES, id="habits", version=2),
         studies.document(DRINKS, id="habits"),

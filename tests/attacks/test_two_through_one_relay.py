@@ -9,7 +9,7 @@ from tests.oblivious.test_device import Relay
 __all__ = ["keys"]
 
 
-def test_two_reports_do_not_leave_through_the_relay_together(tmp_path, keys, monkeypatch):
+def test_two_reports_are_not_relayed_together(tmp_path, keys, monkeypatch):
     with Relay() as relay:
         first = relayed_study(relay.url, keys)
         device = consenting(tmp_path / "device", "9", "http://127.0.0.1:1")

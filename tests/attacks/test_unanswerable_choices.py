@@ -35,7 +35,7 @@ def test_every_choice_can_be_answered(meet, more, place):
     assert Report.from_json(person.body).public == {"region": labels[place]}
 
 
-def test_choices_that_may_be_mistaken_are_told_to_the_author():
+def test_easily_mistaken_choices_warn_author():
     labels = ["no", "yes", "yes ", "ma\u0301s", "m\u00e1s", "yes,\rsince", "north-east", "Not I", "not i"]
     public = [{"id": "region", "choices": ["west", "west\u00a0"]}]
     study = Study(studies.document({**studies.ONE_OF, "choices": labels}, public=public))

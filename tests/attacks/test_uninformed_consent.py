@@ -1,6 +1,6 @@
-"""A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own.
+"""A person agrees to hidden terms, to an epsilon that hides nothing, or to a personalised document.
 
-Attack: To publish a document of its own for each person, so that a report's digest tells whose it is: the
+Attack: To publish another document for each person, so that a report's digest tells whose it is: the
 device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit study check`). Known
 limit: without such a list, nothing shows that others were given another document.
 
@@ -8,7 +8,7 @@ Attack: To get consent to what was not shown: another purpose, collector, choice
 `ldpkit answer` shows them, `ldpkit study check` warns above ε = 8, or δ = 0.0001, a question or in all; an
 answer beyond the bounds is said before consent. Known limit: an app's own words.
 
-Attack: Have invitations carry a number that stands for one person, as a part of the sample: the device: the
+Attack: Have invitations carry a number that identifies one person, as a part of the sample: the device: the
 page says which values a field that the invitation carries may have; `ldpkit study check` and `ldpkit
 invite` warn above 1,000, of a field or of all that an invitation carries together. Known limit: which value
 an invitation carries, only the collector knows until it stores the report.
@@ -44,7 +44,7 @@ def asked(tmp_path, monkeypatch, capsys, *questions, **fields):
         return capsys.readouterr().out, server.url
 
 
-def test_all_that_matters_is_shown_before_the_question(tmp_path, monkeypatch, capsys):
+def test_study_terms_are_shown_before_consent_question(tmp_path, monkeypatch, capsys):
     shown, url = asked(tmp_path, monkeypatch, capsys, QUESTION, WEAK, purpose="To sell it.")
     for text in ("A survey", "purpose: To sell it.", "What are you?", "a spy | a thief", "from 0 to 12", url):
         assert text in shown
@@ -53,7 +53,7 @@ def test_all_that_matters_is_shown_before_the_question(tmp_path, monkeypatch, ca
 
 
 @pytest.mark.parametrize(("epsilon", "said"), [("64", "100 %"), ("9", "99.99 %"), ("8", "")])
-def test_an_epsilon_that_hides_nothing_is_warned_of(tmp_path, capsys, epsilon, said):
+def test_large_epsilon_warns(tmp_path, capsys, epsilon, said):
     document = studies.document(studies.with_epsilon(studies.NUMBER, epsilon), **studies.ASKER)
     (tmp_path / "study.json").write_text(json.dumps(document))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
@@ -74,19 +74,19 @@ def test_an_epsilon_that_hides_nothing_is_warned_of(tmp_path, capsys, epsilon, s
         ),
     ],
 )
-def test_a_delta_or_a_sum_that_hides_nothing_is_warned_of(tmp_path, capsys, questions, said):
+def test_large_delta_or_total_warns(tmp_path, capsys, questions, said):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(*questions)))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
     assert f"warning: {said} is hardly any privacy" in capsys.readouterr().err
 
 
-def test_a_warning_of_one_question_does_not_hide_that_of_the_whole():
+def test_question_warning_does_not_hide_total_warning():
     study = Study(studies.document(WEAK, studies.with_epsilon(studies.YES_NO, "8")))
     said = warnings_of(study)
     assert [line.split(":")[1].strip() for line in said] == ["hours", "all questions together"]
 
 
-def test_an_end_of_input_is_no_consent(tmp_path, monkeypatch, capsys):
+def test_end_of_input_is_not_consent(tmp_path, monkeypatch, capsys):
     def end(_):
         raise EOFError
 
@@ -99,17 +99,17 @@ def test_an_end_of_input_is_no_consent(tmp_path, monkeypatch, capsys):
     assert "no consent: nothing was answered" in capsys.readouterr().err
 
 
-def test_that_a_changed_answer_is_never_seen_is_said(tmp_path, capsys):
+def test_memoized_question_notes_that_changed_answers_are_not_seen(tmp_path, capsys):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.MEMOIZED)))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
     assert (
-        "note: habit: later rounds repeat the first answer: a changed one is never seen"
+        "note: habit: later rounds repeat the first answer, so a changed answer is never seen"
         in capsys.readouterr().err
     )
 
 
 @pytest.mark.parametrize(("hours", "said"), [("480", True), ("12", False)])
-def test_an_answer_beyond_the_bounds_is_said_before_consent(tmp_path, monkeypatch, capsys, hours, said):
+def test_answer_beyond_bounds_warns_before_consent(tmp_path, monkeypatch, capsys, hours, said):
     study = Study(studies.document(studies.NUMBER))
     told = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
@@ -124,7 +124,7 @@ def test_an_answer_beyond_the_bounds_is_said_before_consent(tmp_path, monkeypatc
     assert hours not in told[0].replace(str(tmp_path), "").replace(url, "")
 
 
-def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
+def test_personalised_document_is_rejected_by_digest(tmp_path):
     published = Study(studies.document(studies.YES_NO))
     personal = Study(studies.document(studies.YES_NO, title="A survey "))
     device = consenting(tmp_path, "4", known_digests=[published.digest.upper() + "\n"])
@@ -160,15 +160,15 @@ def test_the_command_line_compares_digests(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("epsilon", [101.0, 709.0, 1000.0, 4096.0])
-def test_no_sum_of_epsilons_is_too_large_to_be_said(epsilon):
-    """Many questions at a large ε: the odds do not end where floats do."""
+def test_huge_epsilon_gives_printable_odds(epsilon):
+    """Many questions at a large ε give odds beyond the range of floats."""
     said = odds(epsilon)
     assert f"1e+{math.ceil(epsilon / math.log(10))}" in said
     assert "100 %" in said
 
 
-def test_an_invitation_that_carries_a_number_for_each_person_is_said():
-    """The person is not asked for it, and the study calls it a part of the sample."""
+def test_invitation_field_that_identifies_person_warns():
+    """The person is not asked for the field, which the study calls a part of the sample."""
     stratum = {"id": "part", "bounds": ["0", "999999"], "step": "1", "source": "invitation"}
     (line,) = warnings_of(Study(studies.document(studies.YES_NO, public=[stratum])))
     assert "part has 1,000,000 values, and invitations carry them" in line
@@ -178,8 +178,8 @@ def test_an_invitation_that_carries_a_number_for_each_person_is_said():
         assert not warnings_of(Study(studies.document(studies.YES_NO, public=[field])))
 
 
-def test_invitations_whose_fields_together_name_a_person_are_said():
-    """None of them is large."""
+def test_invitation_fields_that_together_identify_person_warn():
+    """No field alone has many values."""
     fields = [
         {"id": name, "bounds": ["0", str(most)], "step": "1", "source": "invitation"}
         for name, most in (("stratum", 99), ("cluster", 10))
@@ -199,8 +199,8 @@ def consent_of(*questions, **fields):
     return section.parts
 
 
-def test_the_drafted_consent_has_what_all_questions_tell_together():
-    """Six questions on one thing, of which each alone leaves people 73.2 % sure, and all of them 99.76 %."""
+def test_drafted_consent_has_total_of_all_questions():
+    """Each of six questions alone leaves an observer 73.2 % sure, and all six together 99.76 %."""
     six = [{**studies.YES_NO, "id": f"q{place}"} for place in range(6)]
     parts = consent_of(*six, **studies.ASKER)
     rows = next(part.rows for part in parts if part.kind == "table")
@@ -210,7 +210,7 @@ def test_the_drafted_consent_has_what_all_questions_tell_together():
     assert len(next(part.rows for part in consent_of(studies.YES_NO) if part.kind == "table")) == 1
 
 
-def test_the_drafted_consent_has_what_the_study_states_and_blanks_for_the_rest():
+def test_drafted_consent_has_stated_facts_and_blanks():
     said = [part.text for part in consent_of(studies.YES_NO, **studies.ASKER)]
     assert "contact: study@example.org" in said
     assert "reports are deleted 365 days after the day they arrived" in said
@@ -218,7 +218,7 @@ def test_the_drafted_consent_has_what_the_study_states_and_blanks_for_the_rest()
     assert any("whom to ask, how long" in part.text for part in consent_of(studies.YES_NO))
 
 
-def test_a_pack_says_which_questions_are_asked_again():
+def test_consent_pack_lists_repeated_questions():
     mixed = Study(studies.document(studies.MEMOIZED, studies.YES_NO))
     asked = next(one for one in sections_of(mixed) if one.title.startswith("What is asked"))
     told = " ".join(part.text for part in asked.parts)

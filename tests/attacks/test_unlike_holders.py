@@ -57,27 +57,27 @@ def p_of(seed, size, **differences):
 
 
 @pytest.mark.slow
-def test_holders_of_one_line_are_called_unlike_as_seldom_as_stated():
-    """However different their patients are."""
+def test_similar_holders_are_flagged_at_stated_rate():
+    """The holders' patients may differ."""
     alarms = sum(p_of(seed, GAUSSIAN) < LEVEL for seed in range(1000))
     assert share_is(alarms, 1000, LEVEL)
 
 
-def test_laplace_noise_calls_them_unlike_no_oftener():
+def test_similar_holders_with_laplace_noise_are_rarely_flagged():
     assert sum(p_of(seed, LAPLACE) < LEVEL for seed in range(40)) <= 10
 
 
 @pytest.mark.parametrize("size", [GAUSSIAN, LAPLACE])
 @pytest.mark.parametrize("differences", [{"baselines": 0.2}, {"slopes": 0.6}])
-def test_holders_of_several_lines_are_found(size, differences):
+def test_holders_with_different_lines_are_detected(size, differences):
     assert sum(p_of(seed, size, **differences) < 1e-3 for seed in range(5)) >= 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["laplace", "bayes_fixeds_fast"])
 @pytest.mark.parametrize("baseline_sd", [0.0, 1.0])
-def test_hospitals_whose_baselines_go_with_their_case_mix(method, baseline_sd):
-    """A slope of 0.05 came out as 0.093 [0.082, 0.105], marked ok."""
+def test_hospitals_with_different_baselines_are_detected(method, baseline_sd):
+    """A slope of 0.05 used to be estimated as 0.093 [0.082, 0.105], marked ok."""
     study, random = Study(studies.document(STAY, unit="holder")), np.random.default_rng(3)
     found = fit(study, holders_reports(study, random, baseline_sd), method=method)["stay"]
     differ = any("holders differ" in reason for reason in found.verdict.model.reasons)

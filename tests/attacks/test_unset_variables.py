@@ -39,7 +39,7 @@ def call(words, action, value):
     return [*words, *("x" for _ in before[: before.index(action)]), value]
 
 
-def test_every_command_is_looked_at():
+def test_every_command_is_covered():
     assert {"--out", "--to", "--database", "--folder"} < {
         one for _, action in TAKEN for one in action.option_strings
     }
@@ -49,18 +49,18 @@ def test_every_command_is_looked_at():
 @pytest.mark.parametrize(
     ("words", "action"), TAKEN, ids=[f"{'-'.join(words)} {one.dest}" for words, one in TAKEN]
 )
-def test_an_empty_value_is_refused_before_anything_is_read(capsys, tmp_path, monkeypatch, words, action):
+def test_empty_value_is_rejected_before_reading(capsys, tmp_path, monkeypatch, words, action):
     monkeypatch.chdir(tmp_path)
     for value in ("", "  "):
         with pytest.raises(SystemExit) as ended:
             main(call(words, action, value))
         assert ended.value.code == 2
-        assert capsys.readouterr().err.splitlines()[-1].endswith("give one")
+        assert capsys.readouterr().err.splitlines()[-1].endswith("give a value")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("address", ["", " "])
-def test_so_is_an_address_in_a_program(address, tmp_path, monkeypatch):
+def test_empty_address_in_python_is_rejected(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with raises(InputError, "export.empty_address"):
         write_dataset([], "habits", address, lambda *_: STUDY)

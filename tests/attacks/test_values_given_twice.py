@@ -38,7 +38,7 @@ def values_of(action: argparse.Action) -> list[str]:
     raise AssertionError(action)
 
 
-def test_every_command_is_looked_at():
+def test_every_command_is_covered():
     assert {words[0] for words, _ in STATED} > {
         "answer",
         "export",
@@ -54,7 +54,7 @@ def test_every_command_is_looked_at():
 @pytest.mark.parametrize(
     ("words", "action"), STATED, ids=[f"{'-'.join(words)}{one.option_strings[-1]}" for words, one in STATED]
 )
-def test_a_second_value_is_refused(capsys, words, action):
+def test_second_value_of_option_is_rejected(capsys, words, action):
     option, values = action.option_strings[-1], values_of(action)
     count = action.nargs if isinstance(action.nargs, int) else 1
     given = [f"{option}={value}" if count == 1 else (option, *[value] * count) for value in values]

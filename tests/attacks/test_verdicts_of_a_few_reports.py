@@ -1,7 +1,7 @@
-"""Fit a formula to one report, or to six: nothing can be held against the law, and that is what is said.
+"""Fit a formula to one report, or to six: nothing can be compared with the law, and the verdict says so.
 
-Defence: The analysis: of too few it says that nothing was checked, and calls none of fewer than thirty
-impossible.
+Defence: The analysis: with too few reports it says that nothing was checked, and it calls no set of fewer
+than thirty impossible.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def test_a_few_reports_are_never_called_impossible(codes: list[int]) -> None:
     assert impossible(analysis.privates, analysis.cells) == ()
 
 
-def test_many_that_are_impossible_are() -> None:
+def test_many_impossible_reports_are_flagged() -> None:
     analysis = assemble(said([1] * 100), "armed ~ 1")
     (reason,) = impossible(analysis.privates, analysis.cells)
-    assert "no answers give such reports of armed" in reason
+    assert "reports of armed are impossible" in reason
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("formula", ["armed ~ 1", "age ~ armed"])
-def test_a_law_that_nothing_is_held_against_is_not_checked(formula: str) -> None:
+def test_model_of_too_few_reports_is_not_checked(formula: str) -> None:
     found = analyse_table(said([0, 1]), formula, method="laplace", draws=200)
     assert found.predictive is None
     assert found.verdict.model.state == "not checked"
@@ -53,7 +53,7 @@ def test_a_law_that_nothing_is_held_against_is_not_checked(formula: str) -> None
 
 
 @pytest.mark.slow
-def test_a_folder_is_written_of_one_report_as_of_many(tmp_path: Path) -> None:
+def test_fit_of_one_report_writes_folder(tmp_path: Path) -> None:
     study = tmp_path / "study.json"
     study.write_text(Study(studies.document(studies.YES_NO)).to_json())
     answers, reports, out = (tmp_path / name for name in ("answers.csv", "reports.ndjson", "out"))

@@ -34,7 +34,7 @@ def two(empty):
     return empty
 
 
-def test_what_was_answered_in_time_waits_for_no_later_version(two):
+def test_report_is_accepted_until_its_own_version_closes(two):
     assert problem(two.put(build_report(SECOND))) == (425, "study-not-open")
     mixed = [build_report(study).to_document() for study in (SECOND, FIRST)]
     answer = two.post(mixed).get_json()
@@ -44,7 +44,7 @@ def test_what_was_answered_in_time_waits_for_no_later_version(two):
         assert two.put(build_report(FIRST)).status_code == 201
 
 
-def test_an_open_version_lets_all_in(two):
+def test_open_version_accepts_reports_of_all_versions(two):
     two.day = TODAY + timedelta(15)
     assert two.put(build_report(FIRST)).status_code == 201
     two.day = TODAY + timedelta(40)
@@ -52,7 +52,7 @@ def test_an_open_version_lets_all_in(two):
         assert problem(two.put(build_report(study))) == (410, "study-closed")
 
 
-def test_a_close_lets_none_in(two):
+def test_closed_study_accepts_no_reports(two):
     two.close()
     assert problem(two.put(build_report(FIRST))) == (410, "study-closed")
 
@@ -75,8 +75,8 @@ def test_every_report_of_a_race_is_counted_with_its_own_version(make_harness, da
         assert harness.summary("habits", version=study.version).text == summarize(study, own).to_json()
 
 
-def test_a_report_of_a_version_that_a_restore_lost_is_to_be_kept(make_harness):
-    """A sender that goes by the advice would drop what is taken once the version is published again."""
+def test_report_of_version_lost_by_restore_is_kept(make_harness):
+    """A sender that follows the advice would drop a report that is accepted after republishing."""
     harness, lost = make_harness(), build_study(version=2)
     harness.publish(build_study())
     late = build_report(lost)
@@ -89,7 +89,7 @@ def test_a_report_of_a_version_that_a_restore_lost_is_to_be_kept(make_harness):
     assert harness.put(late).status_code == 201
 
 
-def test_what_a_refusal_advises_is_what_devices_do():
+def test_problem_advice_matches_device_behaviour():
     kinds = [kind for kind in vars(problems).values() if isinstance(kind, problems.Kind)]
     final = [kind for kind in kinds if "drop" in kind.advice.lower()]
     assert {kind.name for kind in final} == set(FINAL)

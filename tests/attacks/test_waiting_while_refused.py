@@ -41,7 +41,7 @@ def sent(server):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_the_gateway_of_the_guide_sends_it(tmp_path, name):
+def test_guide_gateway_sends_waiting_report(tmp_path, name):
     study = version_2(name)
     with Server(study.canonical()) as server:
         device, report = queue(tmp_path / "member", server.url)
@@ -56,19 +56,19 @@ def test_the_gateway_of_the_guide_sends_it(tmp_path, name):
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("setting", ["ever=yes", "more=maybe", "more=yes"])
-def test_the_command_sends_it_whatever_is_set(tmp_path, capsys, name, setting):
+def test_answer_command_sends_waiting_report(tmp_path, capsys, name, setting):
     with Server(version_2(name).canonical()) as server:
         device, report = queue(tmp_path, server.url)
         command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
         assert main([*command, "--set", setting]) != 0
-        assert f"report {report} waits since an earlier call" in capsys.readouterr().err
+        assert f"report {report} has waited since an earlier call" in capsys.readouterr().err
         assert sent(server) == [report]
         assert not device.ledger.queued()
 
 
-def test_where_nobody_answers_it_is_said_to_wait(tmp_path, capsys):
+def test_unreachable_server_leaves_report_listed_as_waiting(tmp_path, capsys):
     with Server(FIRST.canonical()) as server:
         _, report = queue(tmp_path, server.url)
         url = f"{server.url}/v1/studies/survey"
     assert main(["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes"]) != 0
-    assert f"report {report} waits since an earlier call" in capsys.readouterr().err
+    assert f"report {report} has waited since an earlier call" in capsys.readouterr().err

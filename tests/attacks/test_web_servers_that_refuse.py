@@ -67,14 +67,14 @@ def server(tmp_path):
     server.server_close()
 
 
-def test_it_is_read(server):
+def test_dataset_on_web_server_is_read(server):
     assert summarize_dataset(STUDY, f"{server.url}/out").to_json() == RIGHT
     assert summarize_dataset(STUDY, f"{server.url}/one.parquet").to_json() == RIGHT
 
 
 @pytest.mark.parametrize("status", [401, 403, 503])
 @pytest.mark.parametrize("ending", [".json", ".parquet"])
-def test_what_it_refuses_is_no_damaged_dataset(server, status, ending):
+def test_http_error_is_not_reported_as_damaged_dataset(server, status, ending):
     server.status, server.ending = status, ending
     name = "out" if ending == ".json" else "one.parquet"
     for where in {name, "out"}:
@@ -82,28 +82,28 @@ def test_what_it_refuses_is_no_damaged_dataset(server, status, ending):
             summarize_dataset(STUDY, f"{server.url}/{where}")
 
 
-def test_where_nobody_listens_it_is_away(server):
+def test_unreachable_web_server_raises_transfer_error(server):
     server.shutdown()
     server.server_close()
     with pytest.raises(TransferError, match=r"cannot read .*: Connect call failed"):
         summarize_dataset(STUDY, f"{server.url}/out")
 
 
-def test_what_is_not_there_is_still_an_unfinished_dataset(server):
+def test_missing_manifest_is_reported_as_unfinished_dataset(server):
     server.status, server.ending = 404, "_manifest.json"
     with raises(InputError, "merge.dataset_unfinished", "_manifest.json"):
         summarize_dataset(STUDY, f"{server.url}/out")
 
 
-def test_a_server_that_tells_strangers_of_no_file_that_is_absent_is_read(server):
-    """As S3 does: one of two places has no manifest."""
+def test_server_that_hides_missing_files_is_read(server):
+    """S3 answers 403 for files that do not exist; one of two places has no manifest."""
     server.hides = True
     assert summarize_dataset(STUDY, f"{server.url}/out").to_json() == RIGHT
     with pytest.raises(TransferError, match=r"_manifest\.json: 403"):
         summarize_dataset(STUDY, f"{server.url}/elsewhere")
 
 
-def test_a_server_that_states_no_length_is_one_line(server):
+def test_server_without_content_length_raises_plain_error(server):
     server.is_chunked = True
     with raises(LdpkitError, "files.not_readable", "http"):
         summarize_dataset(STUDY, f"{server.url}/one.parquet")

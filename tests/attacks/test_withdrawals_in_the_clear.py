@@ -32,7 +32,7 @@ def said(answer):
     return answer.status_code, answer.json.get("type", answer.json.get("result"))
 
 
-def test_who_answered_without_a_relay_withdraws_without_one(only_relays):
+def test_report_sent_without_relay_is_withdrawn_without_relay(only_relays):
     harness, report, _ = only_relays
     assert said(harness.withdraw(report.id, "mixed", secret=report.secret)) == (200, "withdrawn")
     # And so again, where the receipt was lost.
@@ -41,7 +41,7 @@ def test_who_answered_without_a_relay_withdraws_without_one(only_relays):
     assert {one["id"]: one["reports"] for one in listed} == {"mixed": 0, "relayed": 1}
 
 
-def test_a_study_that_always_had_one_still_takes_no_deletion_in_the_clear(only_relays, keys):  # noqa: F811
+def test_relayed_study_rejects_direct_deletion(only_relays, keys):  # noqa: F811
     harness, _, report = only_relays
     assert said(harness.withdraw(report.id, "relayed", secret=report.secret)) == NEEDED
     assert Gateway(harness, keys).delete(report).status == 200
@@ -50,7 +50,7 @@ def test_a_study_that_always_had_one_still_takes_no_deletion_in_the_clear(only_r
 
 
 @pytest.mark.parametrize(("study", "expected"), [("mixed", (200, "withdrawn")), ("relayed", NEEDED)])
-def test_the_answer_tells_nobody_which_reports_are_stored(only_relays, study, expected):
+def test_deletion_answer_does_not_reveal_stored_reports(only_relays, study, expected):
     harness, *reports = only_relays
     stored = next(report for report in reports if report.study == study)
     secret = bytes(16)
@@ -58,7 +58,7 @@ def test_the_answer_tells_nobody_which_reports_are_stored(only_relays, study, ex
     assert said(harness.withdraw(stored.id, study, secret=stored.secret)) == expected
 
 
-def test_reports_are_taken_through_relays_alone_as_before(only_relays):
+def test_reports_are_accepted_only_through_relays(only_relays):
     harness, report, _ = only_relays
     assert said(harness.put(report)) == NEEDED
     assert said(harness.post([report.to_document()], "mixed")) == NEEDED

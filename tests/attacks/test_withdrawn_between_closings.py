@@ -1,7 +1,7 @@
-"""Withdraw while a sum is closed at some nodes: one that lies has the device forget what is in the sum.
+"""Withdraw while some nodes have closed a sum: a lying node makes the device forget a share in the sum.
 
-Defence: The device: has the word of who deleted alone, and one node may lie. It keeps the secret, names who
-deleted and who keeps, and asks again until 30 days after the study's `closes`: a node that did not sum the
+Defence: The device: only knows what nodes claim, and one may lie. It keeps the secret, names the nodes
+that deleted or kept it, and asks again until 30 days after the study's `closes`: a node that did not sum the
 share deletes it at last.
 """
 
@@ -46,7 +46,7 @@ def state_of(device):
 
 
 @pytest.mark.slow
-def test_a_node_that_lies_settles_nothing(network, tmp_path):
+def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
     study = network.publish("ever", clients=4, tolerate=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:2]:
@@ -58,8 +58,8 @@ def test_a_node_that_lies_settles_nothing(network, tmp_path):
         flushed = devices[0].flush()
         assert (flushed.deleted, flushed.undeleted, flushed.stuck, flushed.refused) == (0, 1, 1, [])
         kept = ", ".join(node.url for node in network.nodes[:2])
-        assert f"as these nodes say: {liar.url}; kept for the sum: {kept}." in flushed.stuck_reason
-        assert "only if they say the truth" in flushed.stuck_reason
+        assert f"as these nodes report: {liar.url}; kept for the sum: {kept}." in flushed.stuck_reason
+        assert "only if the deleting nodes tell the truth" in flushed.stuck_reason
     # It did not: the person is in the sum, and the device has not said otherwise.
     assert held(network) == [4, 4, 4]
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 4
@@ -71,7 +71,7 @@ def test_a_node_that_lies_settles_nothing(network, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [1, 2])
-def test_of_one_that_deletes_its_share_the_device_says_what_it_knows(network, tmp_path, closed):
+def test_partial_deletion_is_reported_as_being_deleted(network, tmp_path, closed):
     study = network.publish("ever", clients=4, tolerate=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:closed]:
@@ -91,7 +91,7 @@ def test_of_one_that_deletes_its_share_the_device_says_what_it_knows(network, tm
 
 
 @pytest.mark.slow
-def test_while_one_has_not_spoken_it_is_asked_again(network, tmp_path):
+def test_silent_node_is_asked_again(network, tmp_path):
     study = network.publish("ever")
     device = answered(network, tmp_path, study, "a")
     network.nodes[0].post("/close")
@@ -108,10 +108,10 @@ def test_while_one_has_not_spoken_it_is_asked_again(network, tmp_path):
     ("closes", "state"),
     [("", "stuck"), (date.today(), "stuck"), (date.today() - timedelta(GRACE_DAYS + 1), "refused")],
 )
-def test_it_is_over_as_long_after_the_last_day_as_a_closed_study_is(network, closes, state):
+def test_withdrawal_ends_30_days_after_last_day(network, closes, state):
     nodes = " ".join(node.url for node in network.nodes)
     queued = Queued("00" * 16, nodes, "summed", "", secret="00" * 16, closes=str(closes))
     said = iter([Outcome("sent"), Outcome("refused", "kept"), Outcome("refused", "kept")])
     outcome = delete_shares(queued, lambda _node, _outcome: next(said))
     assert outcome.state == state
-    assert "as these nodes say" in outcome.reason
+    assert "as these nodes report" in outcome.reason

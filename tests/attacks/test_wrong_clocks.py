@@ -54,7 +54,7 @@ def days_in_order(harness):
 
 
 @pytest.mark.parametrize("ahead", [1, 6])
-def test_a_clock_that_was_ahead_hides_order_again(kept, study, caplog, ahead):
+def test_order_is_hidden_again_after_clock_was_ahead(kept, study, caplog, ahead):
     right = kept.day
     send(kept, study)
     kept.day = right + timedelta(ahead)
@@ -72,8 +72,8 @@ def expire(harness, before):
     return harness.client.post("/v1/studies/habits/expire", json=body, headers=harness.operator)
 
 
-def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, capsys, monkeypatch):
-    """Of a board that starts in 1970, or years ahead: its days would say for good when reports go."""
+def test_implausible_clock_stores_nothing(habits, study, caplog, capsys, monkeypatch):
+    """Days of a clock that starts in 1970, or years ahead, would decide when reports are deleted."""
     right = habits.day
     assert habits.put(build_report(study)).status_code == 201
     for wrong in (date(1970, 1, 1), right - timedelta(8), right + timedelta(400)):
@@ -100,8 +100,8 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
 
 
 @pytest.mark.parametrize("days", [800, -30])
-def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, monkeypatch, days):
-    """A nightly `expire --before $(date -d -90days)` would take every report of today, two years ahead."""
+def test_refused_clock_deletes_nothing(habits, study, capsys, monkeypatch, days):
+    """With a clock two years ahead, `expire --before $(date -d -90days)` would delete all reports."""
     assert habits.put(build_report(study)).status_code == 201
     wrong = habits.day = habits.day + timedelta(days)
     monkeypatch.setattr(upkeep, "utc_today", lambda: wrong)
@@ -117,8 +117,8 @@ def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, 
 
 
 @pytest.mark.parametrize("days", [400, -30])
-def test_what_needs_no_day_is_done_by_a_clock_in_doubt(habits, study, caplog, days):
-    """A quiet year is no reason to keep a report that its device or an operator deletes, nor to look well."""
+def test_withdrawals_work_with_doubtful_clock(habits, study, caplog, days):
+    """Devices and operators can still delete reports, and /readyz still fails, after a quiet year."""
     first, second, late = (build_report(study) for _ in range(3))
     assert {habits.put(report).status_code for report in (first, second)} == {201}
     right = habits.day
@@ -143,21 +143,21 @@ def test_what_needs_no_day_is_done_by_a_clock_in_doubt(habits, study, caplog, da
     assert "see that it is right" in caplog.text
 
 
-def test_a_new_collector_in_1970_stores_nothing(habits, study):
+def test_new_collector_in_1970_stores_nothing(habits, study):
     habits.day = date(1970, 1, 1)
     assert habits.put(build_report(study)).status_code == 503
 
 
-def test_upkeep_by_hand_orders_all_days(kept, study):
-    """Today's too: nothing more may come before the disk is handed on."""
+def test_manual_upkeep_orders_all_days(kept, study):
+    """This includes today's reports, as the disk may be handed on before more arrive."""
     send(kept, study)
     assert days_in_order(kept) == set()
     Upkeep(kept.collector.database, lambda: kept.day, b"").run(kept.day, even_if_done=True)
     assert days_in_order(kept) == {kept.day}
 
 
-def test_workers_that_start_an_upkeep_at_once(kept):
-    """One does the first, and the others find it done."""
+def test_concurrent_workers_run_upkeep_once(kept):
+    """One worker runs the upkeep, and the others find it done."""
     database, day = kept.collector.database, kept.day
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: Upkeep(database, lambda: day, b"").run(day), range(4)))
@@ -178,8 +178,8 @@ def look(harness, _study):
 
 
 @pytest.mark.parametrize("before", [upload, withdraw_nothing, look])
-def test_no_clock_deletes_on_its_first_day(make_harness, study, make_study, before):
-    """A stranger's upload, or another worker, would have that day count as one that an upkeep vouches for."""
+def test_clock_ahead_deletes_nothing_on_its_first_day(make_harness, study, make_study, before):
+    """An upload or another worker's start must not make that day count as confirmed by an upkeep."""
     harness = make_harness()
     closes = (harness.day + timedelta(19)).isoformat()
     harness.publish(study)

@@ -37,7 +37,7 @@ def state(folder):
     return stat.S_IMODE(folder.stat().st_mode), sorted(os.listdir(folder))
 
 
-def test_the_command_answers_in_no_folder_that_holds_other_files(documents, capsys):
+def test_answer_command_refuses_folder_with_other_files(documents, capsys):
     before = state(documents)
     with Server(STUDY.canonical()) as server:
         command = [
@@ -61,7 +61,7 @@ def test_the_command_answers_in_no_folder_that_holds_other_files(documents, caps
 
 
 @pytest.mark.parametrize("name", ["Documents", "none", "Documents/letter.txt", "link"])
-def test_to_withdraw_makes_nothing(documents, name, capsys):
+def test_withdraw_command_creates_nothing(documents, name, capsys):
     (documents.parent / "link").symlink_to(documents)
     before = state(documents), state(documents.parent)
     url = "https://collector.example/v1/studies/survey"
@@ -70,7 +70,7 @@ def test_to_withdraw_makes_nothing(documents, name, capsys):
     assert (state(documents), state(documents.parent)) == before
 
 
-def test_to_withdraw_with_a_ledger_that_is_lost_says_so(tmp_path, capsys):
+def test_withdraw_command_reports_lost_ledger(tmp_path, capsys):
     consenting(tmp_path, "4").answer(STUDY, {"ever": True})
     (tmp_path / "ledger.sqlite3").unlink()
     assert main(["withdraw", "https://a.example/v1/studies/survey", "--folder", str(tmp_path)]) == 1
@@ -80,16 +80,16 @@ def test_to_withdraw_with_a_ledger_that_is_lost_says_so(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
-def test_an_app_that_keeps_other_files_there_keeps_its_folders_mode(documents, caplog):
+def test_device_in_shared_folder_keeps_folder_mode(documents, caplog):
     consenting(documents, "4").answer(STUDY, {"ever": True})
     assert state(documents) == (0o755, ["ledger.sqlite3", "letter.txt", "lock.sqlite3"])
-    assert "they still can: give the device a folder of its own" in caplog.text
+    assert "and still can. Give the device its own folder" in caplog.text
     for name in ("ledger.sqlite3", "lock.sqlite3"):
         assert stat.S_IMODE((documents / name).stat().st_mode) == 0o600
 
 
-def test_the_command_says_when_a_device_is_a_new_one(tmp_path, monkeypatch, capsys):
-    """Two folders are two devices: the second one knows nothing of the first one's answer."""
+def test_answer_command_prints_that_device_is_new(tmp_path, monkeypatch, capsys):
+    """Two folders are two devices; the second does not know of the first one's answer."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     with Server(STUDY.canonical()) as server:
@@ -109,7 +109,7 @@ def test_the_command_says_when_a_device_is_a_new_one(tmp_path, monkeypatch, caps
         assert os.listdir(tmp_path) == ["home"]
 
 
-def test_the_default_folder_does_not_go_by_the_working_folder(tmp_path, monkeypatch):
+def test_default_folder_does_not_depend_on_working_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
         monkeypatch.setenv("XDG_DATA_HOME", base)
@@ -117,8 +117,8 @@ def test_the_default_folder_does_not_go_by_the_working_folder(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("given", ["~/device", Path("~") / "device"])
-def test_a_service_that_starts_elsewhere_is_the_same_device(tmp_path, monkeypatch, given):
-    """Each working folder had a device of its own, in a folder called ~."""
+def test_service_started_in_other_folder_is_same_device(tmp_path, monkeypatch, given):
+    """Each working folder used to have its own device, in a folder called ~."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for start in ("desk", "cron"):
         (tmp_path / start).mkdir()
@@ -131,7 +131,7 @@ def test_a_service_that_starts_elsewhere_is_the_same_device(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("home", [".", "home", ""])
-def test_without_a_home_there_is_no_device_in_it(tmp_path, monkeypatch, home):
+def test_missing_home_rejects_home_folder(tmp_path, monkeypatch, home):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", home)
     for folder in ("~/device", "~", "~nobody-of-this-name/device"):
@@ -140,8 +140,8 @@ def test_without_a_home_there_is_no_device_in_it(tmp_path, monkeypatch, home):
     assert os.listdir(tmp_path) == []
 
 
-def test_an_open_device_stays_where_it_was_opened(tmp_path, monkeypatch):
-    """A daemon that goes to / once it has started."""
+def test_open_device_ignores_change_of_working_folder(tmp_path, monkeypatch):
+    """A daemon changes to / after its start."""
     monkeypatch.chdir(tmp_path)
     device = consenting("device", "4")
     (tmp_path / "elsewhere").mkdir()
@@ -153,8 +153,8 @@ def test_an_open_device_stays_where_it_was_opened(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("home", [".", "home", "", None])
 @pytest.mark.parametrize("folder", [[], ["--folder=~/device"], ["--folder=~nobody-of-this-name/device"]])
-def test_nor_does_a_home_that_is_none(tmp_path, monkeypatch, capsys, home, folder):
-    """Each working folder would have a device of its own, in a folder that may be called ~."""
+def test_commands_reject_relative_or_missing_home(tmp_path, monkeypatch, capsys, home, folder):
+    """Each working folder would have its own device, in a folder that may be called ~."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     if home is None:
@@ -174,11 +174,11 @@ def test_nor_does_a_home_that_is_none(tmp_path, monkeypatch, capsys, home, folde
     assert os.listdir(tmp_path) == []
 
 
-def test_other_folders_are_as_they_are_named():
+def test_folder_without_tilde_is_not_expanded():
     assert expanded_folder("device") == "device"
 
 
 @pytest.mark.parametrize("attempts", [0, -1, "2", None])
-def test_a_flush_that_would_try_nothing_is_refused(tmp_path, attempts):
+def test_flush_without_attempts_is_rejected(tmp_path, attempts):
     with raises(InputError, "device.attempts"):
         consenting(tmp_path, "4", "https://a.example").flush(attempts)

@@ -1,4 +1,4 @@
-"""Fits a law to a private number that has another one: none passes for good.
+"""Fits a wrong law to a private number: none may be called good.
 
 Defence: The analyst's fit: compares reports, in eight parts of their range, with what it expects: "model:
 bad" and exit code 4. Known limit: with few reports, or much noise, nothing shows.
@@ -15,8 +15,8 @@ from tests.inference.analyses.test_private_numbers import people
 
 
 @pytest.mark.parametrize(("law", "good"), [("normal", True), ("lognormal", False)])
-def test_a_wrong_law_of_a_private_number_outcome_is_found(law, good):
-    """Reports of hours by age, in eight parts of their range, at the likest mean and sd."""
+def test_wrong_law_of_private_number_is_detected(law, good):
+    """Compares reports in eight parts of their range, at the most likely mean and sd."""
     found = assemble(people(3000, 4, law), "hours ~ 1")
     mean, sd = {"normal": (5.0, 2.07), "lognormal": (3.6, 2.6)}[law]
     random = np.random.default_rng(2)

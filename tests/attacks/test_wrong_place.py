@@ -4,7 +4,7 @@ Attack: Serve or invite for one place's database from another place's folder, wi
 `invitation_key`: the collector: refuses to start, and to invite.
 
 Attack: (by mistake) inviting to another place's database with `--database`, so that its study is bound to a
-key that its servers lack: the collector: a key that stands in `ldpkit.toml` is for the database that is
+key that its servers lack: the collector: a key in `ldpkit.toml` applies only to the database that is
 named there.
 """
 
@@ -55,7 +55,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_no_command_makes_a_database(arguments, elsewhere, capsys):
+def test_commands_do_not_create_missing_database(arguments, elsewhere, capsys):
     assert main(arguments) == 3
     error = capsys.readouterr().err
     assert f"there is no database {elsewhere}/ldpkit.sqlite3" in error
@@ -76,7 +76,7 @@ def test_an_issuers_operator_is_not_sent_to_the_collectors_command(arguments, el
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
-    """A wrong URL, or a disk that was not mounted: a file or a database is there, without tables."""
+    """With a wrong URL or an unmounted disk, there may be a file or a database without tables."""
     if database_url.startswith("sqlite"):
         open(database_url.removeprefix("sqlite:///"), "w").close()
     assert main([*arguments, "--database", database_url]) == 3
@@ -89,7 +89,7 @@ def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
     database.engine.dispose()
 
 
-def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys):
+def test_database_of_other_program_is_not_used_or_changed(postgresql, capsys):
     url = postgresql.new_database()
     database = Database(url, 1)
     with database.writing_connection() as connection:
@@ -107,14 +107,14 @@ def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys
     assert "has tables already" in capsys.readouterr().err
 
 
-def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):
+def test_moved_database_file_is_not_recreated_empty(habits):
     habits.collector.database.engine.dispose()
     habits.path.rename(habits.path.with_suffix(".moved"))
     assert habits.client.get("/readyz").status_code == 503
     assert not habits.path.exists()
 
 
-def test_an_earlier_release_is_not_migrated_on_the_way(database_url, capsys):
+def test_commands_do_not_migrate_earlier_release(database_url, capsys):
     arguments = ["serve", "--port", "0", "--token", "token-for-the-tests"]
     database = Database(ensure_database(database_url), 10)
     with database.writing_connection() as connection:
@@ -126,7 +126,7 @@ def test_an_earlier_release_is_not_migrated_on_the_way(database_url, capsys):
     database.engine.dispose()
 
 
-def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
+def test_migrate_refuses_database_in_use(database_url, make_harness, capsys):
     harness = make_harness(database=database_url)
     assert harness.client.get("/readyz").status_code == 200
     with harness.collector.database.writing_connection() as connection:
@@ -135,8 +135,8 @@ def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
     assert "is in use" in capsys.readouterr().err
 
 
-def test_a_server_stores_nothing_in_another_releases_database(make_harness, database_url, study, make_report):
-    """It was idle, and not connected, when `ldpkit migrate` looked for others."""
+def test_server_stores_nothing_in_database_of_other_release(make_harness, database_url, study, make_report):
+    """The server was idle and not connected when `ldpkit migrate` looked for others."""
     harness = make_harness(database=database_url)
     harness.publish(study)
     before, after = make_report(study), make_report(study)
@@ -180,8 +180,8 @@ def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere, capsys
     capsys.readouterr()
 
 
-def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkeypatch, study):
-    """Its own servers could then use none of its invitations, nor make others."""
+def test_invitation_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatch, study):
+    """The other place's servers could then neither use its invitations nor make new ones."""
     monkeypatch.delenv("LDPKIT_INVITATION_KEY", raising=False)
     for place in ("a", "b"):
         assert main(["init", place]) == 0

@@ -71,7 +71,7 @@ def assert_same_prior(law, other):
         "visits ~ region * age",
     ],
 )
-def test_the_prior_is_the_same_whatever_zero_a_number_has(formula):
+def test_prior_does_not_depend_on_zero_of_number(formula):
     whole = table(200)
     one, other = (assemble(moved(whole, by), formula) for by in (30.0, -40.0))
     for law, same in zip(one.linears, other.linears, strict=True):
@@ -88,7 +88,7 @@ def test_the_prior_is_the_same_whatever_zero_a_number_has(formula):
         ("ever ~ region * np.log(age)", "ever ~ region * np.log(age / 1000)"),
     ],
 )
-def test_the_prior_is_the_same_in_other_words(formula, same):
+def test_equivalent_formulas_have_same_prior(formula, same):
     whole = table(200)
     one, other = (assemble(whole, text).law for text in (formula, same))
     assert one.prior_rows is not None
@@ -99,7 +99,7 @@ def test_the_prior_is_the_same_in_other_words(formula, same):
     "formula",
     ["ever ~ region + age", "ever ~ region * died", "ever ~ region * center(age)", "ever ~ bs(age, df=4)"],
 )
-def test_what_has_its_zero_in_the_middle_or_at_a_level_is_left_as_it_is(formula):
+def test_centred_number_is_left_unchanged(formula):
     analysis = assemble(table(200), formula)
     assert analysis.law.prior_rows is None
     assert not any("default priors" in note for note in notes_of(analysis))
@@ -115,16 +115,16 @@ def test_what_has_its_zero_in_the_middle_or_at_a_level_is_left_as_it_is(formula)
         ("ever ~ 0 + region + region:age", []),
     ],
 )
-def test_a_number_that_cannot_be_counted_from_its_middle_is_named(formula, named):
-    """The terms below the product are not there: with its zero elsewhere it would be another line."""
+def test_number_that_cannot_be_centred_is_noted(formula, named):
+    """Without the terms below the product, another zero would give another line."""
     whole = moved(table(200), 20.0)
     whole = replace(whole, public=whole.public.assign(year=2000.0 + np.arange(len(whole.public)) % 20))
-    notes = [note for note in notes_of(assemble(whole, formula)) if "never near that" in note]
+    notes = [note for note in notes_of(assemble(whole, formula)) if "far from all people" in note]
     assert bool(notes) == bool(named)
-    assert all(f"where {' and '.join(named)} would be 0" in note for note in notes)
+    assert all(f"where {' and '.join(named)} is 0," in note for note in notes)
 
 
-def test_draws_before_any_report_are_from_that_prior():
+def test_prior_draws_match_prior_density():
     analysis = assemble(table(200), "job ~ region * age + region * I(age**2)", {"age": PRIOR})
     law, count = analysis.law, 4000
     drawn = law.coefficients(prior_sites(analysis, 1, count))
@@ -143,7 +143,7 @@ def test_draws_before_any_report_are_from_that_prior():
         assert np.std(np.asarray(found) - expected) < 0.1 * np.std(expected)
 
 
-def test_a_stated_prior_is_of_the_coefficient_itself():
+def test_stated_prior_applies_to_coefficient_itself():
     whole = table(200)
     law = assemble(whole, "ever ~ region * age", {"region[north]": PRIOR, "region:age[north]": "flat"}).law
     one = np.zeros((len(law.matrix.terms), 1))
@@ -157,7 +157,7 @@ def test_a_stated_prior_is_of_the_coefficient_itself():
     assert law.prior_by_name()["region[north]"][0] == PRIOR
 
 
-def test_a_flat_prior_leaves_what_is_stated_through_it_without_one():
+def test_flat_prior_removes_prior_of_dependent_coefficients():
     analysis = assemble(table(200), "ever ~ region * age", {"region:age": "flat"})
     assert {"region[north]", "region[west]", "Intercept"} <= without_prior(analysis)
     assert "age" not in without_prior(analysis)
@@ -176,8 +176,8 @@ def fitted(formula):
 
 
 @pytest.mark.slow
-def test_an_interaction_is_found_and_the_same_whatever_zero_the_number_has():
-    """It was pulled from 0.15 to 0.11, the other slope moved away from 0, and the verdict was ok."""
+def test_interaction_is_found_for_any_zero_of_number():
+    """The interaction used to shrink from 0.15 to 0.11, the other slope left 0, and the verdict was ok."""
     one, other = fitted("armed ~ region * age"), fitted("armed ~ region * I(age - 70)")
     slopes = [one.draws["region:age[south]"], other.draws["region:I(age - 70)[south]"]]
     levels = [one.draws["region[south]"] + 70 * slopes[0], other.draws["region[south]"]]

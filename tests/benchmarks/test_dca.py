@@ -43,7 +43,7 @@ def test_published_noise_of_squares_lacks_a_factor_of_the_bound(data: str) -> No
 
 
 @pytest.mark.parametrize("columns", [2, 3, 4, 5])
-def test_no_two_records_are_farther_apart_than_the_right_sensitivity(columns: int) -> None:
+def test_right_sensitivity_bounds_distance_of_records(columns: int) -> None:
     random = np.random.default_rng(columns)
     bounds = random.uniform(0.3, 2.0, columns)
     released = np.triu(np.ones((columns, columns))) > 0
@@ -60,7 +60,7 @@ def test_no_two_records_are_farther_apart_than_the_right_sensitivity(columns: in
     assert right <= sums_sensitivity(bounds, "published")
 
 
-def test_equal_bounds_reach_it_where_signs_balance() -> None:
+def test_equal_bounds_reach_right_sensitivity() -> None:
     # METHODS 1.4: 4, 16, 36 for d = 1, 3, 5; eq. 18 has 5, 27, 65.
     for features, right, published in ((1, 4, 5), (3, 16, 27), (5, 36, 65)):
         bounds = np.ones(features + 1)

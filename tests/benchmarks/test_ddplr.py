@@ -47,7 +47,7 @@ def test_right_noise_covers_every_exchange_of_records_and_published_does_not(bou
     assert worst > 2
 
 
-def test_published_figures_are_whole():
+def test_published_figures_are_complete():
     assert {key[0] for key in MEANS} == {"PowerPlant", "BikeSharing", "AirQuality", "3droad"}
     for key, means in MEANS.items():
         assert len(means) == len(INTERVALS[key]) == len(PUBLISHED)
@@ -84,8 +84,8 @@ def test_estimates_come_near_least_squares_where_noise_is_small(setting, method)
 
 
 @pytest.mark.slow
-def test_marginal_shrinks_what_the_noise_drowns(setting):
-    """Its default prior says how much; under the published one predictions are worse than none."""
+def test_marginal_method_shrinks_noisy_estimates(setting):
+    """The default prior decides how much; under the published prior, predictions are worse than none."""
     x = setting.table.x
     drowned = setting._replace(epsilon=0.5, runs=3)
     signal = np.linalg.lstsq(x, setting.table.y)[0]
@@ -99,7 +99,7 @@ def test_marginal_shrinks_what_the_noise_drowns(setting):
 
 
 @pytest.mark.parametrize(("variances", "slopes"), shrinkage.SETTINGS)
-def test_simulated_worlds_explain_what_they_say(variances, slopes):
+def test_simulated_worlds_explain_stated_variance(variances, slopes):
     made = shrinkage.world(variances, slopes, 2, RANDOM)
     assert made.error(np.zeros((1, shrinkage.FEATURES))) == pytest.approx(shrinkage.EXPLAINED)
     assert made.error(made.theta[None]) == 0

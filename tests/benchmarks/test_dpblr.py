@@ -17,7 +17,7 @@ def test_mmd_squared_of_normals_is_the_known_one() -> None:
     assert abs(mmd_squared(random.normal(size=2000), random.normal(size=2000))) < 0.005
 
 
-def test_ranks_that_crowd_are_seen() -> None:
+def test_crowded_ranks_are_detected() -> None:
     ranks = np.random.default_rng(1).uniform(size=100)
     assert uniformity(ranks)[1] > 0.01
     assert uniformity(0.5 + (ranks - 0.5) / 2)[1] < 0.01

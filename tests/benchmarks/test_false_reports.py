@@ -27,7 +27,7 @@ def holds(found) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sets_hold_the_truth_and_are_narrow_unless_they_think_of_fewer_false_reports(name):
+def test_sets_hold_truth_unless_false_reports_are_underestimated(name):
     case = CASES[name]()
     found = dict(measured(case, SHARE, RUNS, seed=2))
     assert all(holds(one) for one in found.values())
@@ -37,7 +37,7 @@ def test_sets_hold_the_truth_and_are_narrow_unless_they_think_of_fewer_false_rep
 
 
 @pytest.mark.slow
-def test_the_studys_posterior_is_that_of_nuts():
+def test_study_posterior_matches_nuts():
     case = CASES["oue"]()
     counts = np.random.default_rng(1).multinomial(case.n, case.shares @ case.law)
     asked = {"id": "q", "ask": "choice", "choices": list(case.question.choices)}

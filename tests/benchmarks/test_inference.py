@@ -31,7 +31,7 @@ from summaries.reductions.choice import pattern_bits
 
 
 @pytest.mark.slow
-def test_the_literal_normal_density_is_that_of_the_histogram():
+def test_literal_normal_density_matches_histogram():
     edges = np.linspace(0, 1, 2001)
     with jax.enable_x64(True):
         law = BinnedPerturbed(ClippedNormal(0.4, 0.3), LaplaceNoise(0.5), edges, 1)
@@ -40,7 +40,7 @@ def test_the_literal_normal_density_is_that_of_the_histogram():
         assert literal == pytest.approx(np.asarray(law.cell_probs)[1:-1], rel=1e-6)
 
 
-def test_the_literal_unary_density_is_that_of_the_patterns():
+def test_literal_unary_density_matches_patterns():
     shares, bits = np.array([0.5, 0.3, 0.2]), pattern_bits(3)
     with jax.enable_x64(True):
         law = UnaryEncodingPatterns(shares, 0.5, 0.2, bits, 1)
@@ -72,7 +72,7 @@ def test_every_case_gives_reports_that_its_study_could_have(name):
 
 
 @pytest.mark.slow
-def test_many_posteriors_are_those_of_the_data():
+def test_many_posteriors_match_data():
     """At ε = 1 the truth is told with probability 0.7311: the posterior is near the unbiased estimate."""
     case = CASES["bernoulli"]
     models = [model_for(case.question, case.summary(2000, seed)) for seed in range(3)]
@@ -99,13 +99,13 @@ def test_overlapping_spans_count_once():
     assert covered([]) == 0.0
 
 
-def test_a_row_says_whether_its_target_is_met():
+def test_row_states_whether_target_is_met():
     assert str(Row("fit", "1 s", "≤ 3 s", True)).endswith("met")
     assert str(Row("fit", "4 s", "≤ 3 s", False)).endswith("MISSED")
     assert str(Row("gpu", "none", "≥ 20", None)).endswith("not measured")
 
 
-def test_all_rows_can_be_asked_for():
+def test_all_rows_can_be_selected():
     assert all(callable(rows) for rows in ROWS.values())
 
 
@@ -114,8 +114,8 @@ def test_a_rate_is_reports_per_second():
     assert summarising._rate(number_study("normal", 1.0), payloads) > 0
 
 
-def test_what_an_accelerator_is_measured_by_is_a_posterior():
-    """Of simulated unary encodings, as the library draws it; the CPU stands in for what is beside it."""
+def test_accelerator_benchmark_gives_posterior():
+    """The posterior is of simulated unary encodings; the CPU stands in for the accelerator."""
     few = apart(accelerators.posterior_of, 2_000, 14, "cpu")
     assert few.reasons == ()
     assert few.far < 4.5
@@ -124,7 +124,7 @@ def test_what_an_accelerator_is_measured_by_is_a_posterior():
     assert few.seconds > 0
 
 
-def test_a_machine_without_an_accelerator_says_so(monkeypatch):
+def test_missing_accelerator_is_reported(monkeypatch):
     monkeypatch.setattr(accelerators, "platform_beside", lambda: None)
     assert [(row.measured, row.met) for row in accelerators.accelerator(Size.WHOLE)] == [
         ("no accelerator", None)

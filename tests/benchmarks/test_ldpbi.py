@@ -19,7 +19,7 @@ def test_every_figure_has_a_module():
         assert callable(module.run)
 
 
-def test_missing_data_say_what_to_download(monkeypatch, tmp_path):
+def test_missing_data_error_names_download(monkeypatch, tmp_path):
     monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match=r"wine_red.csv.gz is not in .*archive.ics.uci.edu.*LDPKIT_DATA"):
         data.wine()
@@ -58,8 +58,8 @@ def test_simulated_records_sum_to_the_clipped_moments():
     assert expected > 5 * limit
 
 
-def test_posterior_means_by_quadrature_are_those_of_a_dirichlet_where_noise_is_small():
-    """Unary encoding keeps the noise of the true bit; at ε = 20 nothing else is set."""
+def test_posterior_means_match_dirichlet_at_small_noise():
+    """Unary encoding always has noise on the true bit; at ε = 20, no other bit is set."""
     question = surveys.choice_study(3, 20.0).questions[0]
     made = np.array([40, 30, 10])
     counts = np.zeros((1, 8), dtype=np.int64)

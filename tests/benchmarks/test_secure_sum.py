@@ -22,6 +22,6 @@ def test_a_cell_is_measured_and_nothing_is_left_behind(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("d", [10, 4096, 4100])
-def test_a_device_of_the_grid_sends_less_than_was_asked(d):
+def test_grid_device_sends_about_eight_bytes_per_number(d):
     study = build_study((NodeKeys.generate(),), d, 100)
     assert 8 * d < bytes_sent(study) <= 8 * d + 64 * (NODES - 1) + 200

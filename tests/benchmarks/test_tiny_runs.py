@@ -305,7 +305,7 @@ def nothing_outside(monkeypatch, tmp_path):
         for place, run in enumerate(runs)
     ],
 )
-def test_a_program_runs_and_prints_what_it_found(module, run, tmp_path, monkeypatch, capfd):
+def test_each_program_runs_and_prints_findings(module, run, tmp_path, monkeypatch, capfd):
     need(*run.needs)
     if run.reads:
         make_tables(tmp_path)
@@ -330,7 +330,7 @@ def exit_code(module: str, words: list[str], apart: bool = False) -> int | str:
 
 
 @pytest.mark.slow
-def test_an_ordinary_server_stores_what_it_is_sent(tmp_path):
+def test_ordinary_server_stores_sent_reports(tmp_path):
     server = Server(tmp_path, [*ORDINARY, "--database", f"sqlite:///{tmp_path / 'x.sqlite3'}"], {})
     try:
         requests = [put_request(report) for report in fresh_reports(load_study(), 5)]
@@ -350,8 +350,8 @@ def test_an_ordinary_server_stores_what_it_is_sent(tmp_path):
         ("ldpbi", ["5"]),
     ],
 )
-def test_a_program_without_its_data_ends_with_one_line_that_says_so(module, words):
-    """Which Python writes to standard error, with exit code 1."""
+def test_program_without_data_ends_with_one_line(module, words):
+    """Python writes the line to standard error and exits with code 1."""
     said = exit_code(module, [*words, "--tiny"])
     assert isinstance(said, str)
     assert "LDPKIT_DATA" in said

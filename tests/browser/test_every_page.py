@@ -101,7 +101,7 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(("browser", "scheme", "width"), SIGHTS)
-def test_nothing_is_objected_to(server, tmp_path, browser, scheme, width):
+def test_every_page_passes_browser_checks(server, tmp_path, browser, scheme, width):
     found = visit(browser, everything(server.url, report_page(tmp_path), f"{browser}-{width}"), scheme, width)
     looks = found["looks"]
     assert list(looks) == LOOKS

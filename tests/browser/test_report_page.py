@@ -36,7 +36,7 @@ def test_the_page_fits_its_width_and_loads_nothing(browser, page, width):
     assert browser.get_log("browser") == []
 
 
-def test_on_a_phone_medians_and_intervals_show_beside_long_names(browser, page):
+def test_phone_width_shows_medians_and_intervals(browser, page):
     set_width(browser, 360)
     browser.get(page)
     cells = browser.find_elements("css selector", "section > .scroll td:nth-child(3)")
@@ -64,7 +64,7 @@ def test_every_question_shows_verdict_interval_noise_and_devices(browser, page):
     assert cells[5] == "2,100"
 
 
-def test_details_open(browser, page):
+def test_details_open_on_click(browser, page):
     set_width(browser, 360)
     browser.get(page)
     diagnostics, chains = browser.find_elements("css selector", "#ever details")

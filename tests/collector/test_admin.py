@@ -49,7 +49,7 @@ def status(harness, key, method, path):
 
 
 @pytest.mark.parametrize("role", ["publish", "read", "operate"])
-def test_a_key_does_what_its_role_says_until_it_is_removed(either, capsys, role):
+def test_key_permits_only_its_roles_routes_until_revoked(either, capsys, role):
     key = make_key(either, capsys, "someone", role)
     for needed, routes in ROUTES.items():
         for method, path in routes:
@@ -61,7 +61,7 @@ def test_a_key_does_what_its_role_says_until_it_is_removed(either, capsys, role)
     assert status(either, key, "GET", "/metrics") == 401
 
 
-def test_a_key_is_kept_as_a_hash_only(either, capsys):
+def test_only_the_hash_of_a_key_is_stored(either, capsys):
     key = make_key(either, capsys, "someone", "read")
     with either.collector.database.engine.connect() as connection:
         (row,) = connection.execute(text("SELECT name, role, hash FROM keys"))
@@ -90,8 +90,8 @@ def test_studies_are_listed(either, make_study, study, make_report, capsys):
     ]
 
 
-def test_expiring_looks_at_each_report_once(habits, study, make_report, monkeypatch):
-    """Those that stay, before and between those that go, are passed once: not once for each batch."""
+def test_expire_examines_each_report_once(habits, study, make_report, monkeypatch):
+    """Reports that stay are skipped once in all, not once for each batch."""
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 50)
     habits.day += timedelta(1)
     habits.post([make_report(study).to_document() for _ in range(500)])
@@ -110,7 +110,7 @@ def test_expiring_looks_at_each_report_once(habits, study, make_report, monkeypa
     assert len(steps) < 400
 
 
-def test_a_wrong_summary_is_counted_again(either, study, make_report, capsys):
+def test_recount_repairs_a_wrong_summary(either, study, make_report, capsys):
     either.post([make_report(study).to_document() for _ in range(7)])
     right = either.summary().text
     with either.collector.database.writing_connection() as connection:
@@ -142,7 +142,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
 
 
 @pytest.mark.slow
-def test_a_backup_under_load_is_whole(make_harness, study, make_report, tmp_path):
+def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_path):
     harness = make_harness(busy_timeout=20)
     harness.publish(study)
     before = [make_report(study) for _ in range(3000)]
@@ -166,8 +166,8 @@ def test_a_backup_under_load_is_whole(make_harness, study, make_report, tmp_path
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_backup_takes_no_other_files_place(links, habits, tmp_path, monkeypatch):
-    """And is for its owner alone, also where a disk knows no links."""
+def test_backup_does_not_overwrite_an_existing_file(links, habits, tmp_path, monkeypatch):
+    """The backup is readable by its owner only, also on file systems without links."""
 
     def refuse(_source, _target):
         raise PermissionError(1, "Operation not permitted")
@@ -185,7 +185,7 @@ def test_a_backup_takes_no_other_files_place(links, habits, tmp_path, monkeypatc
     assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
 
 
-def test_a_damaged_dump_is_noticed(make_harness, postgresql, study, make_report, tmp_path, monkeypatch):
+def test_damaged_dump_is_detected(make_harness, postgresql, study, make_report, tmp_path, monkeypatch):
     harness = make_harness(database=postgresql.new_database())
     harness.publish(study)
     harness.post([make_report(study).to_document() for _ in range(5)])
@@ -203,7 +203,7 @@ def test_a_damaged_dump_is_noticed(make_harness, postgresql, study, make_report,
     assert not (tmp_path / "copy.sql").exists()
 
 
-def test_a_backup_holds_nothing_that_was_withdrawn(habits, study, make_report, tmp_path):
+def test_backup_contains_no_withdrawn_report(habits, study, make_report, tmp_path):
     report = make_report(study, payloads={"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"})
     habits.put(report)
     habits.withdraw(report.id)
@@ -224,10 +224,8 @@ def test_a_backup_of_postgresql_restores(make_harness, postgresql, study, make_r
     assert make_harness(database=target).exported() == reports
 
 
-def test_a_backup_of_postgresql_restores_where_its_roles_are_not(
-    make_harness, postgresql, study, make_report, tmp_path
-):
-    """Neither the owner nor a role that he lets read; whoever restores it owns all of it."""
+def test_postgresql_backup_restores_without_its_roles(make_harness, postgresql, study, make_report, tmp_path):
+    """Neither the owner nor a role with read access exists there; the restoring role owns everything."""
     source, target = postgresql.new_database(), postgresql.new_database("keeper")
     harness = make_harness(database=source)
     harness.publish(study)
@@ -247,14 +245,14 @@ def test_a_backup_of_postgresql_restores_where_its_roles_are_not(
     assert restored.put(make_report(study)).status_code == 201
 
 
-def test_a_backup_connects_as_the_collector_does(postgresql, tmp_path):
-    """With all that the URL says: of TLS, say."""
+def test_backup_uses_the_collectors_connection_options(postgresql, tmp_path):
+    """pg_dump gets every option of the URL, TLS options for example."""
     url = postgresql.new_database() + "&options=-crole%3Dnosuch"
     with pytest.raises(InputError, match="nosuch"):
         run("backup", "--out", str(tmp_path / "copy"), "--database", url)
 
 
-def test_a_password_is_no_argument_of_pg_dump(monkeypatch):
+def test_password_is_not_passed_to_pg_dump_as_argument(monkeypatch):
     seen = {}
 
     def run_nothing(command, env, **_options):
@@ -274,7 +272,7 @@ def test_a_password_is_no_argument_of_pg_dump(monkeypatch):
     assert (seen, "secret" in str(refused.value)) == ({}, False)
 
 
-def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
+def test_failed_backup_leaves_no_file(tmp_path, postgresql):
     with raises(InputError, "database.missing_file"):
         run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'nosuch'}")
     (tmp_path / "text").write_text("not a database, only a long enough text " * 100)
@@ -293,8 +291,8 @@ def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
     assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
-def test_a_token_is_made_only_where_no_key_can_operate(database_url, capsys, monkeypatch):
-    """Else each start would write a token that may do everything into the log."""
+def test_token_is_created_only_without_an_operator_key(database_url, capsys, monkeypatch):
+    """Otherwise each start would write an operator's token into the log."""
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
     ensure_database(database_url)
     parser = argparse.ArgumentParser()

@@ -41,7 +41,7 @@ def reports(one_study, rules):
     return found
 
 
-def test_packed_reports_have_one_size_and_come_back(rules, reports):
+def test_packed_reports_have_one_size_and_round_trip(rules, reports):
     packed = [rules.pack(report) for report in reports]
     assert {len(one.payloads) for one in packed} == {rules.layout.size} == {1 + 4}
     for report, one in zip(reports, packed):
@@ -53,7 +53,7 @@ def test_packed_reports_have_one_size_and_come_back(rules, reports):
         assert [bytes(row) for row in part] == expected
 
 
-def test_the_canonical_form_reads_and_writes_each_question(rules, reports):
+def test_canonical_form_round_trips_each_question(rules, reports):
     for report in reports:
         body = report.to_json().encode()
         assert rules.form.read(body) == rules.pack(report)
@@ -64,7 +64,7 @@ def test_the_canonical_form_reads_and_writes_each_question(rules, reports):
     assert rules.form.read_batch(batch) is None
 
 
-def test_impossible_payloads_are_left_to_the_parser_and_refused(rules, one_study):
+def test_impossible_payloads_are_rejected_by_the_parser(rules, one_study):
     for payloads in (
         {"ever": b"\x07"},
         {"fruit": b"\xff"},
@@ -82,7 +82,7 @@ def test_more_than_one_payload_is_refused(rules, one_study, make_report):
         rules.pack(make_report(one_study))
 
 
-def test_layouts_do_not_mix_up_questions_of_one_size():
+def test_questions_of_equal_size_are_not_confused():
     layout = OneQuestionLayout([("a", 2), ("b", 2), ("c", 1)])
     packed = [layout.pack(one) for one in ({"b": b"xy"}, {"c": b"z"}, {"a": b"\0\0"})]
     assert packed == [b"\x01xy", b"\x02z\x00", b"\x00\x00\x00"]
@@ -91,7 +91,7 @@ def test_layouts_do_not_mix_up_questions_of_one_size():
     assert Layout([("a", 2)]).find(b"xy", "b") is None
 
 
-def test_reports_are_taken_once_and_exported_and_summarized(harness, one_study, reports):
+def test_reports_are_stored_once_exported_and_summarized(harness, one_study, reports):
     assert harness.publish(one_study).status_code == 201
     for number, report in enumerate(reports[:20]):
         padded = report.to_json() + " " * (number % 3)
@@ -111,7 +111,7 @@ def test_reports_are_taken_once_and_exported_and_summarized(harness, one_study, 
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
-def test_other_exports_leave_the_other_questions_empty(harness, one_study, reports, form):
+def test_exports_leave_unanswered_questions_empty(harness, one_study, reports, form):
     harness.publish(one_study)
     harness.post([report.to_document() for report in reports])
     data = harness.client.get(f"/v1/studies/habits/export?format={form}", headers=harness.operator).data
@@ -141,7 +141,7 @@ def payloads_in(data, form):
     }
 
 
-def test_a_study_whose_reports_are_needed_whole_has_no_summary(harness):
+def test_study_that_needs_whole_reports_has_no_summary(harness):
     from tests import studies
 
     study = build_study(questions=[studies.YES_NO_RECORD])

@@ -38,7 +38,7 @@ COMPRESSIONS = [("gzip", gzipped)]
 
 
 @pytest.mark.parametrize("form", ["application/cbor", "text/plain", "application/octet-stream"])
-def test_a_body_in_another_form_than_json_is_415(habits, study, make_report, form):
+def test_body_that_is_not_json_is_415(habits, study, make_report, form):
     body = make_report(study).to_json().encode()
     refused = (415, "media-type-unsupported")
     assert kind_of(post(habits, b'{"reports":[' + body + b"]}", form)) == refused
@@ -65,7 +65,7 @@ def test_compressed_bodies(habits, study, make_report, encoding, compress):
 
 
 @pytest.mark.parametrize(("encoding", "compress"), COMPRESSIONS)
-def test_a_bomb_is_413_and_never_inflated(make_harness, encoding, compress):
+def test_compression_bomb_is_413_and_not_inflated(make_harness, encoding, compress):
     harness = make_harness(body_limit=LIMIT)
     bomb = compress(b" " * 50_000_000)
     assert len(bomb) < LIMIT
@@ -118,7 +118,7 @@ def test_a_broken_encoding_is_400(habits, encoding, compress):
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.booleans(), st.integers(0, 300))
-def test_inflating_answers_anything_with_bytes_or_a_problem(noise, genuine, place):
+def test_inflate_returns_bytes_or_a_problem_for_any_input(noise, genuine, place):
     body = bytearray(gzipped(noise) if genuine else noise)
     body[place : place + 1] = noise[:1]
     try:
@@ -130,7 +130,7 @@ def test_inflating_answers_anything_with_bytes_or_a_problem(noise, genuine, plac
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2000), st.binary(max_size=3), st.integers(0, 3))
-def test_a_damaged_batch_is_never_the_servers_fault(habits, batch, place, noise, removed):
+def test_damaged_batch_never_causes_a_server_error(habits, batch, place, noise, removed):
     place %= len(batch)
     damaged = batch[:place] + noise + batch[place + removed :]
     assert post(habits, damaged).status_code in (200, 400, 422)

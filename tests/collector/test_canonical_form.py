@@ -47,7 +47,7 @@ def test_a_canonical_batch_is_read(rules, study, make_report, count):
     assert digest_of(batch(reports)) == study.digest.encode()
 
 
-def test_other_spellings_are_left_to_the_parser(rules, study, make_report):
+def test_non_canonical_spellings_fall_back_to_the_parser(rules, study, make_report):
     report = make_report(study, id="ab" * 16)
     document = report.to_document()
     body = report.to_json()
@@ -59,14 +59,14 @@ def test_other_spellings_are_left_to_the_parser(rules, study, make_report):
     assert rules.form.read_batch(batch([report, report]).replace(b"},{", b"} {")) is None
 
 
-def test_base64_with_stray_bits_is_left_to_the_parser(rules, study, make_report):
+def test_base64_with_stray_bits_falls_back_to_the_parser(rules, study, make_report):
     body = make_report(study).to_json()
     start = body.index('"ever":"') + len('"ever":"')
     for text in ("AB==", "A===", "AA= ", "====", "A A="):
         assert rules.form.read((body[:start] + text + body[start + 4 :]).encode()) is None
 
 
-def test_an_impossible_report_is_left_to_the_parser(rules, study, make_report):
+def test_impossible_report_falls_back_to_the_parser(rules, study, make_report):
     good = make_report(study)
     bad = make_report(study, payloads={**good.payloads, "ever": b"\2"})
     assert rules.form.read(bad.to_json().encode()) is None
@@ -75,7 +75,7 @@ def test_an_impossible_report_is_left_to_the_parser(rules, study, make_report):
 
 @FUZZ
 @given(place=st.integers(0, 10**4), noise=st.binary(min_size=1, max_size=3))
-def test_a_damaged_report_is_never_read_otherwise_than_by_the_parser(rules, study, make_report, place, noise):
+def test_damaged_report_reads_as_the_parser_reads_it(rules, study, make_report, place, noise):
     body = bytearray(make_report(study).to_json().encode())
     place %= len(body)
     body[place : place + len(noise)] = noise
@@ -85,7 +85,7 @@ def test_a_damaged_report_is_never_read_otherwise_than_by_the_parser(rules, stud
 
 @FUZZ
 @given(place=st.integers(0, 10**4), noise=st.binary(min_size=1, max_size=2))
-def test_a_damaged_batch_is_never_read_otherwise_than_by_the_parser(rules, study, make_report, place, noise):
+def test_damaged_batch_reads_as_the_parser_reads_it(rules, study, make_report, place, noise):
     body = bytearray(batch([make_report(study) for _ in range(3)]))
     place %= len(body)
     body[place : place + len(noise)] = noise
@@ -97,7 +97,7 @@ def test_a_damaged_batch_is_never_read_otherwise_than_by_the_parser(rules, study
 
 @FUZZ
 @given(body=st.binary(max_size=700))
-def test_noise_is_left_to_the_parser(rules, body):
+def test_random_bytes_fall_back_to_the_parser(rules, body):
     digest_of(body)
     assert rules.form.read(body) is None
     assert rules.form.read_batch(b'{"reports":[' + body + b"]}") in (None, [])

@@ -43,7 +43,7 @@ def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + t
     return str(chain), str(secret)
 
 
-def test_a_device_that_trusts_it_answers_over_https(tmp_path):
+def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
     chain, key = write_certificate(tmp_path)
     server = Server(tmp_path, "--certificate", chain, "--key", key)
     try:
@@ -85,7 +85,7 @@ def test_a_device_that_trusts_it_answers_over_https(tmp_path):
     assert "without https" not in server.log.read_text()
 
 
-def test_what_is_wrong_with_it_is_said_before_anything_listens(tmp_path):
+def test_bad_certificate_is_rejected_before_listening(tmp_path):
     chain, key = write_certificate(tmp_path)
     assert certificate_of(None, None) is None
     assert certificate_of(chain, key).chain.name == "own.pem"
@@ -107,11 +107,11 @@ def test_what_is_wrong_with_it_is_said_before_anything_listens(tmp_path):
     with pytest.raises(UsageError, match="needs both"):
         certificate_of(chain, None)
     (tmp_path / "own.key").chmod(0o644)
-    with pytest.raises(InputError, match="everybody here can read"):
+    with pytest.raises(InputError, match="all users can read"):
         certificate_of(chain, key)
 
 
-def test_listening_to_others_without_it_is_said(tmp_path):
+def test_public_host_without_certificate_warns(tmp_path):
     server = Server(tmp_path, "--host", "0.0.0.0")
     server.kill()
     assert "--host 0.0.0.0 without https" in server.log.read_text()

@@ -16,7 +16,7 @@ from tests.kit.programs import need
 CASES_EACH = 20
 
 
-def test_every_route_for_programs_is_described_and_nothing_else(empty):
+def test_openapi_describes_exactly_the_api_routes(empty):
     routes = set()
     for rule in empty.app.url_map.iter_rules():
         if rule.endpoint.startswith(("page.", "changing.", "participant.")):
@@ -37,11 +37,11 @@ def test_the_document_is_served(empty):
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
-def test_every_schema_is_a_schema(name):
+def test_every_schema_is_valid_json_schema(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
 
 
-def test_operations_that_need_a_key_say_so(habits):
+def test_only_operations_that_need_a_key_answer_401(habits):
     for operation in OPERATIONS:
         path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
         response = habits.client.open(path, method=operation.method.upper())
@@ -75,13 +75,13 @@ def test_generated_requests_get_documented_answers(run_cases, with_gateway, stud
 
 
 @pytest.mark.slow
-def test_what_is_generated_reaches_a_gateway(run_cases, with_gateway, study, make_report):
+def test_generated_requests_reach_the_gateway(run_cases, with_gateway, study, make_report):
     answered = run_cases(with_gateway, [make_report(study)], 1)
     assert "askObliviously" in {operation for operation, _status in answered}
 
 
 @pytest.mark.parametrize("view", ["health.alive", "gateway.receive"])
-def test_an_undocumented_answer_would_be_noticed(run_cases, with_gateway, study, make_report, view):
+def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report, view):
     from schemathesis.core.failures import FailureGroup
 
     with_gateway.app.view_functions[view] = lambda: ("", 418)

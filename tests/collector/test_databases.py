@@ -1,4 +1,4 @@
-"""SQLite and a real PostgreSQL behave alike; PostgreSQL under faults of its own."""
+"""SQLite and a real PostgreSQL behave alike; PostgreSQL's own faults."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def elephant(make_harness, postgresql, study):
     return harness
 
 
-def test_the_life_of_a_study(either, study, make_study, make_report):
+def test_study_lifecycle(either, study, make_study, make_report):
     first, second, gone = (make_report(study) for _ in range(3))
     assert [either.put(report).status_code for report in (first, second, gone, first)] == [201, 201, 201, 200]
     assert either.publish(study).status_code == 200
@@ -57,8 +57,8 @@ def test_the_life_of_a_study(either, study, make_study, make_report):
     assert either.exported() == sorted([first, second, late], key=lambda report: report.id)
 
 
-def test_an_id_that_no_database_takes_is_unknown_and_spoils_no_commit(either):
-    """In a commit of many uploads one that raises would be an error to all of them."""
+def test_id_that_a_database_rejects_is_unknown_and_harmless(either):
+    """Otherwise one upload that raises would fail all uploads of its commit."""
     for method, path in (
         ("POST", "reports"),
         ("GET", ""),
@@ -70,7 +70,7 @@ def test_an_id_that_no_database_takes_is_unknown_and_spoils_no_commit(either):
         assert problem(response) == (404, "study-unknown"), address
 
 
-def test_a_batch_with_all_kinds_of_members(either, study, make_report):
+def test_batch_with_all_kinds_of_members_is_sorted_out(either, study, make_report):
     held, gone, *fresh = (make_report(study) for _ in range(1200))
     either.post([held.to_document(), gone.to_document()])
     either.withdraw(gone.id)
@@ -92,7 +92,7 @@ def test_concurrent_copies_are_stored_once(either, study, make_report):
     assert len(either.exported()) == 20
 
 
-def test_two_collectors_take_the_same_batches_in_other_orders(make_harness, database_url, study, make_report):
+def test_two_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, make_report):
     pair = [make_harness(database=database_url, busy_timeout=20) for _ in range(2)]
     pair[0].publish(study)
     reports = [make_report(study).to_document() for _ in range(300)]
@@ -114,7 +114,7 @@ def test_uploads_for_several_studies_share_a_commit(either, make_study, make_rep
 
 
 @pytest.mark.slow
-def test_postgresql_killed_and_restarted(elephant, postgresql, study, make_report):
+def test_killed_postgresql_loses_no_acknowledged_report(elephant, postgresql, study, make_report):
     acknowledged = [make_report(study) for _ in range(10)]
     assert {elephant.put(report).status_code for report in acknowledged} == {201}
     refused = make_report(study)
@@ -130,8 +130,8 @@ def test_postgresql_killed_and_restarted(elephant, postgresql, study, make_repor
     assert len(elephant.exported()) == 11
 
 
-def test_tables_that_are_away_for_a_moment_are_503(elephant, study, make_report):
-    """As while a dump is put back: devices keep what they have, and no traceback is logged."""
+def test_temporarily_missing_tables_are_503(elephant, study, make_report):
+    """For example while a dump is restored: devices keep their reports, and no traceback is logged."""
     report = make_report(study)
     with elephant.collector.database.engine.begin() as other:
         other.execute(text("ALTER SCHEMA public RENAME TO away"))
@@ -153,7 +153,7 @@ def test_postgresql_locked_is_503_and_recovers(make_harness, postgresql, study, 
     assert harness.put(report).status_code == 201
 
 
-def test_postgresql_commits_durably_whatever_the_server_says(make_harness, postgresql):
+def test_postgresql_commits_synchronously_despite_server_default(make_harness, postgresql):
     url = postgresql.new_database()
     harness = make_harness(database=url)
     with harness.collector.database.engine.begin() as connection:
@@ -164,7 +164,7 @@ def test_postgresql_commits_durably_whatever_the_server_says(make_harness, postg
         assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
 
 
-def test_reports_that_are_deleted_meanwhile_do_no_harm(elephant, study, make_report, monkeypatch):
+def test_concurrent_deletion_of_reports_is_harmless(elephant, study, make_report, monkeypatch):
     """An upload that met a report which `expire` then deletes: one of the two waits for the other."""
     report = make_report(study)
     elephant.put(report)
@@ -186,7 +186,7 @@ def test_reports_that_are_deleted_meanwhile_do_no_harm(elephant, study, make_rep
     assert elephant.exported() == []
 
 
-def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
+def test_racing_publishers_leave_a_node_one_study_version(elephant):
     """Two sums of nearly the same devices would tell them apart."""
     database, keys = elephant.collector.database, NodeKeys.generate()
     node, addresses = Node(keys, database), ["http://a.test#" + keys.fragment, "http://b.test#" + "0" * 128]
@@ -207,14 +207,14 @@ def test_options_of_the_url_are_kept(make_harness, postgresql):
     assert shown == ["7MB", "200ms"]
 
 
-def test_two_batches_deadlock_no_one(elephant, study, make_report):
+def test_two_batches_do_not_deadlock(elephant, study, make_report):
     documents = [make_report(study).to_document() for _ in range(50)]
     orders = [sorted(documents, key=lambda _document: os.urandom(4)) for _ in range(16)]
     with ThreadPoolExecutor(8) as pool:
         assert {response.status_code for response in pool.map(elephant.post, orders)} == {200}
 
 
-def test_what_comes_after_its_withdrawal_is_refused(either, study, make_report):
+def test_report_uploaded_after_its_withdrawal_is_rejected(either, study, make_report):
     late = make_report(study)
     for _ in range(2):
         assert either.withdraw(late.id, secret=late.secret).status_code == 200

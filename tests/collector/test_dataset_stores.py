@@ -37,7 +37,7 @@ def served():
     server.stop()
 
 
-def test_a_store_gets_the_bytes_that_a_folder_gets(served, many, tmp_path, monkeypatch):  # noqa: F811
+def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path, monkeypatch):  # noqa: F811
     root = tmp_path / "out"
     parts = many.write(root)
     local = contents(root)
@@ -58,13 +58,13 @@ def test_a_store_gets_the_bytes_that_a_folder_gets(served, many, tmp_path, monke
 
 
 @pytest.mark.usefixtures("served")
-def test_a_store_that_refuses_is_said_in_one_line(many):  # noqa: F811
+def test_rejecting_store_is_reported_in_one_line(many):  # noqa: F811
     with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x") as refused:
         many.write("s3://nowhere/x")
     assert "\n" not in str(refused.value)
 
 
-def test_a_store_whose_library_is_missing_names_what_installs_it(monkeypatch):
+def test_missing_store_library_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "adlfs", None)
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     for address, extra in (
@@ -77,8 +77,8 @@ def test_a_store_whose_library_is_missing_names_what_installs_it(monkeypatch):
 
 
 @pytest.mark.parametrize("lost", ["aiobotocore", "aiobotocore.session"])
-def test_so_does_one_that_is_there_without_what_it_needs(monkeypatch, lost):
-    """It was said to be no address."""
+def test_store_library_with_missing_dependency_names_the_extra(monkeypatch, lost):
+    """The error used to say that the address was invalid."""
     absent = ModuleNotFoundError(f"No module named {lost!r}", name=lost)
 
     def broken(_address):

@@ -92,7 +92,7 @@ def test_the_command_writes_every_report_once_into_a_new_place(many, place, caps
         assert summarize_dataset(study, root).questions["fruit"].n == 60
 
 
-def test_the_manifest_lists_each_file_as_it_is(many, place):
+def test_manifest_describes_each_file(many, place):
     parts = many.write(place)
     manifest = manifest_of(place)
     assert (manifest["format"], manifest["study"], manifest["reports"]) == (
@@ -112,7 +112,7 @@ def test_the_manifest_lists_each_file_as_it_is(many, place):
         assert Study.from_json((place / STUDY / f"_study-{version}.json").read_bytes()).digest == digest
 
 
-def test_a_place_that_is_not_empty_is_refused_and_stays_as_it_is(many, place):
+def test_non_empty_target_is_rejected_and_unchanged(many, place):
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with raises(InputError, "export.place_not_empty", "notes.txt"):
@@ -124,7 +124,7 @@ def test_a_place_that_is_not_empty_is_refused_and_stays_as_it_is(many, place):
 
 
 @pytest.mark.parametrize("reports", [0, 50, 119])
-def test_an_export_that_fails_leaves_nothing(many, place, reports):
+def test_failed_dataset_export_leaves_nothing(many, place, reports):
     def failing():
         yield from sorted(many.sent, key=lambda one: one.id)[:reports]
         raise TransferError("cut off", code="server.cut_off")
@@ -136,7 +136,7 @@ def test_an_export_that_fails_leaves_nothing(many, place, reports):
     assert sorted(ids_in(place)) == sorted(many.ids)
 
 
-def test_one_whose_manifest_cannot_be_written_leaves_nothing(many, place, monkeypatch):
+def test_unwritable_manifest_leaves_nothing(many, place, monkeypatch):
     def full(*_):
         raise KeyboardInterrupt
 
@@ -147,7 +147,7 @@ def test_one_whose_manifest_cannot_be_written_leaves_nothing(many, place, monkey
 
 
 def test_a_dataset_without_its_manifest_is_refused(many, place):
-    """As a killed export leaves it."""
+    """A killed export leaves such a dataset."""
     many.write(place)
     (place / STUDY / "_manifest.json").unlink()
     with raises(InputError, "merge.dataset_unfinished"):
@@ -159,7 +159,7 @@ def test_a_study_without_reports_makes_a_dataset_without_files(many, place):
     assert manifest_of(place)["files"] == []
 
 
-def test_other_programs_read_the_folder_as_it_is(many, place):
+def test_dask_pandas_and_pyarrow_read_the_dataset(many, place):
     need("dask")
     import dask.dataframe
 
@@ -177,7 +177,7 @@ def test_other_programs_read_the_folder_as_it_is(many, place):
 
 
 @pytest.mark.parametrize("option", ["--summary", "--decoded"])
-def test_what_makes_one_file_is_refused_for_a_place(many, place, option, token):
+def test_single_file_options_are_rejected_for_a_folder(many, place, option, token):
     with serving(many.harness.app) as url, raises(UsageError, "export.file_name_needed", option):
         run_export(url, f"{place}/", "--token", token, option)
     assert contents(place) == {}
@@ -193,7 +193,7 @@ def test_what_makes_one_file_is_refused_for_a_place(many, place, option, token):
         ("s3://", "export.address_not_writable"),
     ],
 )
-def test_addresses_that_keep_nothing_are_refused(address, code):
+def test_non_persistent_addresses_are_rejected(address, code):
     with pytest.raises((InputError, UsageError)) as refused:
         Store(address)
     assert refused.value.code == code

@@ -53,7 +53,7 @@ def status_of(server, report):
 
 
 @pytest.mark.parametrize(("synchronous", "survives"), [("FULL", True), ("NORMAL", False)])
-def test_the_disk_tells_durable_from_not(disk, synchronous, survives):
+def test_disk_simulation_separates_durable_from_volatile_writes(disk, synchronous, survives):
     database = disk.root / "t.sqlite3"
     command = [sys.executable, "-c", WRITE_THEN_DIE, str(database), synchronous, str(COMMITS)]
     done = subprocess.run(command, env={**os.environ, **disk.environment}, check=False)
@@ -65,7 +65,7 @@ def test_the_disk_tells_durable_from_not(disk, synchronous, survives):
 
 
 @pytest.mark.slow
-def test_a_loss_of_power_loses_nothing_acknowledged(start_on_disk, disk, study, make_report, token):
+def test_power_loss_loses_no_acknowledged_report(start_on_disk, disk, study, make_report, token):
     server = start_on_disk()
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(100)]
@@ -79,7 +79,7 @@ def test_a_loss_of_power_loses_nothing_acknowledged(start_on_disk, disk, study, 
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_507_until_there_is_room(start_on_disk, disk, study, make_report, token):
+def test_full_disk_is_507_until_space_is_freed(start_on_disk, disk, study, make_report, token):
     server = start_on_disk()
     server.request("POST", "/v1/studies", study.document)
     before, during, after = (make_report(study) for _ in range(3))
@@ -94,7 +94,7 @@ def test_a_full_disk_is_507_until_there_is_room(start_on_disk, disk, study, make
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A real file system that is nearly full; where none may be mounted, one whose writes are refused."""
+    """A real file system that is nearly full; if mounting is forbidden, a disk that rejects writes."""
     try:
         mounted = SmallDisk(tmp_path)
     except (OSError, subprocess.CalledProcessError):

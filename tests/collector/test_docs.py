@@ -1,4 +1,4 @@
-"""docs/operating.md says what is so."""
+"""The statements of docs/operating.md are true."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_every_setting_is_documented_with_its_default():
 
 
 @pytest.mark.parametrize("command", [line for line in commands() if line.split()[0] not in OTHERS])
-def test_every_command_is_one(command):
+def test_every_documented_command_parses(command):
     parser = ArgumentParser()
     add_commands(parser.add_subparsers(required=True))
     assert parser.parse_args(shlex.split(command)).run
 
 
-def test_there_are_commands_to_test():
+def test_documentation_contains_commands():
     assert {line.split()[0] for line in commands()} >= {"serve", "keys", "backup", "export"}
 
 
@@ -54,12 +54,12 @@ SIZES = {"k": 1 << 10, "m": 1 << 20}
 
 
 def largest_body(block):
-    """What nginx lets through by a block's own directive, in bytes."""
+    """Return the largest body that an nginx block lets through, in bytes."""
     number, unit = re.search(r"client_max_body_size (\d+)([km]);", block).groups()
     return int(number) * SIZES[unit]
 
 
-def test_the_proxy_lets_through_what_the_collector_takes_and_tells_nobody_who_sends_it():
+def test_proxy_example_passes_bodies_and_hides_senders():
     block = TEXT.split("```nginx\n")[1].split("```")[0]
     everybody, _, node = block.rpartition("location ~ ")
     assert block.count("{") == block.count("}")
@@ -78,7 +78,7 @@ def test_the_proxy_lets_through_what_the_collector_takes_and_tells_nobody_who_se
     assert max(seconds.values()) <= 10
 
 
-def test_the_unit_starts_the_server_where_its_place_is():
+def test_systemd_unit_runs_in_its_state_directory():
     unit = TEXT.split("```ini\n[Service]")[1].split("```")[0]
     said = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
     assert said["WorkingDirectory"] == f"/var/lib/{said['StateDirectory']}"
@@ -102,14 +102,14 @@ SESSION = ("On a laptop", "Keys", "Invitations", "How long reports are kept", "B
 
 
 def session_lines(heading):
-    """A section's shell block, as it stands there."""
+    """Return the lines of a section's shell block."""
     section = re.split(r"\n##+ ", TEXT.split(f"## {heading}\n")[1])[0]
     return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
 
 
 @pytest.mark.slow
 @pytest.mark.needs("curl")
-def test_the_session_works_word_for_word(tmp_path, port):
+def test_documented_session_runs_as_written(tmp_path, port):
     """An empty folder, two terminals, and every line of these sections in their order."""
     shim = tmp_path / "bin" / "ldpkit"
     shim.parent.mkdir()
@@ -156,7 +156,7 @@ def test_the_session_works_word_for_word(tmp_path, port):
     assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0
 
 
-def test_the_statuses_of_overload_and_faults_are_the_problems():
+def test_documented_retry_statuses_match_the_problems():
     kinds = [value for value in vars(problems).values() if isinstance(value, Kind)]
     waiting = {str(kind.status) for kind in kinds if kind.retry_after is not None}
     for status in waiting - {"425"}:

@@ -76,7 +76,7 @@ def cutting(app, sizes):
     return cut
 
 
-def test_ndjson(filled, tmp_path, capsys, token):
+def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):
     out = tmp_path / "reports.ndjson"
     with serving(filled.app) as url:
         assert run_export(url, out, "--token", token) == 0
@@ -86,7 +86,7 @@ def test_ndjson(filled, tmp_path, capsys, token):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_proxy_that_drops_the_query_doubles_nothing(filled, tmp_path, token):
+def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token):
     """The export is cut, and what goes on with it begins at the first report again."""
     out = tmp_path / "reports.ndjson"
     cut = cutting(filled.app, iter([4000]))
@@ -96,7 +96,7 @@ def test_a_proxy_that_drops_the_query_doubles_nothing(filled, tmp_path, token):
     assert not out.exists()
 
 
-def test_parquet(filled, make_study, make_report, tmp_path, monkeypatch, token):
+def test_parquet_export_contains_every_report(filled, make_study, make_report, tmp_path, monkeypatch, token):
     later = make_study(
         version=2, questions=filled.client.get("/v1/studies/habits").get_json()["questions"][:1]
     )
@@ -120,14 +120,14 @@ def test_parquet(filled, make_study, make_report, tmp_path, monkeypatch, token):
     assert rows[newest.id]["payloads"] == {**newest.payloads, "fruit": None, "ever": None}
 
 
-def test_csv(filled, tmp_path, token):
+def test_csv_export_contains_every_report(filled, tmp_path, token):
     out = tmp_path / "reports.csv"
     with serving(filled.app) as url:
         assert run_export(url, out, "--token", token) == 0
     assert out.read_text() == filled.export(format="csv").text
 
 
-def test_decoded_columns_stand_beside_what_is_read_back(filled, study, tmp_path, token, capsys):
+def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token, capsys):
     tables = []
     with serving(filled.app) as url:
         for name in ("reports.csv", "reports.parquet"):
@@ -154,7 +154,7 @@ def test_decoded_columns_stand_beside_what_is_read_back(filled, study, tmp_path,
     pandas.testing.assert_frame_equal(*tables)
 
 
-def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_study, tmp_path, token):
+def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_path, token):
     """A collector that gives another study under that version, or none, decodes nothing wrongly."""
     other = make_study(title="Other habits").canonical()
 
@@ -169,10 +169,10 @@ def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_st
     assert not list(tmp_path.glob("r.csv"))
 
 
-def test_a_decoded_export_has_days_or_is_none(filled, tmp_path, token):
+def test_decoded_export_requires_valid_days(filled, tmp_path, token):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
     plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
-    with plain as url, raises(TransferError, "server.not_a_report", "must stand beside its day"):
+    with plain as url, raises(TransferError, "server.not_a_report", "in an object with day and report"):
         run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
     assert list(tmp_path.glob("r.*")) == []
     (report, *_) = filled.sent
@@ -189,12 +189,12 @@ def test_an_empty_study_makes_an_empty_parquet_file(habits, tmp_path, token):
     assert parquet.read_table(out).num_rows == 0
 
 
-def test_a_cut_export_is_resumed(filled, token):
+def test_interrupted_export_is_resumed(filled, token):
     with serving(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
         assert list(fetch_reports(url, "habits", token)) == filled.sent
 
 
-def test_an_export_without_its_end_is_no_export(filled, tmp_path, token):
+def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
     end = len(json.dumps({"format": "ldpkit.export-end/1", "reports": 40}, separators=(",", ":"))) + 1
     whole = len(filled.export().data)
     out = tmp_path / "reports.ndjson"
@@ -208,7 +208,7 @@ def test_an_export_without_its_end_is_no_export(filled, tmp_path, token):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_missing_report_is_noticed(filled, token):
+def test_missing_report_is_detected(filled, token):
     def losing(environ, start_response):
         lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
         return [b"".join(lines[:3] + lines[4:])]
@@ -217,7 +217,7 @@ def test_a_missing_report_is_noticed(filled, token):
         list(fetch_reports(url, "habits", token))
 
 
-def test_an_overloaded_collector_is_asked_again(filled, token):
+def test_export_retries_an_overloaded_collector(filled, token):
     refusals = iter([503, 507])
 
     def busy(environ, start_response):
@@ -231,9 +231,9 @@ def test_an_overloaded_collector_is_asked_again(filled, token):
         assert list(fetch_reports(url, "habits", token)) == filled.sent
 
 
-def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
+def test_rejected_export_is_final_and_states_why(filled, tmp_path, token):
     with serving(filled.app) as url:
-        with pytest.raises(TransferError, match=r"401: the key is not one of"):
+        with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
             run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
         with pytest.raises(TransferError, match="404: no study 'nosuch'"):
             list(fetch_reports(url, "nosuch", token))
@@ -251,21 +251,19 @@ def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monk
         run_export(url, tmp_path / "nosuch" / "a.ndjson", "--token", token)
 
 
-def test_a_collector_that_is_away(tmp_path, token):
+def test_unreachable_collector_is_reported(tmp_path, token):
     with pytest.raises(TransferError, match="refused"):
         run_export("http://127.0.0.1:9", tmp_path / "a.ndjson", "--token", token)
 
 
-def test_the_summary(filled, study, tmp_path, token):
+def test_summary_is_downloaded(filled, study, tmp_path, token):
     out = tmp_path / "summary.json"
     with serving(filled.app) as url:
         assert run_export(url, out, "--token", token, "--summary") == 0
     assert out.read_text() == summarize(study, filled.sent).to_json() + "\n"
 
 
-def test_a_summary_says_which_version_it_is_of_and_what_it_leaves_out(
-    filled, make_study, tmp_path, token, capsys
-):
+def test_summary_names_its_version_and_omitted_versions(filled, make_study, tmp_path, token, capsys):
     for version, more in ((1, ""), (2, "it has no report of earlier versions")):
         filled.publish(make_study(version))
         with serving(filled.app) as url:
@@ -285,7 +283,7 @@ def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, toke
     assert not out.exists()
 
 
-def test_an_export_says_how_many_reports_were_withdrawn_since_the_last_one(filled, tmp_path, capsys, token):
+def test_export_prints_withdrawals_since_the_last_export(filled, tmp_path, capsys, token):
     """Older copies may have them."""
 
     def export(name):
@@ -304,7 +302,7 @@ def test_an_export_says_how_many_reports_were_withdrawn_since_the_last_one(fille
         assert "withdrawn" not in export("four.parquet")
 
 
-def test_an_export_that_was_cut_off_is_not_the_last_one(filled):
+def test_truncated_export_does_not_count_as_the_last(filled):
     filled.withdraw(filled.sent[0].id)
     first = filled.export()
     assert first.headers["LDPKit-Withdrawn"] == "1"
@@ -316,8 +314,8 @@ def test_an_export_that_was_cut_off_is_not_the_last_one(filled):
     assert filled.export().headers["LDPKit-Withdrawn"] == "0"
 
 
-def test_an_export_that_was_resumed_is_not_the_last_one(filled):
-    """Its first part has a report that was withdrawn before the second."""
+def test_resumed_export_does_not_count_as_the_last(filled):
+    """The first part has a report that was withdrawn before the second part."""
     ids = sorted(report.id for report in filled.sent)
     filled.withdraw(ids[0])
     assert filled.export(after=ids[9]).data
@@ -325,7 +323,7 @@ def test_an_export_that_was_resumed_is_not_the_last_one(filled):
 
 
 @pytest.mark.parametrize("options", [(), ("--summary",), ("--decoded",)])
-def test_a_file_that_is_there_is_not_replaced(filled, tmp_path, token, options):
+def test_existing_file_is_not_replaced(filled, tmp_path, token, options):
     out = tmp_path / ("reports.csv" if "--decoded" in options else "reports.json")
     out.write_text("mine")
     with serving(filled.app) as url, raises(InputError, "export.file_exists"):

@@ -36,7 +36,7 @@ def short_pages(monkeypatch):
 
 
 @pytest.mark.usefixtures("short_pages")
-def test_an_export_is_whole_and_ordered_by_id(filled):
+def test_export_is_complete_and_ordered_by_id(filled):
     response = filled.export()
     assert response.status_code == 200
     assert response.content_type == "application/x-ndjson"
@@ -51,7 +51,7 @@ def test_an_empty_export_has_its_end(habits):
 
 
 @pytest.mark.usefixtures("short_pages")
-def test_an_export_resumes_behind_any_report(filled):
+def test_export_resumes_after_any_report(filled):
     everything = filled.exported()
     for start in (0, 9, 10, 56):
         assert filled.exported(after=everything[start].id) == everything[start + 1 :]
@@ -63,7 +63,7 @@ def test_pages_of_large_reports_hold_fewer(filled, monkeypatch):
 
 
 @pytest.mark.usefixtures("short_pages")
-def test_a_report_that_arrives_meanwhile_does_no_harm(filled, study, make_report):
+def test_report_arriving_during_an_export_is_harmless(filled, study, make_report):
     parts = ndjson(exporting.open_export(filled.collector, "habits"))
     text = next(parts)
     late = [make_report(study, id="0" * 32), make_report(study, id="f" * 32)]
@@ -75,8 +75,8 @@ def test_a_report_that_arrives_meanwhile_does_no_harm(filled, study, make_report
     assert json.loads(end)["reports"] == 58
 
 
-def test_an_export_by_lines_comes_a_page_at_a_time(filled):
-    """With a part for each report a dated one cost its reader a thread for each, and a fifth of its time."""
+def test_line_formats_stream_one_part_per_page(filled):
+    """One part per report cost the reader of a dated export a thread each, and a fifth of its time."""
     for name in ("ndjson", "dated"):
         form = FORMATS[name]
         whole = list(form.stream(exporting.open_export(filled.collector, "habits", dated=form.dated)))
@@ -177,8 +177,8 @@ READ = {
 
 @pytest.mark.parametrize("form", READ)
 @pytest.mark.usefixtures("short_pages")
-def test_an_export_that_fails_in_the_middle_is_no_export(filled, monkeypatch, form):
-    """Granian ends a response that raised as one that was whole."""
+def test_export_that_fails_midway_is_incomplete(filled, monkeypatch, form):
+    """Granian ends a response that raised an error like a complete response."""
     READ[form](filled.export(format=form).data)
     read, calls = queries.report_page, count()
 
@@ -210,7 +210,7 @@ def test_a_parquet_export_can_be_summarised(filled, study, tmp_path):
     assert {part.n for part in load_summary(study, str(file)).questions.values()} == {57}
 
 
-def test_a_version_published_during_an_export_does_no_harm(filled, make_study, make_report):
+def test_version_published_during_an_export_is_harmless(filled, make_study, make_report):
     export = exporting.open_export(filled.collector, "habits")
     later = make_study(version=2, title="Later")
     filled.publish(later)

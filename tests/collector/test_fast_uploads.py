@@ -55,7 +55,7 @@ def test_closed_and_withdrawn(pair, study, make_report):
     assert [entry["id"] for entry in pair.post([late, gone])["failed"]] == [late.id, gone.id]
 
 
-def test_an_early_report_and_one_of_another_study(pair, make_study, study, make_report):
+def test_early_report_is_425_and_foreign_report_is_422(pair, make_study, study, make_report):
     early = make_study(id="early", opens=(pair.fast.day + timedelta(30)).isoformat())
     pair.publish(early)
     assert [pair.put(make_report(early), "early") for _ in range(2)] == ["425 TOO EARLY"] * 2

@@ -1,4 +1,4 @@
-"""What goes wrong around a request: bodies, routes, locks, disks; never a 500 for any of it."""
+"""Faults around a request: bodies, routes, locks, disks. None of them causes a 500."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def send(harness, body, **options):
     [b"", b"{", b"\xff", b'{"id": 1, "id": 2}', (b"[" + b" " * 8) * 100_000, b"1" * 10_000],
     ids=["empty", "cut", "not UTF-8", "duplicate key", "deep", "huge number"],
 )
-def test_what_is_not_json_is_400(habits, body):
+def test_malformed_json_is_400(habits, body):
     assert kind_of(send(habits, body)) == (400, "malformed-json")
 
 
 @pytest.mark.parametrize("body", [b"null", b"[]", b"{}", b"NaN", b'{"id": "\\ud800", "\\ud800": 1}'])
-def test_json_that_is_no_report_is_422(habits, body):
+def test_json_that_is_not_a_report_is_422(habits, body):
     assert kind_of(send(habits, body)) == (422, "report-invalid")
 
 
@@ -48,7 +48,7 @@ def test_a_long_body_is_413_by_its_length(make_harness):
     assert kind_of(send(harness, b"x" * 101)) == (413, "body-too-large")
 
 
-def test_a_long_body_is_413_while_it_is_read(make_harness):
+def test_chunked_body_above_the_limit_is_413(make_harness):
     harness = make_harness("small.sqlite3", body_limit=100)
     response = send(
         harness,
@@ -75,7 +75,7 @@ def test_unknown_routes_and_methods(empty):
     assert "POST" in response.headers["Allow"]
 
 
-def test_a_defect_is_500_and_logged_without_the_request(habits, study, make_report, monkeypatch, caplog):
+def test_internal_error_is_500_and_logs_no_report_id(habits, study, make_report, monkeypatch, caplog):
     def broken(*_arguments):
         raise RuntimeError("defect")
 
@@ -104,7 +104,7 @@ def test_connections_are_durable(empty):
     assert found == expected
 
 
-def test_the_table_keeps_no_order_of_arrival(habits):
+def test_reports_table_has_no_rowid(habits):
     with closing(sqlite3.connect(habits.path)) as connection, pytest.raises(sqlite3.OperationalError):
         connection.execute("SELECT rowid FROM reports")
 
@@ -121,7 +121,7 @@ def test_a_locked_database_is_503_and_recovers(habits, study, make_report):
     assert habits.put(report).status_code == 201
 
 
-def test_a_lock_met_while_connecting_is_503(habits, study, make_report):
+def test_lock_during_connection_is_503(habits, study, make_report):
     engine = habits.app.extensions["ldpkit"].database.engine
     engine.dispose()
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
@@ -139,7 +139,7 @@ def fill_disk(harness):
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
 
 
-def test_a_full_disk_is_507_and_keeps_what_was_acknowledged(habits, study, make_report):
+def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_report):
     fill_disk(habits)
     acknowledged = []
     response = None
@@ -157,7 +157,7 @@ def test_a_full_disk_is_507_and_keeps_what_was_acknowledged(habits, study, make_
     assert habits.put(make_report(study)).status_code == 201
 
 
-def test_a_database_that_went_away_is_503(habits, study, make_report, tmp_path):
+def test_lost_database_is_503(habits, study, make_report, tmp_path):
     harness = habits
     harness.app.extensions["ldpkit"].database.engine.dispose()
     for file in tmp_path.glob("collector.sqlite3*"):

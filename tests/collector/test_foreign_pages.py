@@ -1,4 +1,4 @@
-"""What pages of other origins may do at a collector: those in the list a device's work, others nothing."""
+"""Pages of listed origins may use a collector's device routes; pages of other origins may not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asked(harness, path, method, origin):
         (f"/v1/studies/habits/reports/{REPORT_ID}", "DELETE"),
     ],
 )
-def test_listed_pages_may_do_what_devices_do(listing, path, method):
+def test_listed_origins_may_use_device_routes(listing, path, method):
     answer = asked(listing, path, method, LISTED)
     assert (answer.status_code, answer.data, answer.headers[ALLOWED]) == (204, b"", LISTED)
     assert method in answer.headers["Access-Control-Allow-Methods"].split(", ")
@@ -69,13 +69,13 @@ def test_listed_pages_may_do_what_devices_do(listing, path, method):
         ("/studies", "GET"),
     ],
 )
-def test_no_page_may_do_what_operators_and_analysts_do(listing, path, method):
+def test_no_origin_may_use_operator_or_analyst_routes(listing, path, method):
     assert ALLOWED not in asked(listing, path, method, LISTED).headers
     headers = {"Origin": LISTED, "Authorization": f"Bearer {TOKEN}"}
     assert ALLOWED not in listing.client.open(path, method=method, headers=headers).headers
 
 
-def test_reports_are_answered_alike_on_the_short_way_and_the_long_one(listing, make_report, study):
+def test_fast_and_plain_upload_send_the_same_cors_headers(listing, make_report, study):
     """An upload in canonical form, the same with a blank, and a refusal."""
     report = make_report(study)
     path = f"/v1/studies/{report.study}/reports/{report.id}"
@@ -90,7 +90,7 @@ def test_reports_are_answered_alike_on_the_short_way_and_the_long_one(listing, m
             assert (allowed is None) == ("Access-Control-Expose-Headers" not in answer.headers)
 
 
-def test_without_a_list_nothing_is_said(habits):
+def test_without_listed_origins_no_cors_header_is_sent(habits):
     answer = habits.client.get("/v1/studies/habits", headers={"Origin": LISTED})
     assert answer.status_code == 200
     assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
@@ -105,19 +105,19 @@ def test_without_a_list_nothing_is_said(habits):
     ],
 )
 @pytest.mark.parametrize("setting", ["origins", "framed_by"])
-def test_what_is_no_site_is_refused_in_one_line(make_harness, setting, origin):
+def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, origin):
     with pytest.raises(InputError, match=rf"^setting {setting}: ") as refused:
         make_harness(**{setting: (LISTED, origin)})
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("setting", ["origins", "framed_by"])
-def test_a_node_has_no_pages(setting):
+def test_node_rejects_origin_settings(setting):
     with raises(InputError, "settings.origins_on_node"):
         create_app({setting: (LISTED,)}, node_key="node.key")
 
 
-def test_listed_sites_alone_show_a_study_in_a_frame(make_harness, study):
+def test_only_listed_sites_may_frame_a_study(make_harness, study):
     harness = make_harness(framed_by=(LISTED, "http://localhost:8080"))
     harness.publish(study)
     policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]

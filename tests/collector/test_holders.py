@@ -37,7 +37,7 @@ def test_reports_of_holders_are_stored_once_and_exported(plants):
     assert sorted(map(bytes, kept)) == sorted(report.payloads["power"] for report in reports)
 
 
-def test_the_fast_layer_answers_as_the_views_do(make_harness):
+def test_fast_layer_and_views_answer_alike(make_harness):
     pair = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
     pair.publish(PLANTS)
     report = holder_report(7)
@@ -50,7 +50,7 @@ def test_the_fast_layer_answers_as_the_views_do(make_harness):
     assert pair.put(wrong, "plants").startswith("4")
 
 
-def test_there_is_no_summary_of_what_a_fit_needs_whole(plants):
+def test_summary_of_data_holder_study_is_409(plants):
     plants.put(holder_report(1))
     refused = plants.summary("plants")
     assert refused.status_code == 409
@@ -69,7 +69,7 @@ def test_the_page_of_the_study_says_how_a_holder_answers(plants):
     assert "takes no more reports" in plants.client.get("/s/plants").text
 
 
-def test_the_page_names_an_address_that_devices_take(plants):
+def test_page_shows_an_address_that_devices_accept(plants):
     """TLS ends at the proxy, and the library talks http to its own machine alone."""
     page = plants.client.get("/s/plants", base_url="http://collector.example.org").text
     assert "ldpkit answer https://collector.example.org/v1/studies/plants --table" in page

@@ -1,4 +1,4 @@
-"""What the participant's page says of 100 people agrees with the mechanisms' exact laws."""
+"""The participant's page shows 100 people in agreement with the mechanisms' exact laws."""
 
 import re
 
@@ -25,7 +25,7 @@ def said(question):
 @pytest.mark.parametrize(
     "question", [studies.YES_NO, studies.CHOICE, studies.ONE_OF, studies.PRODUCTS, SEVERAL, studies.MEMOIZED]
 )
-def test_dots_and_words_have_the_mechanisms_probability(question):
+def test_dots_and_sentences_show_the_mechanisms_probability(question):
     hundred, mechanism = said(question)
     told = round(100 * float(mechanism.p))
     assert hundred.dots == Dots(told // 5, told % 5)
@@ -33,7 +33,7 @@ def test_dots_and_words_have_the_mechanisms_probability(question):
     assert ("3 bits" in hundred.sentence) == (question is SEVERAL)
 
 
-def test_an_answer_that_is_nearly_always_told_is_not_always_told():
+def test_nearly_certain_answer_is_not_shown_as_certain():
     hundred, mechanism = said(studies.with_epsilon(studies.YES_NO, "8"))
     assert float(mechanism.p) > 0.999
     assert "about 99 say yes and 1 say no" in hundred.sentence
@@ -62,5 +62,5 @@ def test_numbers_are_written_without_exponents(number, words):
     assert plain(number) == words
 
 
-def test_what_no_sentence_fits_has_none():
+def test_record_question_has_no_sentence_about_100_people():
     assert said(studies.RECORD)[0] is None

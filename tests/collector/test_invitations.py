@@ -1,4 +1,4 @@
-"""Studies that take invited reports only: each invitation lets one report in, and nothing says which."""
+"""Studies that take invited reports only: each invitation admits one report, and nothing links the two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def put(harness, report, invitation=None):
     return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
 
 
-def test_an_invitation_lets_one_report_in(either, study):
+def test_invitation_admits_one_report(either, study):
     first, second = made(either, 2)
     one, other = build_report(study), build_report(study)
     assert problem(put(either, one)) == REFUSED
@@ -59,7 +59,7 @@ def test_an_invitation_lets_one_report_in(either, study):
     assert sorted(report.id for report in either.exported()) == sorted([one.id, other.id])
 
 
-def test_sending_again_does_no_harm_whatever_invitation_comes_with_it(either, study):
+def test_resending_with_any_invitation_uses_no_invitation(either, study):
     first, second = made(either, 2)
     report = build_report(study)
     put(either, report, first)
@@ -74,7 +74,7 @@ def test_sending_again_does_no_harm_whatever_invitation_comes_with_it(either, st
     assert left(either) == 1
 
 
-def test_a_batch_has_no_invitations(either, study):
+def test_batch_cannot_carry_invitations(either, study):
     (invitation,) = made(either, 1)
     held, new = build_report(study), build_report(study)
     put(either, held, invitation)
@@ -84,8 +84,8 @@ def test_a_batch_has_no_invitations(either, study):
 
 
 @pytest.mark.parametrize("commits", [False, True])
-def test_a_failed_commit_uses_nothing_up(either, study, commits):
-    """And where only the acknowledgement was lost the report is there, once."""
+def test_failed_commit_uses_no_invitation(either, study, commits):
+    """If only the acknowledgement was lost, the report is stored once."""
     (invitation,) = made(either, 1)
     writer, report = either.collector.writer, build_report(study)
     genuine = writer._store
@@ -103,7 +103,7 @@ def test_a_failed_commit_uses_nothing_up(either, study, commits):
     assert [exported.id for exported in either.exported()] == [report.id]
 
 
-def test_one_commit_of_many(either, study):
+def test_one_commit_with_many_uploads_uses_each_invitation_once(either, study):
     """Two reports with one invitation, one report twice, and one without."""
     first, second = made(either, 2)
     rules = either.collector.rules.find("habits", 1)
@@ -115,7 +115,7 @@ def test_one_commit_of_many(either, study):
     assert [one.kind.name for one in (refused_b, refused_d)] == ["invitation-needed"] * 2
 
 
-def test_workers_that_take_the_same_report_or_invitation_at_once(postgresql, make_harness, study):
+def test_racing_workers_use_each_report_and_invitation_once(postgresql, make_harness, study):
     url = postgresql.new_database()
     harnesses = [make_harness(database=url, busy_timeout=20) for _ in range(4)]
     harnesses[0].publish(study)
@@ -179,7 +179,7 @@ def test_a_used_hash_is_overwritten(habits, study):
     assert invitations[0].encode() not in habits.path.read_bytes()
 
 
-def test_the_fast_layer_reads_the_header_too(make_harness, study):
+def test_fast_layer_reads_the_invitation_header(make_harness, study):
     pair = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
     pair.publish(study)
     for harness in (pair.fast, pair.plain):
@@ -193,20 +193,20 @@ def test_the_fast_layer_reads_the_header_too(make_harness, study):
         assert answer[0].startswith(status)
 
 
-def test_no_study_is_bound_to_a_missing_key(habits, study):
-    """Servers that have the key would refuse every report, and nobody could invite again."""
+def test_invite_without_invitation_key_is_rejected(habits, study):
+    """Servers with the key would reject every report, and no operator could invite again."""
     with pytest.raises(RefusalError, match=r"no invitation_key is set.*ldpkit\.toml"):
         habits.operate("invite", "habits", "--count", "3")
     assert put(habits, build_report(study)).status_code == 201
 
 
-def test_no_word_looks_like_an_option(monkeypatch):
+def test_new_key_never_starts_with_a_hyphen(monkeypatch):
     words = iter(["-a", "-b", "c-"])
     monkeypatch.setattr(keys.secrets, "token_urlsafe", lambda _size: next(words))
     assert keys.new_key() == "c-"
 
 
-def test_the_command(make_harness, database_url, study, capsys):
+def test_invite_command_creates_and_lifts_invitations(make_harness, database_url, study, capsys):
     either = make_harness(database=database_url, busy_timeout=10, invitation_key="the one of its own")
     either.url = database_url
     either.publish(study)
@@ -222,7 +222,7 @@ def test_the_command(make_harness, database_url, study, capsys):
             either.operate("invite", *wrong)
 
 
-def test_a_deleted_study_keeps_no_invitation(either):
+def test_deleting_a_study_deletes_its_invitations(either):
     made(either, 3)
     delete_study(either.collector.database, "habits")
     assert left(either) == 0

@@ -1,6 +1,6 @@
-"""The issuer: one token a code, the same again for the same request; nothing that joins it to a report.
+"""The issuer: one token per code, repeated for the same request; nothing links it to a report.
 
-Defence: The issuer: masks each base, and lets nothing leave that the public exponent does not turn back
+Defence: The issuer: blinds each base, and returns only signatures that the public exponent turns back
 into the request. Known limit: other programs on its machine.
 """
 
@@ -96,7 +96,7 @@ def kind_of(response):
     return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
 
 
-def test_a_code_gets_one_token_and_the_same_again(office):
+def test_code_gets_one_token_and_the_same_token_again(office):
     asking = office.asking()
     answers = [office.ask(asking.body, office.codes[0]) for _ in range(3)]
     assert {(one.status_code, one.content_type) for one in answers} == {
@@ -110,7 +110,7 @@ def test_a_code_gets_one_token_and_the_same_again(office):
         assert book.names_of(session, "habits") == [("Ada", True)]
 
 
-def test_another_stratums_key_is_named_and_nothing_is_spent(office):
+def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
     response = office.ask(office.asking(1).body, office.codes[0])
     assert kind_of(response) == (409, "token-key-other")
     assert response.get_json(force=True)["key"] == 0
@@ -121,8 +121,8 @@ def test_another_stratums_key_is_named_and_nothing_is_spent(office):
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
 
 
-def test_a_key_that_nobody_has_a_token_of_is_removed_and_the_others_go_on(office):
-    """`--public region=noth` was written: no device may be led to a place that is no more."""
+def test_unused_key_is_removed_and_other_keys_keep_working(office):
+    """An operator mistyped `--public region=noth`: no device may be sent to the removed key."""
     with office.database.write() as session:
         assert book.remove_key(session, "habits", NORTH) == 1
         book.add_key(session, "habits", NORTH)
@@ -142,7 +142,7 @@ def test_a_key_that_nobody_has_a_token_of_is_removed_and_the_others_go_on(office
         ]
 
 
-def test_a_key_of_nobody_is_unknown(small):
+def test_request_for_unknown_key_is_422(small):
     taken = [short_id_of(key.spki) for key in small.keys]
     free = next(one for one in range(256) if one not in taken)
     body = small.asking().body
@@ -164,20 +164,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_what_is_no_request_is_refused_and_spends_nothing(small, change):
+def test_malformed_token_request_is_422_and_spends_nothing(small, change):
     asking = small.asking()
     response = small.ask(change(asking.body, small.keys[0]), small.codes[0])
     assert kind_of(response) == (422, "token-request-invalid")
     assert small.ask(asking.body, small.codes[0]).status_code == 200
 
 
-def test_bodies_of_another_kind_or_size(small):
+def test_bodies_of_another_type_or_size_are_rejected(small):
     body = small.asking().body
     assert kind_of(small.ask(body, small.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
     assert small.ask(b"x" * 100_000, small.codes[0]).status_code == 413
 
 
-def test_wrong_codes_are_slowed_down_and_right_ones_never(small, monkeypatch):
+def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     body = small.asking().body
     # While time stands still: five wrong codes a second are taken after the first fifty, and any may be one.
     monkeypatch.setattr(giving, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
@@ -190,7 +190,7 @@ def test_wrong_codes_are_slowed_down_and_right_ones_never(small, monkeypatch):
     assert kind_of(small.ask(body)) == (403, "invitation-needed")
 
 
-def test_any_page_may_ask_and_gets_no_other_right(small):
+def test_any_origin_may_request_tokens_without_credentials(small):
     asked = small.client.options("/v1/tokens", headers={"Origin": "https://anywhere.example"})
     assert asked.status_code == 204
     assert asked.headers["Access-Control-Allow-Origin"] == "*"
@@ -202,7 +202,7 @@ def test_any_page_may_ask_and_gets_no_other_right(small):
     assert small.client.get("/v1/tokens").status_code == 405
 
 
-def test_the_directory_has_its_keys(small):
+def test_directory_lists_the_issuers_keys(small):
     response = small.client.get("/.well-known/private-token-issuer-directory")
     assert response.content_type == "application/private-token-issuer-directory"
     found = response.get_json(force=True)
@@ -212,7 +212,7 @@ def test_the_directory_has_its_keys(small):
     assert [small.client.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
 
 
-def test_no_log_line_says_who_or_what(small, caplog):
+def test_log_contains_no_name_code_or_request(small, caplog):
     caplog.set_level(logging.DEBUG)
     body = small.asking().body
     small.ask(body, small.codes[0])
@@ -223,7 +223,7 @@ def test_no_log_line_says_who_or_what(small, caplog):
         assert secret not in said
 
 
-def test_the_database_has_neither_codes_nor_what_a_token_is_made_of(small):
+def test_database_contains_no_codes_or_token_parts(small):
     asking = small.asking()
     answer = small.ask(asking.body, small.codes[0])
     token = asking.token(answer.data, os.urandom)
@@ -243,23 +243,23 @@ def key():
 
 
 class TestSigning:
-    def test_is_the_plain_power(self, key):
+    def test_signature_raised_to_public_exponent_is_the_request(self, key):
         for asked in (1, 2, key.n - 1, key.p, 3 * key.q):
             signature = key.sign(asked.to_bytes(256, "big"))
             assert pow(int.from_bytes(signature, "big"), 65537, key.n) == asked
 
-    def test_refuses_what_is_no_number_below_the_modulus(self, key):
+    def test_sign_returns_none_for_values_outside_the_modulus(self, key):
         for asked in (bytes(256), key.n.to_bytes(256, "big"), b"\xff" * 256, b"\1", b"\1" * 257):
             assert key.sign(asked) is None
 
     @pytest.mark.parametrize("part", ["d_p", "d_q", "q_inverse", "p", "q"])
-    def test_a_fault_in_any_part_leaves_nothing(self, key, part):
-        """A bit that flips in one half would give the factors away."""
+    def test_fault_in_a_key_part_raises_fault_error(self, key, part):
+        """A flipped bit in one half would reveal the factors of the modulus."""
         faulty = key._replace(**{part: getattr(key, part) ^ 4})
         with pytest.raises(signing.FaultError):
             faulty.sign((12345).to_bytes(256, "big"))
 
-    def test_never_raises_what_was_asked_itself_to_a_secret_power(self, key, monkeypatch):
+    def test_sign_blinds_the_request_before_exponentiation(self, key, monkeypatch):
         bases = []
         plain = signing.SigningKey._power
         monkeypatch.setattr(
@@ -269,7 +269,7 @@ class TestSigning:
         assert key.sign(asked) == key.sign(asked)
         assert len({12345, *bases}) == 3
 
-    def test_a_fault_is_a_500_that_can_be_asked_again(self, small, monkeypatch):
+    def test_signing_fault_is_500_and_the_request_can_be_retried(self, small, monkeypatch):
         asking = small.asking()
 
         def faulty(*_):
@@ -293,7 +293,7 @@ class TestCommands:
         assert run("init", "--address", "https://issuer.example/")[0] == 0
         return run
 
-    def test_the_block_that_is_printed_goes_into_a_study(self, run):
+    def test_printed_tokens_block_fits_into_a_study(self, run):
         assert run("key", "habits", "--public", "region=north")[0] == 0
         code, said = run("key", "habits", "--public", "region=south")
         tokens = json.loads(said.out)["tokens"]
@@ -316,7 +316,7 @@ class TestCommands:
         assert "removed the key and 0 codes" in said.err
         assert run("key", "habits", "--public", "region=south", "--remove")[0] == 0
 
-    def test_codes_by_name_and_stratum(self, run, tmp_path):
+    def test_invite_writes_codes_by_name_and_stratum(self, run, tmp_path):
         run("key", "habits", "--public", "region=north")
         run("key", "habits", "--public", "region=south")
         people = tmp_path / "people.csv"
@@ -353,7 +353,7 @@ class TestCommands:
             (("status", "--database", "sqlite:///none.sqlite3"), "there is no"),
         ],
     )
-    def test_slips_are_refused_and_change_nothing(self, run, tmp_path, words, says):
+    def test_operator_mistakes_are_rejected_and_change_nothing(self, run, tmp_path, words, says):
         run("key", "habits", "--public", "region=north")
         (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
         (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
@@ -368,14 +368,14 @@ class TestCommands:
         assert json.loads(run("status", "--json")[1].out) == before
         assert not (tmp_path / "c.csv").exists()
 
-    def test_a_lost_code_is_replaced_and_the_old_one_ends(self, run, tmp_path):
+    def test_replacing_a_lost_code_invalidates_the_old_one(self, run, tmp_path):
         first, second = self.replaced(run, tmp_path)
         client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
         assert ask(client, first).status_code == 403
         assert ask(client, second).status_code == 200
 
-    def test_a_used_code_is_replaced_only_where_that_is_said(self, run, tmp_path):
-        """Of a lost phone, whose person may then count twice."""
+    def test_used_code_is_replaced_only_with_second_token_option(self, run, tmp_path):
+        """A person who lost their phone may then be counted twice."""
         _, second = self.replaced(run, tmp_path)
         client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
         assert ask(client, second).status_code == 200
@@ -406,8 +406,8 @@ class TestCommands:
         assert first != second
         return first, second
 
-    def test_a_backup_gives_no_second_token_until_somebody_says_so(self, run, tmp_path):
-        """A code got its token after the backup was made, which is then put back."""
+    def test_restored_issuer_refuses_to_start_until_confirmed(self, run, tmp_path):
+        """A code that got its token after the backup cannot get a second one from the restored backup."""
         run("key", "habits")
         assert run("invite", "habits", "--count", "2", "--out", "codes.csv")[0] == 0
         used, unused = [row["code"] for row in csv.DictReader((tmp_path / "codes.csv").open())]
@@ -427,7 +427,7 @@ class TestCommands:
         # The database that was copied knows nothing of it.
         assert ask(create_issuer(url).test_client(), unused).status_code == 200
 
-    def test_a_backup_that_is_known_to_be_fresh_is_kept_as_it_is(self, run, tmp_path):
+    def test_restored_keep_accepts_unused_codes(self, run, tmp_path):
         run("key", "habits")
         run("invite", "habits", "--count", "1", "--out", "codes.csv")
         cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
@@ -458,7 +458,7 @@ class TestCommands:
             create_issuer(url)
 
     @pytest.mark.usefixtures("run")
-    def test_neither_server_takes_the_others_database(self, tmp_path, make_harness):
+    def test_collector_and_issuer_reject_each_others_database(self, tmp_path, make_harness):
         make_harness("collector.sqlite3")
         with raises(InputError, "database.no_tables", "issuer's"):
             create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
@@ -487,7 +487,7 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
         database.engine.dispose()
 
 
-def test_each_key_of_a_study_has_a_short_name_of_its_own(small, monkeypatch):
+def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):
     with small.database.write() as session:
         taken = book.keys_of(session, "habits")[0]
         # Then as many as it takes: each has a taken name itself once in 128 times.

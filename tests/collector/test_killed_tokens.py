@@ -54,7 +54,7 @@ def die_at(engine, statement):
 
 
 def is_killed(work):
-    """Whether a process of its own is killed at this work."""
+    """Return True if a separate process is killed during this work."""
     child = os.fork()
     if not child:
         try:
@@ -110,7 +110,7 @@ class Uploads:
         return outcomes
 
     def settle(self):
-        """What a killed server left is whole; the devices send again."""
+        """Check that the killed server left consistent data; the devices send again."""
         self.check()
         outcomes = [outcome for (outcome,) in self.store(0)]
         good = (intake.Receipt.STORED, intake.Receipt.DUPLICATE)
@@ -131,7 +131,7 @@ class Uploads:
 
 
 @pytest.mark.slow
-def test_no_kill_leaves_a_token_spent_without_its_report(database_url, make_harness, make_study, make_report):
+def test_killed_collector_spends_no_token_without_report(database_url, make_harness, make_study, make_report):
     study = make_study(channel=channel_of("https://issuer.example"))
     harness = make_harness(database=ensure_database(database_url))
     assert harness.publish(study).status_code == 201
@@ -141,7 +141,7 @@ def test_no_kill_leaves_a_token_spent_without_its_report(database_url, make_harn
 
 
 def given(url, code, body, statement=0):
-    """What the issuer answers, or the name of the problem."""
+    """Return the issuer's answer, or the name of the problem."""
     database = Database(url, 5)
     if statement:
         die_at(database.engine, statement)
@@ -154,7 +154,7 @@ def given(url, code, body, statement=0):
 
 
 @pytest.mark.parametrize("who_comes_first", ["the same", "another"])
-def test_no_kill_gives_a_code_two_tokens(database_url, who_comes_first):
+def test_killed_issuer_gives_a_code_one_token(database_url, who_comes_first):
     from collector.issuer import book
     from collector.issuer.book import Person
 
@@ -169,7 +169,7 @@ def test_no_kill_gives_a_code_two_tokens(database_url, who_comes_first):
         given(database_url, codes[-1], asked[-1].body, statement)
 
     def settle():
-        """The device asks again, or somebody who has the code too: one of the two gets a token."""
+        """The device, or another holder of the code, asks again: one of the two gets a token."""
         other = office.asking()
         bodies = [asked[-1], other] if who_comes_first == "the same" else [other, asked[-1]]
         answers = [given(database_url, codes[-1], one.body) for one in bodies]

@@ -30,7 +30,7 @@ def needed():
 
 
 def faults(key, english, said, categories):
-    """What a translation lacks, beside whether it is one."""
+    """List the faults of one translated sentence."""
     if isinstance(english, str) != isinstance(said, str):
         return [f"{key}: must have plural forms where the English sentence has them, and only there"]
     if isinstance(said, str):
@@ -53,8 +53,8 @@ def faults_of_form(key, english, said):
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
-def test_a_catalogue_is_whole(language, pytestconfig):
-    """Whoever adds a sentence to the page adds it to each of these files, translated."""
+def test_catalogue_is_complete(language, pytestconfig):
+    """A new sentence of the page must be added, translated, to each of these files."""
     file = pytestconfig.rootpath / "collector" / "words" / f"{language}.json"
     said, english = json.loads(file.read_text("utf-8")), needed()
     missing = {key: english[key] for key in english if key not in said}
@@ -76,7 +76,7 @@ def test_a_catalogue_is_whole(language, pytestconfig):
         ({"one": "{count} a", "other": "{count} b"}, {"other": "{count} c"}),
     ],
 )
-def test_a_fault_of_a_catalogue_is_found(english, said):
+def test_faulty_catalogue_is_detected(english, said):
     assert faults("key", english, said, {"one", "other"})
     assert not faults("key", english, english, {"one", "other"})
 
@@ -92,7 +92,7 @@ def test_a_fault_of_a_catalogue_is_found(english, said):
         ("../etc", [("ar", 1)], "ar"),
     ],
 )
-def test_what_the_visitor_chose_comes_before_what_the_browser_reads(asked, accepted, found):
+def test_chosen_language_takes_precedence_over_accept_header(asked, accepted, found):
     assert chosen(asked, LanguageAccept(accepted), ("en", "de", "ar"), "en") == found
 
 
@@ -108,7 +108,7 @@ def test_numbers_are_written_as_the_language_does():
     assert words_of("xx") is ENGLISH
 
 
-def test_what_a_catalogue_lacks_is_said_in_english(monkeypatch):
+def test_missing_translation_falls_back_to_english(monkeypatch):
     """Half a page in English is better than none."""
     german = words_of("de")
     lacking = {key: said for key, said in german.sentences().items() if key != "script.size"}
@@ -169,7 +169,7 @@ def test_data_holders_are_told_in_english(empty):
     assert "?lang=" not in text
 
 
-def test_texts_come_in_the_visitors_language_else_in_the_studys(empty):
+def test_texts_use_the_visitors_language_or_the_studys(empty):
     headers = {"Authorization": f"Bearer {TOKEN}"}
     swedish = {
         **WHOLE,
@@ -214,7 +214,7 @@ def test_texts_come_in_the_visitors_language_else_in_the_studys(empty):
     assert page_of(empty.client, "swedish")[0].headers["Content-Language"] == "sv"
 
 
-def test_who_asks_is_said_before_the_questions(empty):
+def test_page_names_the_owner_before_the_questions(empty):
     headers = {"Authorization": f"Bearer {TOKEN}"}
     said = {**studies.ASKER, "owner": {"en": "One <clinic>", "de": "Eine Klinik"}, "languages": ["en", "de"]}
     texts = {}

@@ -17,7 +17,7 @@ from ldp_client.documents.errors import InputError
 
 
 @pytest.mark.slow
-def test_a_servers_life_is_lines_for_programs(start_server, study, make_report):
+def test_server_log_is_json_lines(start_server, study, make_report):
     first = start_server(environment={"LDPKIT_LOG": "json"})
     first.request("POST", "/v1/studies", study.document)
     report = make_report(study)
@@ -34,7 +34,7 @@ def test_a_servers_life_is_lines_for_programs(start_server, study, make_report):
     assert not re.search(rf"{report.id}|habits|somebody|\\d\\d:\\d\\d", text)
 
 
-def test_each_days_counts_are_a_line_and_no_more_often(habits, study, make_report, caplog):
+def test_counts_are_logged_once_a_day(habits, study, make_report, caplog):
     caplog.set_level(logging.INFO, "collector")
     for days in (0, 0, 1, 1):
         habits.day += timedelta(days)
@@ -48,6 +48,6 @@ def test_each_days_counts_are_a_line_and_no_more_often(habits, study, make_repor
     ]
 
 
-def test_another_form_is_refused():
+def test_unknown_log_format_is_rejected():
     with pytest.raises(InputError, match="setting log: must be one of text, json"):
         Settings(log="xml")

@@ -59,7 +59,7 @@ def test_refusals_are_counted_by_reason(habits, study, make_report):
     }
 
 
-def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
+def test_metrics_contain_no_time_report_id_or_answer(habits, study, make_report):
     report = make_report(study)
     habits.put(report)
     text = habits.client.get("/metrics", headers=habits.operator).text
@@ -89,7 +89,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_nothing_waits_in_a_worker_that_was_killed(tmp_path, monkeypatch):
+def test_killed_worker_loses_no_counts(tmp_path, monkeypatch):
     monkeypatch.setenv(METRICS_FOLDER, str(tmp_path))
     subprocess.run([sys.executable, "-c", KILLED], cwd=REPOSITORY, check=False)
     assert list(tmp_path.glob("gauge_live*.db"))
@@ -98,8 +98,8 @@ def test_nothing_waits_in_a_worker_that_was_killed(tmp_path, monkeypatch):
     assert "ldpkit_queue_reports 500" not in text
 
 
-def test_a_study_that_nobody_published_is_no_label(habits, make_study, make_report):
-    """Else whoever sends to names of their own would fill memory with labels."""
+def test_unpublished_study_id_is_not_a_label(habits, make_study, make_report):
+    """Otherwise a sender of invented study ids could fill memory with labels."""
     for sent in (
         make_report(make_study(id="invented")),
         make_report(make_study(id="habits"), digest="0" * 64),

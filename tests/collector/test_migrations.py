@@ -28,7 +28,7 @@ def tables(database):
     return set(inspect(database.engine).get_table_names()) - {"alembic_version"}
 
 
-def test_the_made_tables_are_the_models(database):
+def test_created_tables_match_the_models(database):
     make(database)
     with database.engine.connect() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
@@ -38,7 +38,7 @@ def test_the_made_tables_are_the_models(database):
     assert missing == wanted
 
 
-def test_one_of_several_processes_makes_the_tables(database_url):
+def test_only_one_concurrent_process_creates_the_tables(database_url):
     databases = [Database(database_url, 30) for _ in range(6)]
 
     def makes(database):
@@ -80,7 +80,7 @@ def test_a_failed_migration_leaves_nothing(database):
     assert tables(database) == set()
 
 
-def test_an_earlier_revision_is_upgraded_once_it_is_asked_for(database, database_url, monkeypatch):
+def test_earlier_revision_is_upgraded_by_migrate(database, database_url, monkeypatch):
     """There is one revision so far: the upgrade from the one before is a step that the test states."""
 
     def upgrade(config, _to):

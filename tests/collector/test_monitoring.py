@@ -31,7 +31,7 @@ def panels():
 
 
 def missing(expressions, names):
-    """The metrics that expressions name and nobody sends, and labels that they have not."""
+    """List metrics and labels in expressions that the collector does not send."""
     named = {name for one in expressions for name in re.findall(r"\bldpkit_\w+", one)}
     grouped = {
         label.strip()
@@ -67,7 +67,7 @@ def test_every_metric_that_is_named_exists(busy):
         assert line in text
 
 
-def test_without_a_database_the_metrics_say_that(habits, monkeypatch):
+def test_metrics_report_an_unavailable_database(habits, monkeypatch):
     from sqlalchemy.exc import OperationalError
 
     def away(*_arguments, **_options):
@@ -80,8 +80,8 @@ def test_without_a_database_the_metrics_say_that(habits, monkeypatch):
 
 
 @pytest.mark.parametrize("key", ["a read key", "whatever"])
-def test_whoever_has_no_token_learns_that_the_database_is_away(habits, monkeypatch, key):
-    """Prometheus has a read key, which the database would have to be asked for: it was told 503."""
+def test_read_key_gets_database_down_metric_without_database(habits, monkeypatch, key):
+    """Prometheus sends a read key, which cannot be checked without the database: it used to get 503."""
     from sqlalchemy.exc import OperationalError
 
     def away(*_arguments, **_options):
@@ -123,9 +123,7 @@ TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
         (9500, [], "0x9999", "1x4999 0x4999", 1),  # closed
     ],
 )
-def test_a_study_is_silent_once_it_was_open_for_three_days(
-    tmp_path, minutes, told, reports, opened, machines
-):
+def test_silent_study_alert_fires_after_three_open_days(tmp_path, minutes, told, reports, opened, machines):
     series = [
         one
         for machine in range(machines)
@@ -149,7 +147,7 @@ def test_a_study_is_silent_once_it_was_open_for_three_days(
 
 
 @pytest.mark.needs("prometheus")
-def test_prometheus_own_tool_finds_the_rules_right():
+def test_promtool_accepts_the_alert_rules():
     done = subprocess.run(
         ["promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True, check=False
     )
@@ -158,7 +156,7 @@ def test_prometheus_own_tool_finds_the_rules_right():
 
 @pytest.mark.slow
 @pytest.mark.needs("prometheus")
-def test_a_real_prometheus_takes_every_expression(start_server, study, make_report, tmp_path, port):
+def test_prometheus_evaluates_every_expression(start_server, study, make_report, tmp_path, port):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     assert server.put(make_report(study)) == 201
@@ -187,7 +185,7 @@ def test_a_real_prometheus_takes_every_expression(start_server, study, make_repo
 
 
 def ask(port, expression):
-    """What an expression is now. Raises where Prometheus refuses it."""
+    """Return the value of an expression now. Raises if Prometheus rejects it."""
     query = urllib.parse.urlencode({"query": expression})
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?{query}", timeout=10) as response:
         found = json.load(response)
@@ -202,7 +200,7 @@ def evaluated(port):
 
 
 def until(look):
-    """What a look finds once it finds something."""
+    """Return the first result of `look` that is not empty."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         try:

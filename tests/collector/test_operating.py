@@ -56,13 +56,13 @@ def lines(capsys):
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_study_is_published_and_its_links_are_said(asked, empty, study, tmp_path, capsys):
+def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys):
     asked(empty)
     file = tmp_path / "study.json"
     file.write_bytes(study.canonical())
     at("publish", str(file), "--dry-run")
     assert lines(capsys) == ["would publish habits, version 1, which is new there"]
-    with pytest.raises(RefusalError, match="the key is not one of"):
+    with pytest.raises(RefusalError, match="this collector does not know the key"):
         at("publish", str(file), "--dry-run", "--token", "a-key-that-was-removed")
     assert empty.client.get("/v1/studies/habits").status_code == 404
     at("publish", str(file))
@@ -75,7 +75,7 @@ def test_a_study_is_published_and_its_links_are_said(asked, empty, study, tmp_pa
     assert "nothing would change" in capsys.readouterr().out
 
 
-def test_publishing_a_closed_study_again_says_that_it_takes_no_reports(asked, empty, study, tmp_path, capsys):
+def test_republishing_a_closed_study_prints_how_to_open_it(asked, empty, study, tmp_path, capsys):
     asked(empty)
     file = tmp_path / "study.json"
     file.write_bytes(study.canonical())
@@ -90,7 +90,7 @@ def test_publishing_a_closed_study_again_says_that_it_takes_no_reports(asked, em
     assert json.loads(capsys.readouterr().out)["closed"] is True
 
 
-def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study, make_report, capsys):
+def test_list_and_status_print_the_state_of_studies(asked, either, study, make_study, make_report, capsys):
     asked(either)
     either.publish(make_study(id="other", title="Sleep", closes=(either.day + timedelta(2)).isoformat()))
     either.post([make_report(study).to_document() for _ in range(5)])
@@ -116,7 +116,7 @@ def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study
     assert "look after: it ends in 1 day" in said
 
 
-def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, either, study, make_report):
+def test_reopened_study_restores_no_withdrawn_report(asked, either, study, make_report):
     asked(either)
     late, kept = make_report(study), make_report(study)
     either.put(kept)
@@ -135,15 +135,15 @@ def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, 
     assert either.put(make_report(study)).status_code == 201
 
 
-def test_a_collector_is_named_by_either_word_where_reports_are_exported():
-    """`--to URL`, as all other commands have it, was read as a key that may read."""
+def test_export_accepts_from_and_to_for_the_collector():
+    """`--to URL`, which all other commands have, used to be parsed as an abbreviated `--token`."""
     for option in ("--from", "--to"):
         asked = build_parser().parse_args(["export", "habits", option, URL, "--out", "r.csv"])
         assert (asked.collector, asked.token) == (URL, None)
 
 
-def test_closing_says_which_reports_are_still_under_way(asked, either, make_study, capsys):
-    """Those of the last two windows wait on devices: closed on its last evening, a study lost all of them."""
+def test_close_warns_about_reports_waiting_on_devices(asked, either, make_study, capsys):
+    """Reports of the last two windows wait on devices: a study closed on its last evening lost them all."""
     asked(either)
     either.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
     at("close", "hidden", "--dry-run")
@@ -174,8 +174,8 @@ def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, eithe
 
 @pytest.mark.parametrize("path", ["/s/habits", "/s/habits/", "/below/s/habits", "/v1/studies/habits"])
 @pytest.mark.parametrize("options", [("--to", URL, "--address"), ("--to",)])
-def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path, options):
-    """What `ldpkit publish` prints is taken for the collector's address."""
+def test_invite_rejects_a_study_address_as_collector(asked, either, tmp_path, path, options):
+    """Operators paste the study address that `ldpkit publish` prints."""
     asked(either)
     table = tmp_path / "links.csv"
     with raises(UsageError, "ticket.study_address"):
@@ -186,7 +186,7 @@ def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path
 
 
 @pytest.mark.parametrize("path", ["/s/panel", "/s/habits-of-2026/", "/v1/studies/panel"])
-def test_a_collector_below_a_path_like_a_study_s_is_one(asked, either, tmp_path, path):
+def test_collector_address_may_contain_a_study_like_path(asked, either, tmp_path, path):
     asked(either)
     table = tmp_path / "links.txt"
     to = f"https://ask.example{path}"
@@ -224,8 +224,8 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     assert "2 invitations left" in capsys.readouterr().out
 
 
-def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_study, tmp_path, capsys):
-    """`invite --dry-run` promised invitations of values that the study does not have, and to a closed one."""
+def test_invite_dry_run_rejects_whatever_invite_rejects(asked, either, make_study, tmp_path, capsys):
+    """`invite --dry-run` used to accept values that the study does not have, and closed studies."""
     asked(either)
     stratum = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
     either.publish(make_study(2, public=[stratum]))
@@ -257,8 +257,8 @@ def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_stu
             at(*invite, "--public", "stratum=town", *how)
 
 
-def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_study, tmp_path, capsys):
-    """`--dry-run` promised a closed study a new version."""
+def test_study_dry_run_predicts_the_real_outcome(asked, either, make_study, tmp_path, capsys):
+    """`publish --dry-run` used to accept a new version of a closed study."""
     asked(either)
     second = tmp_path / "second.json"
     second.write_bytes(make_study(2).canonical())
@@ -282,7 +282,7 @@ def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_
         at("publish", str(second), "--dry-run")
 
 
-def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_path, capsys):
+def test_failed_invite_leaves_no_file(asked, either, tmp_path, capsys):
     asked(either)
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
     taken.mkdir()
@@ -299,7 +299,7 @@ def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_pa
     assert not list(tmp_path.glob("-"))
 
 
-def test_a_key_that_gets_anothers_name_is_noted_too(asked, either, capsys):
+def test_use_of_a_key_with_a_reused_name_is_recorded(asked, either, capsys):
     asked(either)
     for _ in range(2):
         at("keys", "add", "ann", "--role", "read")
@@ -311,7 +311,7 @@ def test_a_key_that_gets_anothers_name_is_noted_too(asked, either, capsys):
         capsys.readouterr()
 
 
-def test_a_picture_says_the_link(tmp_path):
+def test_qr_code_encodes_the_link(tmp_path):
     """Drawn by the library, read back from its modules: the same modules as of the same text."""
     import segno
 
@@ -324,14 +324,14 @@ def test_a_picture_says_the_link(tmp_path):
     assert file.read_bytes() == drawn.getvalue()
 
 
-def test_more_invitations_than_one_request_makes(asked, either, monkeypatch, tmp_path):
+def test_invite_splits_a_large_count_into_requests(asked, either, monkeypatch, tmp_path):
     asked(either)
     monkeypatch.setattr(access_commands, "AT_ONCE", 2)
     at("invite", "habits", "--count", "5", "--out", str(tmp_path / "links.txt"))
     assert len(set((tmp_path / "links.txt").read_text().splitlines())) == 5
 
 
-def test_keys_are_bound_and_end(asked, either, make_study, capsys):
+def test_keys_are_bound_to_studies_and_expire(asked, either, make_study, capsys):
     asked(either)
     either.publish(make_study(id="other"))
     last = date(2099, 1, 1)
@@ -362,7 +362,7 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_what_operators_do_is_one_json_object_of_each_command(
+def test_each_operator_command_prints_one_json_object(
     asked, either, make_study, tmp_path, capsys, monkeypatch
 ):
     asked(either)
@@ -412,7 +412,7 @@ def test_what_operators_do_is_one_json_object_of_each_command(
     assert json.loads(capsys.readouterr().out)["invitations"] == 2
 
 
-def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make_report, capsys):
+def test_audit_log_records_key_action_study_and_day(asked, either, study, make_report, capsys):
     asked(either)
     report = make_report(study)
     either.put(report)
@@ -446,12 +446,12 @@ def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_log SET key = 'nobody'", "DELETE FROM audit_log"])
-def test_nothing_takes_a_line_back(either, statement):
+def test_audit_log_line_cannot_be_changed_or_deleted(either, statement):
     with pytest.raises(DatabaseError, match="append-only"), either.collector.database.write() as session:
         session.execute(text(statement))
 
 
-def test_nor_puts_another_in_its_place(either):
+def test_audit_log_line_cannot_be_replaced(either):
     """SQLite's REPLACE deletes the old line without asking the trigger of deletions."""
     columns = "id, at, 'nobody', action, study, detail"
     statement = f"REPLACE INTO audit_log SELECT {columns} FROM audit_log"
@@ -462,7 +462,7 @@ def test_nor_puts_another_in_its_place(either):
         session.execute(text(statement))
 
 
-def test_on_a_terminal_it_is_asked_once(asked, either, monkeypatch, capsys):
+def test_close_asks_for_confirmation_on_a_terminal(asked, either, monkeypatch, capsys):
     asked(either)
     monkeypatch.setattr(sys, "stdin", terminal("n\n"))
     with raises(InputError, "options.answered_no"):
@@ -478,14 +478,14 @@ def terminal(said):
     return stream
 
 
-def test_a_command_without_a_key_says_what_to_do(monkeypatch):
+def test_command_without_a_key_names_the_token_variable(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
     found = parsed("status", "--to", URL)
     with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
         found.run(found)
 
 
-def test_a_foreign_title_moves_no_cursor(capsys):
+def test_control_characters_in_a_title_are_not_printed(capsys):
     from collector.operator.at_a_collector import show
 
     status = {"id": "x", "title": "\x1b[2Jgone", "state": "open", "days_left": None, "opens": None,

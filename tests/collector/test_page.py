@@ -45,7 +45,7 @@ def test_the_page_needs_a_key(habits, token):
     assert habits.client.get("/", headers=basic(token)).status_code == 200
 
 
-def test_the_page_says_what_is_asked_and_what_came(habits, study, make_report, token):
+def test_page_shows_questions_and_report_counts(habits, study, make_report, token):
     habits.post([make_report(study).to_document() for _ in range(7)])
     habits.put(make_report(study, digest="0" * 64))
     text = habits.client.get("/", headers=basic(token)).text
@@ -64,7 +64,7 @@ def test_the_page_does_not_leave_out_delta(empty, token):
     assert "added probability of 1 in 1,000,000" in empty.client.get("/", headers=basic(token)).text
 
 
-def test_words_of_a_study_are_never_markup(empty, make_study, token):
+def test_study_texts_are_escaped(empty, make_study, token):
     empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
     text = empty.client.get("/", headers=basic(token)).text
     assert "<script>alert" not in text
@@ -72,7 +72,7 @@ def test_words_of_a_study_are_never_markup(empty, make_study, token):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
-def test_a_strict_policy_stands_on_page_and_assets(habits, token):
+def test_page_and_assets_send_a_strict_content_policy(habits, token):
     for path in ("/", "/assets/operator/operator.css", "/assets/operator/operator.js"):
         response = habits.client.get(path, headers=basic(token))
         assert response.status_code == 200
@@ -82,7 +82,7 @@ def test_a_strict_policy_stands_on_page_and_assets(habits, token):
         assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
+def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("collector.bounding.time.monotonic", lambda: now[0])
     computed = []
@@ -99,19 +99,19 @@ def test_a_recent_value_is_kept_in_proportion_to_its_cost(monkeypatch):
 
 
 def shown(driver, selector, part="innerText"):
-    """Of an element in one step: the page may replace it at any time."""
+    """Read an element in one step: the page may replace it at any time."""
     return driver.execute_script("return document.querySelector(arguments[0])[arguments[1]]", selector, part)
 
 
 def signed_in(driver, server, token):
-    """As a person does it, who has the form first."""
+    """Sign in as a person does: open the form first."""
     driver.get(server.url)
     driver.find_element("id", "key").send_keys(token, "\n")
     WebDriverWait(driver, WAIT_SECONDS).until(lambda page: page.find_elements("id", "live"))
 
 
 @pytest.mark.slow
-def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_report, token, tmp_path):
+def test_browser_updates_counts_without_reload(start_server, study, make_report, token, tmp_path):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     with browser(tmp_path) as driver:
@@ -130,7 +130,7 @@ def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_repor
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
-def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, width):
+def test_page_does_not_overflow_in_a_browser(start_server, study, token, tmp_path, width):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     with browser(tmp_path, width) as driver:
@@ -139,7 +139,7 @@ def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, wi
         assert scrolled <= 0
 
 
-def test_every_mechanism_has_its_words(empty, token):
+def test_every_mechanism_has_a_description(empty, token):
     study = Study(studies.document(*studies.ALL, *studies.NEWER))
     assert empty.publish(study).status_code == 201
     response = empty.client.get("/", headers=basic(token))
@@ -147,8 +147,8 @@ def test_every_mechanism_has_its_words(empty, token):
     assert response.text.count("of the reports were false") == len(study.questions)
 
 
-def test_the_page_says_which_versions_reports_it_tells_of(habits, study, make_report, token):
-    """Reports of another version are none of those that the cells are about."""
+def test_page_counts_cells_of_the_current_version_only(habits, study, make_report, token):
+    """Reports of an earlier version do not count towards the cells of the current version."""
     for _ in range(40):
         habits.put(make_report(study))
     document = {**study.document, "version": 2, "public": [{"id": "side", "choices": ["n", "s"]}]}
@@ -158,7 +158,7 @@ def test_the_page_says_which_versions_reports_it_tells_of(habits, study, make_re
     assert "at least 2 have fewer than 20" in text
 
 
-def test_the_page_calls_no_study_open_after_its_last_day(habits, study, token):
+def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
     last = habits.day
     assert habits.publish(Study({**study.document, "version": 2, "closes": str(last)})).status_code == 201
     assert f"to {last};" in habits.client.get("/", headers=basic(token)).text
@@ -175,7 +175,7 @@ def sign_in(client, key, **options):
     return client.post("/sign-in", data={"key": key}, **options)
 
 
-def test_somebody_signs_in_and_out(habits, token):
+def test_operator_signs_in_and_out(habits, token):
     client = habits.app.test_client()
     assert sign_in(client, "wrong").status_code == 401
     assert "Habits" not in client.get("/").text
@@ -191,13 +191,13 @@ def test_somebody_signs_in_and_out(habits, token):
     assert client.get("/").status_code == 401
 
 
-def test_a_key_is_kept_for_no_address_without_tls_but_this_machines(habits, token):
+def test_cookie_is_secure_except_on_localhost(habits, token):
     for host, is_secure in (("localhost:8000", False), ("[::1]:8000", False), ("ask.example.org", True)):
         cookie = sign_in(habits.app.test_client(), token, headers={"Host": host}).headers["Set-Cookie"]
         assert ("Secure" in cookie) == is_secure, host
 
 
-def test_another_site_signs_nobody_in_or_out(habits, token):
+def test_cross_site_sign_in_and_sign_out_are_rejected(habits, token):
     headers = {"Sec-Fetch-Site": "cross-site"}
     client = habits.app.test_client()
     assert sign_in(client, token, headers=headers).status_code == 403
@@ -220,7 +220,7 @@ def test_a_removed_key_is_signed_out(habits):
     assert (gone.status_code, "Habits" in gone.text) == (401, False)
 
 
-def test_the_page_shows_what_a_study_needs(habits, make_study, study, make_report, token):
+def test_page_shows_refusals_days_and_search_results(habits, make_study, study, make_report, token):
     habits.publish(make_study(id="other", title="Sleep", closes=(habits.day + timedelta(2)).isoformat()))
     habits.post([make_report(study).to_document() for _ in range(3)])
     habits.put(make_report(study, digest="0" * 64))
@@ -235,7 +235,7 @@ def test_the_page_shows_what_a_study_needs(habits, make_study, study, make_repor
 
 
 def test_many_studies_are_shown_some_at_a_time(empty, make_study, token, monkeypatch):
-    """Of a thousand each had its status computed, whatever was searched for: two seconds for each page."""
+    """The page used to compute the status of all thousand studies: two seconds for each page."""
     monkeypatch.setattr(page, "MOST_STUDIES", 2)
     for name in ("ann", "bob", "cyd", "dan", "eve"):
         empty.publish(make_study(id=name, title=f"Of {name}" if name == "bob" else "Study"))
@@ -263,5 +263,5 @@ def test_many_studies_are_shown_some_at_a_time(empty, make_study, token, monkeyp
     [{"key": "x" * 5000}, {"key": "x", "file": (io.BytesIO(b"x" * 100_000), "x")}],
     ids=["text", "file"],
 )
-def test_a_form_to_sign_in_is_small(empty, sent):
+def test_oversized_sign_in_form_is_413(empty, sent):
     assert empty.client.post("/sign-in", data=sent).status_code == 413

@@ -47,9 +47,9 @@ def test_a_study_is_closed_and_opened(place, study, make_report):
     client = browser(place)
     page = client.get("/").text
     assert 'href="/do/studies/habits/close"' in page
-    assert "It takes no more reports" in client.get("/do/studies/habits/close").text
+    assert "It takes no reports until it is opened again" in client.get("/do/studies/habits/close").text
     assert place.put(make_report(study)).status_code == 201
-    assert "Version 1 takes no more reports" in press(client, "/do/studies/habits/close").text
+    assert "Version 1 is closed" in press(client, "/do/studies/habits/close").text
     assert place.put(make_report(study)).status_code == 410
     assert 'href="/do/studies/habits/open"' in client.get("/").text
     assert press(client, "/do/studies/habits/open").status_code == 200
@@ -73,7 +73,7 @@ def test_invitations_are_shown_once(place, study, make_report):
     assert "3 invitations" not in client.get("/").text
 
 
-def test_invitations_carry_what_the_form_says(place, make_study, make_report):
+def test_form_values_are_stored_in_invitations(place, make_study, make_report):
     stratum = {"id": "stratum", "choices": ["town", "<country>"], "source": "invitation"}
     study = make_study(2, public=[stratum])
     place.publish(study)
@@ -96,7 +96,7 @@ def test_invitations_carry_what_the_form_says(place, make_study, make_report):
     assert "stratum" not in client.get("/do/studies/other/invite").text
 
 
-def test_what_is_overdue_is_deleted(place, make_study, make_report):
+def test_retention_form_deletes_overdue_reports(place, make_study, make_report):
     client, study = browser(place), make_study(2, retention={"days": 30})
     place.publish(study)
     place.put(make_report(study))
@@ -110,8 +110,8 @@ def test_what_is_overdue_is_deleted(place, make_study, make_report):
     assert place.exported() == []
 
 
-def test_more_than_one_press_may_be_needed(place, make_study, make_report, monkeypatch):
-    """Nobody takes what one request could delete for all that is overdue."""
+def test_deletion_may_need_several_submissions(place, make_study, make_report, monkeypatch):
+    """The page never claims that one request deleted all overdue reports."""
     monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(stated_retention, "REPORTS_AT_ONCE", 2)
     client, study = browser(place), make_study(2, retention={"days": 30})
@@ -129,8 +129,8 @@ def test_more_than_one_press_may_be_needed(place, make_study, make_report, monke
     assert path not in last
 
 
-def test_what_another_process_deleted_is_not_left(place, make_study, make_report):
-    """The page said without end that there was more to delete."""
+def test_reports_deleted_by_another_process_are_not_shown_as_left(place, make_study, make_report):
+    """The page used to say forever that reports were left to delete."""
     client, study = browser(place), make_study(2, retention={"days": 30})
     place.publish(study)
     place.put(make_report(study))
@@ -146,7 +146,7 @@ def test_what_another_process_deleted_is_not_left(place, make_study, make_report
     assert "are left" not in said
 
 
-def test_keys_are_made_and_revoked_with_the_token_alone(place):
+def test_only_the_token_can_create_and_revoke_keys(place):
     client = browser(place)
     asked = {"name": "ann", "role": "read", "studies": "habits other", "expires": "2099-01-01"}
     made = press(client, "/do/keys", **asked).text
@@ -178,7 +178,7 @@ def test_keys_are_made_and_revoked_with_the_token_alone(place):
         ("operate", ("habits",), "invite", True),
     ],
 )
-def test_a_key_does_what_it_is_for(place, role, studies, action, may):
+def test_key_permits_only_the_actions_of_its_role(place, role, studies, action, may):
     """The form of another key does not help: each request is checked by itself."""
     client, path = browser(place, key_of(place, role, *studies)), f"/do/studies/habits/{action}"
     assert (client.get(path).status_code == 200) == may
@@ -189,7 +189,7 @@ def test_a_key_does_what_it_is_for(place, role, studies, action, may):
         assert answer.status_code == 403
 
 
-def test_nobody_elses_form_does_anything(place):
+def test_form_with_a_foreign_token_is_rejected(place):
     client, path = browser(place), "/do/studies/habits/close"
     token = token_on(client, path)
     other = token_on(browser(place, key_of(place, "operate")), path)
@@ -205,7 +205,7 @@ def test_nobody_elses_form_does_anything(place):
     assert [one["state"] for one in listed] == ["open", "open"]
 
 
-def test_strange_addresses_are_refused_in_words(place):
+def test_unknown_addresses_get_an_escaped_error(place):
     client = browser(place)
     assert "is nothing that can be done" in client.get("/do/studies/habits/explode").text
     assert client.get("/do/studies/<script>/close").status_code in (400, 404)

@@ -1,4 +1,4 @@
-"""What every visitor is sent: the study's page by its days, and documents that cost little to repeat."""
+"""Every visitor gets the study's page for the day, and documents that are cheap to repeat."""
 
 from datetime import date, timedelta
 from types import SimpleNamespace
@@ -51,7 +51,7 @@ def test_a_new_version_is_served_at_once_and_the_old_one_under_its_number(habits
     assert "Newer habits" in page(habits).text
 
 
-def test_what_another_process_publishes_is_served_soon(habits, monkeypatch):
+def test_version_published_by_another_process_is_served(habits, monkeypatch):
     habits.client.get("/v1/studies/habits")
     newer = build_study(2, title="Newer habits")
     with habits.collector.database.write() as session:
@@ -79,7 +79,7 @@ def test_the_page_and_the_document_are_sent_once(habits):
     assert page(habits, **{"If-None-Match": page(habits).headers["ETag"]}).status_code == 304
 
 
-def test_the_pages_files_are_kept_for_ever_under_their_content_only(habits):
+def test_assets_are_immutable_only_under_their_content_hash(habits):
     page(habits)
     text = page(habits).text
     for name in ("page.js", "participant.css"):
@@ -97,7 +97,7 @@ def worker_of(harness):
     return address, answer.headers["Content-Security-Policy"].split("connect-src ")[1]
 
 
-def test_the_worker_has_another_address_once_it_may_ask_elsewhere(habits, monkeypatch):
+def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     """Browsers take the policy with the script, and fetch neither again from an address that they know."""
     times = iter(range(100))
     # That module's clock alone: by everybody's, whoever waits for the database would wait for too long.

@@ -1,4 +1,4 @@
-"""What the participant's page promises: no more than a device keeps over all versions of a study."""
+"""The participant's page promises only what a device keeps over all versions of a study."""
 
 import html
 import re
@@ -37,14 +37,14 @@ def test_a_study_that_draws_one_memoized_question_promises_the_sum(promise):
     assert "In each round this browser draws one" in said
 
 
-def test_the_promise_is_for_these_questions_alone(promise):
+def test_promise_covers_only_these_questions(promise):
     """An earlier or later version may ask others, which cost more."""
     said = promise(studies.document(MEMOIZED))
     assert f"{odds(2.0)} This holds for all reports to these questions together" in said
     assert "Other questions that this study asked before, or asks later, add to it." in said
 
 
-def test_a_mixed_study_does_not_promise_that_it_asks_only_once(promise):
+def test_mixed_study_does_not_promise_a_single_answer(promise):
     said = promise(studies.document(MEMOIZED, YES_NO))
     assert "To 1 of these questions a noisy answer is drawn once and kept" in said
     assert "leaves, once" not in said
@@ -70,7 +70,7 @@ def literal(template):
 
 
 def spoken(script):
-    """The string literals of a script that hold two words, those of its selectors and comments left out."""
+    """List a script's string literals of two words or more, without selectors and comments."""
     code = re.sub(r"/\*.*?\*/|^\s*//.*$", "", script, flags=re.S | re.M)
     literals = re.findall(r'"[^"\n]*"|`[^`]*`', code)
     return [text for text in literals if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)]
@@ -83,7 +83,7 @@ def sources(pytestconfig):
     return templates, [(folder / "assets" / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
 
 
-def test_no_template_has_words_of_its_own(sources):
+def test_templates_contain_no_literal_text(sources):
     assert [literal(template) for template in sources[0]] == [set()] * len(TEMPLATES)
     assert literal('<p class="a b">{{ x }} Thank you</p><i title="To you">{% if %}') == {
         "Thank you",
@@ -91,12 +91,12 @@ def test_no_template_has_words_of_its_own(sources):
     }
 
 
-def test_no_script_has_words_of_its_own(sources):
+def test_scripts_contain_no_literal_text(sources):
     assert [spoken(script) for script in sources[1]] == [[]] * len(SCRIPTS)
     assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["`Last time: ${reason}`"]
 
 
-def test_every_key_is_a_sentence_and_every_sentence_is_said(sources):
+def test_catalogue_keys_and_used_keys_match(sources):
     named = set(re.findall(r"[\"`](?:page|script)\.[\w.]+[\"`]", "".join(map("".join, sources))))
     keys = {key.strip('"`') for key in named}
     known = {*ENGLISH.sentences("page."), *ENGLISH.sentences("script.")}
@@ -109,8 +109,8 @@ def test_every_key_is_a_sentence_and_every_sentence_is_said(sources):
     assert known - keys == (codes | of_answers) - keys
 
 
-def test_the_browsers_core_leaves_words_to_the_page(pytestconfig):
-    """What it says of answers and of waiting reports are keys; all else is for who builds an app."""
+def test_browser_core_contains_no_sentences(pytestconfig):
+    """Its texts about answers and waiting reports are keys; all others are for app developers."""
     folder = pytestconfig.rootpath / "ldp_client" / "js"
     code = "".join([file.read_text("utf-8") for file in folder.rglob("*.js")])
     said = re.findall(r'fail\((?:path \? )?"answer"(?: : "input")?, ([^,]+)', code)

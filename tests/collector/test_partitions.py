@@ -1,4 +1,4 @@
-"""PostgreSQL keeps each study's reports in a table of its own, which goes at once."""
+"""PostgreSQL keeps each study's reports in a separate table, which is dropped at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kit.deleting import delete_reports, delete_study
 
 @pytest.fixture
 def elephant(make_harness, postgresql, make_study):
-    """Two studies with reports of their own."""
+    """Two studies, each with its own reports."""
     harness = make_harness(database=postgresql.new_database(), busy_timeout=0.5)
     for name in ("habits", "others"):
         assert harness.publish(make_study(id=name)).status_code == 201
@@ -48,7 +48,7 @@ def refuse_pages(*_arguments, **_options):
     raise AssertionError("reports were deleted page by page")
 
 
-def test_a_study_has_a_place_of_its_own_once(elephant, database, make_study, make_report):
+def test_each_study_has_one_partition(elephant, database, make_study, make_report):
     assert elephant.publish(make_study(id="habits", version=2)).status_code == 201
     with database.read() as session:
         assert partition_names(session.connection()) == ["reports_1", "reports_2"]
@@ -56,7 +56,7 @@ def test_a_study_has_a_place_of_its_own_once(elephant, database, make_study, mak
     assert [rows(database, table) for table in ("reports_1", "reports_2", "reports")] == [0, 3, 3]
 
 
-def test_a_study_that_is_refused_leaves_no_place(elephant, database, make_study, monkeypatch):
+def test_rejected_study_leaves_no_partition(elephant, database, make_study, monkeypatch):
     def fail(*_arguments):
         raise OSError("defect")
 
@@ -67,12 +67,12 @@ def test_a_study_that_is_refused_leaves_no_place(elephant, database, make_study,
 
 
 def recounted(database):
-    """The versions whose summary was wrong, also of studies that nobody is told it of."""
+    """List the versions whose summary was wrong, also of studies that are not reported."""
     with database.write() as session:
         return recount(session)
 
 
-def test_a_deleted_study_goes_at_once_and_alone(elephant, database, make_study, make_report, monkeypatch):
+def test_deleting_a_study_drops_only_its_partition(elephant, database, make_study, make_report, monkeypatch):
     gone, kept = (make_study(id=name) for name in ("habits", "others"))
     *_, withdrawn = send(elephant, gone, make_report)
     send(elephant, kept, make_report)
@@ -89,8 +89,8 @@ def test_a_deleted_study_goes_at_once_and_alone(elephant, database, make_study, 
     assert elephant.put(withdrawn).status_code == 410
 
 
-def test_while_somebody_reads_all_the_reports_go_page_by_page(elephant, database, make_study, make_report):
-    """As pg_dump does, which holds every table for as long as it runs."""
+def test_reports_are_deleted_in_pages_under_a_readers_lock(elephant, database, make_study, make_report):
+    """pg_dump, for example, holds a lock on every table while it runs."""
     send(elephant, make_study(), make_report)
     with elephant.collector.database.read() as reader:
         reader.execute(text("SELECT 1 FROM reports_1")).first()
@@ -98,7 +98,7 @@ def test_while_somebody_reads_all_the_reports_go_page_by_page(elephant, database
     assert (rows(database, "reports"), recounted(database)) == (0, [])
 
 
-def test_of_an_open_study_the_withdrawn_ids_stay(elephant, database, make_study, make_report):
+def test_open_study_keeps_withdrawn_ids_after_deletion(elephant, database, make_study, make_report):
     *_, withdrawn = send(elephant, make_study(), make_report)
     elephant.withdraw(withdrawn.id)
     assert delete_reports(database, "habits") == 4
@@ -106,7 +106,7 @@ def test_of_an_open_study_the_withdrawn_ids_stay(elephant, database, make_study,
     assert elephant.put(withdrawn).status_code == 410
 
 
-def test_a_closed_study_that_keeps_a_version_is_not_emptied(elephant, database, make_study, make_report):
+def test_expiring_one_version_keeps_the_others_reports(elephant, database, make_study, make_report):
     first, second = make_study(), make_study(version=2)
     send(elephant, first, make_report, 2)
     assert elephant.publish(second).status_code == 201

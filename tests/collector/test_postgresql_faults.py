@@ -103,7 +103,7 @@ def under_load(harness, study, fault: Callable[[Devices], object]) -> Devices:
     return devices
 
 
-def test_restarts(make_harness, postgresql, study):
+def test_restarts_lose_no_acknowledged_report(make_harness, postgresql, study):
     harness = make_harness(database=postgresql.new_database(), busy_timeout=2)
 
     def restart_both_ways(_devices):
@@ -113,7 +113,7 @@ def test_restarts(make_harness, postgresql, study):
     under_load(harness, study, restart_both_ways).require_all(harness)
 
 
-def test_connections_run_out(make_harness, make_postgresql, study):
+def test_exhausted_connections_lose_no_acknowledged_report(make_harness, make_postgresql, study):
     """Other programs take every connection, and end the collector's own."""
     server = make_postgresql(("fsync=off", "max_connections=8", "superuser_reserved_connections=0"))
     harness = make_harness(database=server.new_database(), busy_timeout=2)
@@ -165,7 +165,7 @@ def is_told_of_a_replica(primary: Postgresql) -> bool:
         database.engine.dispose()
 
 
-def test_a_synchronous_replica_has_all_that_was_acknowledged(make_harness, make_postgresql, study):
+def test_synchronous_replica_has_every_acknowledged_report(make_harness, make_postgresql, study):
     primary = make_postgresql()
     standby = make_postgresql(primary=primary)
     primary.set("synchronous_standby_names", STANDBY)
@@ -174,8 +174,8 @@ def test_a_synchronous_replica_has_all_that_was_acknowledged(make_harness, make_
     devices.require_all(harness)
 
 
-def test_an_asynchronous_replica_loses_what_was_acknowledged(make_harness, make_postgresql, study):
-    """Why docs/operating.md wants a synchronous one, and that this test would notice a loss."""
+def test_asynchronous_replica_loses_acknowledged_reports(make_harness, make_postgresql, study):
+    """The reason why docs/operating.md requires a synchronous replica; shows that the test detects a loss."""
     primary = make_postgresql()
     standby = make_postgresql(primary=primary)
 

@@ -84,7 +84,7 @@ def test_reports_are_read_without_a_parser_and_written_as_they_were(ask_one):
         assert rules.form.read(json.dumps(report.to_document()).encode()) is None
 
 
-def test_one_by_one_and_in_batches(pair):
+def test_single_and_batch_uploads_store_the_same_reports(pair):
     reports = [report_of(STUDY, region=region) for region in REGION["choices"] for _ in range(4)]
     assert [pair.put(report) for report in (reports[0], reports[0])] == ["201 CREATED", "200 OK"]
     assert pair.post(reports) == {"stored": 11, "duplicates": 1, "failed": []}
@@ -111,7 +111,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("public", "field"), BAD)
-def test_a_bad_value_is_a_problem_that_names_it_and_nothing_is_stored(pair, public, field):
+def test_bad_value_is_422_with_its_field_and_not_stored(pair, public, field):
     document = report_of(STUDY).to_document()
     document.pop("public")
     document.update({"public": public} if public else {})
@@ -126,7 +126,7 @@ def test_a_bad_value_is_a_problem_that_names_it_and_nothing_is_stored(pair, publ
     assert len(pair.fast.exported()) == 1
 
 
-def test_a_study_without_public_fields_takes_no_values(habits, study):
+def test_study_without_public_fields_rejects_values(habits, study):
     report = report_of(study)
     report.public = {"region": "north"}
     answer = put(habits, report)
@@ -137,7 +137,7 @@ def test_a_study_without_public_fields_takes_no_values(habits, study):
 @given(
     place=st.integers(0, 10**4), noise=st.binary(max_size=3), removed=st.integers(0, 3), many=st.booleans()
 )
-def test_damaged_bodies_are_judged_alike(pair, place, noise, removed, many):
+def test_fast_and_plain_paths_judge_damaged_bodies_alike(pair, place, noise, removed, many):
     one, other = (report_of(STUDY, region=REGION["choices"][1]).to_json().encode() for _ in range(2))
     body = b'{"reports":[' + one + b"," + other + b"]}" if many else one
     place %= len(body)
@@ -147,7 +147,7 @@ def test_damaged_bodies_are_judged_alike(pair, place, noise, removed, many):
     pair.send(*(("POST", path) if many else ("PUT", f"{path}/{report_id}")), damaged)
 
 
-def test_a_withdrawn_report_leaves_no_value(empty):
+def test_withdrawal_deletes_the_public_values(empty):
     empty.publish(STUDY)
     report = report_of(STUDY)
     put(empty, report)
@@ -195,7 +195,7 @@ def counted(study, harness):
 
 @pytest.mark.parametrize("steps", [2, 4000])
 def test_the_running_summary_is_kept_by_cell(make_harness, steps):
-    """Up to what is written with every commit; beyond that it is counted from the reports when asked for."""
+    """Small summaries are written with every commit; larger ones are counted from the reports on request."""
     age = {"id": "age", "bounds": ["0", str(steps)], "step": "1"}
     kinds = [question for question in build_study().document["questions"] if question["id"] == "ever"]
     fields = [{**REGION, "choices": ["north", "south"]}, age] if steps == 2 else [age]
@@ -222,7 +222,7 @@ def test_recounting_finds_the_cells_right(empty):
     assert len(counted(STUDY, empty).cells) == 3
 
 
-def test_the_operators_page_says_what_is_sent_in_clear(empty, token):
+def test_operators_page_lists_fields_sent_in_clear(empty, token):
     empty.publish(STUDY)
     page = empty.client.get("/", auth=("operator", token)).text
     assert "in 489 cells, of which at least 489 have fewer than 20 reports" in page
@@ -249,7 +249,7 @@ def either(make_harness, database_url):
     return harness
 
 
-def test_an_invitation_fills_in_what_it_carries(either):
+def test_invitation_supplies_its_public_values(either):
     (town,), (country,) = made(either, 1, stratum="town"), made(either, 1, stratum="country")
     one, other = report_of(INVITED), report_of(INVITED)
     assert problem(put(either, one)) == REFUSED
@@ -264,7 +264,7 @@ def test_an_invitation_fills_in_what_it_carries(either):
     assert problem(put(either, one, town)) == (410, "report-withdrawn")
 
 
-def test_what_a_report_states_is_held_against_its_invitation(either):
+def test_report_that_contradicts_its_invitation_is_rejected(either):
     (invitation,) = made(either, 1, stratum="town")
     wrong, right = report_of(INVITED, stratum="country"), report_of(INVITED, stratum="town")
     answer = put(either, wrong, invitation)
@@ -274,8 +274,8 @@ def test_what_a_report_states_is_held_against_its_invitation(either):
     assert either.exported()[0].public["stratum"] == "town"
 
 
-def test_nothing_comes_in_without_the_value_of_an_invitation(either):
-    """Neither before one is made, nor in a batch, nor once somebody tries to let everybody in."""
+def test_report_without_the_invitations_value_is_rejected(either):
+    """Not before an invitation exists, not in a batch, and not after an attempt to lift the restriction."""
     reports = [report_of(INVITED), report_of(INVITED, stratum="town")]
     assert [problem(put(either, report)) for report in reports] == [REFUSED] * 2
     assert len(either.post([report.to_document() for report in reports]).json["failed"]) == 2
@@ -307,14 +307,14 @@ def test_nothing_comes_in_without_the_value_of_an_invitation(either):
         (["--lift", "--public", "stratum=town"], "go with --count"),
     ],
 )
-def test_the_operator_states_every_value_of_an_invitation(make_harness, options, says):
+def test_invite_requires_every_invitation_value(make_harness, options, says):
     empty = make_harness(invitation_key=INVITATION_KEY)
     empty.publish(INVITED)
     with pytest.raises(LdpkitError, match=says):
         empty.operate("invite", "habits", *options)
 
 
-def test_invitations_are_made_for_a_value(make_harness, capsys):
+def test_invite_creates_invitations_for_a_value(make_harness, capsys):
     harness = make_harness(invitation_key=INVITATION_KEY)
     harness.publish(INVITED)
     harness.operate("invite", "habits", "--count", "2", "--public", "stratum=town")
@@ -323,8 +323,8 @@ def test_invitations_are_made_for_a_value(make_harness, capsys):
     assert [report.public["stratum"] for report in harness.exported()] == ["town"] * 2
 
 
-def test_used_invitations_wait_for_others_of_their_stratum(either):
-    """One that is deleted alone, of its stratum, would be that of the one report of it that came."""
+def test_used_invitations_are_deleted_in_batches_per_stratum(either):
+    """A used invitation that is deleted alone could be linked to its stratum's only new report."""
     for stratum, count in (("town", 12), ("country", 9)):
         used = made(either, count, stratum=stratum)
         for invitation in used:
@@ -340,7 +340,7 @@ def test_used_invitations_wait_for_others_of_their_stratum(either):
         assert delete_used_invitations(session, 1, b"") == 10
 
 
-def test_places_of_values():
+def test_public_values_are_packed_by_place():
     places = PublicPlaces(study_of(REGION, AGE, STRATUM).public)
     packed = places.pack({"region": "west", "age": "99"})
     assert (packed, places.size) == (bytes([3, 163, 0]), 3)

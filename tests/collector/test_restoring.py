@@ -18,7 +18,7 @@ from tests.collector.conftest import build_report, build_study
 from tests.kit.errors import raises
 
 
-def test_a_backup_takes_the_place_of_the_database(make_harness, database_url, postgresql, study, tmp_path):
+def test_restore_replaces_the_database(make_harness, database_url, postgresql, study, tmp_path):
     """With the reports up to the backup, and none that came later."""
     first = make_harness(database=database_url)
     first.publish(study)
@@ -53,8 +53,8 @@ def count(path):
         return connection.execute("SELECT count(*) FROM reports").fetchone()[0]
 
 
-def test_a_killed_servers_log_goes_away_with_its_file(habits, study, tmp_path, capsys):
-    """Each has its own reports: the backup those of its day, the replaced file all of them."""
+def test_restore_keeps_the_write_ahead_log_with_the_replaced_file(habits, study, tmp_path, capsys):
+    """The restored database has the backup's reports; the replaced file still has all of them."""
     path, copy = killed(habits, study, tmp_path)
     capsys.readouterr()
     assert main(["restore", str(copy), "--database", f"sqlite:///{path}"]) == 0
@@ -65,7 +65,7 @@ def test_a_killed_servers_log_goes_away_with_its_file(habits, study, tmp_path, c
     assert (count(path), count(replaced)) == (1, 2)
 
 
-def test_a_crash_in_the_middle_mixes_nothing(habits, study, tmp_path, monkeypatch):
+def test_crash_during_restore_mixes_no_files(habits, study, tmp_path, monkeypatch):
     """After each rename: there is no database, or the restored one; and the same command ends it."""
     path, copy = killed(habits, study, tmp_path)
     command = ["restore", str(copy), "--database", f"sqlite:///{path}"]
@@ -91,8 +91,8 @@ def test_a_crash_in_the_middle_mixes_nothing(habits, study, tmp_path, monkeypatc
     assert (count(path), count(replaced)) == (1, 2)
 
 
-def test_anothers_log_is_put_beside_no_file(habits, study, tmp_path):
-    """As the refusal says that it meets: a file of another log is there, by `mv`."""
+def test_restore_moves_a_foreign_write_ahead_log_away(habits, study, tmp_path):
+    """The write-ahead log of another database is next to the file, as after `mv`."""
     path, copy = killed(habits, study, tmp_path)
     shutil.copyfile(copy, path)
     with raises(InputError, "database.foreign_log"):
@@ -104,7 +104,7 @@ def test_anothers_log_is_put_beside_no_file(habits, study, tmp_path):
 
 
 def test_a_restore_can_be_undone(habits, study, tmp_path):
-    """With the name that the command prints; a file with a log beside it is refused."""
+    """The command prints the file's new name; a file with a write-ahead log next to it is rejected."""
     path, copy = killed(habits, study, tmp_path)
     database = Database(f"sqlite:///{path}", 1)
     with raises(InputError, "restore.has_log"):
@@ -126,7 +126,7 @@ def test_root_restores_for_the_owner_of_the_file(habits, study, tmp_path):
     assert {(file.stat().st_uid, file.stat().st_gid) for file in made} == {(65534, 65534)}
 
 
-def test_an_issuers_backup_takes_no_collectors_place(habits, study, tmp_path):
+def test_issuer_backup_does_not_replace_a_collector(habits, study, tmp_path):
     path, _copy = killed(habits, study, tmp_path)
     issuer = tmp_path / "issuer.sqlite3"
     with closing(sqlite3.connect(issuer)) as connection:
@@ -140,7 +140,7 @@ def test_an_issuers_backup_takes_no_collectors_place(habits, study, tmp_path):
     assert other.exists()
 
 
-def test_nothing_is_restored_under_a_server(habits, study, tmp_path):
+def test_restore_is_rejected_while_a_server_runs(habits, study, tmp_path):
     path, copy = killed(habits, study, tmp_path)
     with wal.served_alone(path), raises(InputError, "database.served_already"):
         restoring.restore(Database(f"sqlite:///{path}", 1), copy)
@@ -156,7 +156,7 @@ def test_nothing_is_restored_under_a_server(habits, study, tmp_path):
         (None, "restore.no_file"),
     ],
 )
-def test_what_is_no_backup_replaces_nothing(habits, study, tmp_path, content, code):
+def test_file_that_is_not_a_backup_replaces_nothing(habits, study, tmp_path, content, code):
     path, _copy = killed(habits, study, tmp_path)
     before, other = path.read_bytes(), tmp_path / "other"
     if content is not None:

@@ -23,7 +23,7 @@ A_DAY = timedelta(1)
 
 @pytest.fixture
 def kept(either, make_study):  # noqa: F811
-    """A collector with a study of 30 days after its last day, and one of 30 days for each report."""
+    """A collector with two studies: 30 days after the last day, and 30 days for each report."""
     closes = (either.day + timedelta(2)).isoformat()
     either.publish(make_study(id="closing", closes=closes, retention={"days": 30}))
     either.publish(make_study(id="rolling", retention={"days": 30}))
@@ -52,7 +52,7 @@ def pass_days(harness, count):
 
 
 @pytest.mark.slow
-def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, monkeypatch):
+def test_server_deletes_reports_after_their_retention(kept, make_report, monkeypatch):
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     for study_id in ("closing", "rolling", "habits"):
         send(kept, make_report, study_id, 5)
@@ -76,8 +76,8 @@ def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, mon
     assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
 
 
-def test_no_report_is_taken_that_could_be_kept_no_more(either, make_study, make_report):  # noqa: F811
-    """Between the end of retention and of `late_days` devices got receipts for what was deleted at once."""
+def test_report_after_the_end_of_retention_is_410(either, make_study, make_report):  # noqa: F811
+    """Between the end of retention and of `late_days`, devices got receipts for reports deleted at once."""
     first = make_study(id="short", closes=either.day.isoformat(), retention={"days": 2})
     other = make_study(2, id="short")
     either.publish(first)
@@ -96,7 +96,7 @@ def test_no_report_is_taken_that_could_be_kept_no_more(either, make_study, make_
 
 
 @pytest.mark.slow
-def test_one_study_that_cannot_be_touched_keeps_no_other_from_its_day(kept, make_report, caplog):
+def test_failing_study_does_not_stop_retention_of_others(kept, make_report, caplog):
     for study_id in ("closing", "rolling"):
         send(kept, make_report, study_id, 3)
     with kept.collector.database.write() as session:
@@ -113,7 +113,7 @@ def test_one_study_that_cannot_be_touched_keeps_no_other_from_its_day(kept, make
     assert reports(kept)["closing"] == 0
 
 
-def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_report, capsys):  # noqa: F811
+def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, capsys):  # noqa: F811
     asked(kept)
     send(kept, make_report, "closing", 3)
     last = kept.day + timedelta(32)
@@ -172,7 +172,7 @@ def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_repo
     assert reports(kept)["habits"] == 1
 
 
-def test_a_study_is_deleted_for_good(asked, kept, make_report, capsys, monkeypatch):  # noqa: F811
+def test_delete_command_deletes_a_study_permanently(asked, kept, make_report, capsys, monkeypatch):  # noqa: F811
     asked(kept)
     monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
@@ -180,15 +180,15 @@ def test_a_study_is_deleted_for_good(asked, kept, make_report, capsys, monkeypat
     with raises(InputError, "options.needs_yes", "5", "habits"):
         at("delete", "habits")
     at("delete", "habits", "--dry-run")
-    assert lines(capsys) == [f"would delete 5 reports of habits at {URL}, and close it for good"]
+    assert lines(capsys) == [f"would delete 5 reports of habits at {URL}, and close it permanently"]
     at("delete", "habits", "--yes")
-    assert lines(capsys) == ["5 reports of habits deleted, and the study closed for good"]
+    assert lines(capsys) == ["5 reports of habits deleted, and the study closed permanently"]
     assert kept.exported() == []
     at("status", "habits", "--json")
     assert json.loads(capsys.readouterr().out)["state"] == "deleted"
 
 
-def test_the_first_reports_to_go_are_told_a_week_ahead(asked, kept, make_report, capsys):  # noqa: F811
+def test_status_announces_first_deletions_a_week_ahead(asked, kept, make_report, capsys):  # noqa: F811
     asked(kept)
     send(kept, make_report, "rolling", 2)
     last = kept.day + timedelta(30)
@@ -207,15 +207,15 @@ def test_the_first_reports_to_go_are_told_a_week_ahead(asked, kept, make_report,
         assert told() == [f"look after: {first}, nor in the summary: export them"]
 
 
-def test_a_study_that_keeps_reports_for_very_long_says_nothing_of_it(kept, make_study, make_report):
+def test_very_long_retention_is_not_announced(kept, make_study, make_report):
     kept.publish(make_study(id="long", retention={"days": 36_500}))
     send(kept, make_report, "long")
     found = kept.client.get("/v1/studies/long/status", headers=kept.operator).get_json()
     assert not any("kept until" in line for line in found["attention"])
 
 
-def test_a_study_that_cannot_be_touched_keeps_an_operator_from_no_other(asked, kept, make_report, capsys):  # noqa: F811
-    """`expire` ended with the first study that failed: no run ever came to those behind it."""
+def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys):  # noqa: F811
+    """`expire` used to stop at the first study that failed and never reached the studies after it."""
     asked(kept)
     for study_id in ("closing", "rolling"):
         send(kept, make_report, study_id)
@@ -244,7 +244,7 @@ def test_a_key_deletes_in_its_own_studies_alone(kept, make_report):
 
 
 def test_a_wrong_clock_deletes_nothing(asked, kept, make_report, caplog):  # noqa: F811
-    """Not a clock that is years ahead, and of one that is months ahead not on its first day."""
+    """A clock that is years ahead never deletes; one months ahead does not delete on its first day."""
     asked(kept)
     send(kept, make_report, "closing")
     right = kept.day
@@ -263,7 +263,7 @@ def test_a_wrong_clock_deletes_nothing(asked, kept, make_report, caplog):  # noq
     assert reports(kept)["closing"] == 0
 
 
-def test_each_days_counts_are_told_where_nothing_comes(habits, study, make_report, caplog):
+def test_daily_counts_are_logged_without_uploads(habits, study, make_report, caplog):
     caplog.set_level(logging.INFO, "collector")
     habits.put(make_report(study))
     first = habits.day

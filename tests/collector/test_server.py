@@ -67,7 +67,7 @@ def test_sigterm_stops_every_process(start_server, study, make_report):
 
 
 @pytest.mark.slow
-def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_report):
+def test_stopped_server_leaves_one_database_file(start_server, study, make_report):
     """Moved alone it has every acknowledged report, and nothing of a withdrawn one."""
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
@@ -106,8 +106,8 @@ def test_ready_file_and_output_name_the_address(start_server):
     assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"
 
 
-def test_a_ready_file_that_cannot_be_written_is_said_before_anything_listens(tmp_path):
-    """It ran on, with a traceback, and who waited for the file waited for good."""
+def test_unwritable_ready_file_is_rejected_before_listening(tmp_path):
+    """The server used to run on after a traceback, and a program that waited for the file waited forever."""
     settings = tmp_path / "ldpkit.toml"
     settings.write_text("# of the collector\n")
     for path, said in ((settings, "another file"), (tmp_path / "absent" / "ready", "there is no folder")):
@@ -169,8 +169,8 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report):
 
 
 @pytest.mark.slow
-def test_clients_that_do_not_hang_up_stop_no_others(start_server):
-    """Each keeps its end open after an answer that closes the connection."""
+def test_clients_that_keep_connections_open_block_no_others(start_server):
+    """Each client keeps its end open after an answer that closes the connection."""
     server = start_server()
     parts = urlsplit(server.url)
     with ExitStack() as held:
@@ -185,7 +185,7 @@ def test_clients_that_do_not_hang_up_stop_no_others(start_server):
 
 
 @pytest.mark.slow
-def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(start_server, study, make_report, token):
+def test_sigterm_under_load_acknowledges_only_stored_reports(start_server, study, make_report, token):
     """Requests under way get an answer or a closed connection; what was acknowledged is there, once."""
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
@@ -227,8 +227,8 @@ def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(start_server
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
-def test_a_free_port_is_nobody_elses_before_the_workers_bind():
-    """They load the application first: another program was given the port meanwhile, and answered for it."""
+def test_free_port_is_held_until_the_workers_bind():
+    """Workers load the application first: meanwhile another program could get the port and answer on it."""
     with held(Place(port=0)) as (host, port, url, _):
         assert url == f"http://{host}:{port}"
         with pytest.raises(OSError, match="in use"):
@@ -238,8 +238,8 @@ def test_a_free_port_is_nobody_elses_before_the_workers_bind():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
-def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port):
-    """Their workers shared it: devices were dealt between two databases, and both said that they listen."""
+def test_second_server_on_the_same_port_exits(tmp_path, port):
+    """Both servers used to share the port, which split devices between two databases."""
     servers = []
     for name in ("one", "other"):
         command = [sys.executable, "-m", "ldp_client.cli", "serve", "--new", "--port", str(port)]
@@ -264,8 +264,8 @@ def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port):
             server.stderr.close()
 
 
-def test_a_port_that_another_has_with_ipv4_is_not_shared_by_one_with_both():
-    """By its name the machine was the one or the other, as each device resolved it."""
+def test_port_used_on_ipv4_is_not_shared_by_a_dual_stack_server():
+    """Otherwise each device would reach one server or the other, depending on how it resolves the name."""
     with (
         socket.create_server(("127.0.0.1", 0)) as other,
         raises(InputError, "server.port_not_free", "::"),

@@ -1,6 +1,6 @@
 """Settings, database URLs, the command line's arguments, and what importing loads.
 
-Defence: The collector: settings that are texts must be, this one of at least 16 characters.
+Defence: The collector: text settings must be texts, and secrets have at least 16 characters.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def run(*arguments):
     return given.run(given)
 
 
-def test_defaults():
+def test_settings_have_defaults():
     expected = Settings("sqlite:///ldpkit.sqlite3", None, 1024 * 1024, 2.0)
     assert Settings.from_mapping({}) == expected
     assert Settings.from_environment({}) == expected
 
 
-def test_environment():
+def test_settings_are_read_from_the_environment():
     environment = {
         "LDPKIT_DATABASE": "sqlite:///x",
         "LDPKIT_TOKEN": "token-for-the-tests",
@@ -96,14 +96,14 @@ def test_wrong_settings_are_one_clear_line(values, message):
 
 @pytest.mark.parametrize("name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "log"])
 @pytest.mark.parametrize("value", ["false", "1234567890123456", "1979-05-27T07:32:00"])
-def test_what_is_no_text_in_a_file_is_none_that_anybody_could_guess(tmp_path, name, value):
+def test_non_text_value_in_a_settings_file_is_rejected(tmp_path, name, value):
     file = tmp_path / "ldpkit.toml"
     file.write_text(f"{name} = {value}\n")
     with pytest.raises(InputError, match=f"setting {name}: must be a text in quotes, is"):
         Settings.from_environment({"LDPKIT_CONFIG": str(file)})
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path):
+def test_file_that_is_not_a_database_is_rejected(tmp_path):
     file = tmp_path / "text.sqlite3"
     file.write_text("not a database, only a text that is long enough to have a header\n" * 100)
     with pytest.raises(InputError, match="not a database"):
@@ -122,12 +122,12 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "token-for-the-tests")
 
 
-def test_serve_refuses_no_workers():
+def test_serve_rejects_zero_workers():
     with pytest.raises(SystemExit):
         run("serve", "--workers", "0")
 
 
-def test_the_parser_loads_nothing_of_the_extra():
+def test_parser_imports_no_package_of_the_extra():
     script = (
         "import argparse, sys; from collector.cli import add_commands; "
         "add_commands(argparse.ArgumentParser().add_subparsers()); "

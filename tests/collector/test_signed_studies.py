@@ -40,7 +40,7 @@ def fetched(harness, **query):
 
 
 @pytest.mark.parametrize("name", ["first", "second"])
-def test_a_signature_is_enough_and_is_served(trusting, study, pairs, name):
+def test_trusted_signature_publishes_a_study_without_a_key(trusting, study, pairs, name):
     private, public = pairs[name]
     signed = sign_study(study, private.encode())
     assert post(trusting, signed).status_code == 201
@@ -74,7 +74,7 @@ def test_other_signatures_need_a_key(trusting, habits, study, pairs):
     assert refusal(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
 
 
-def test_a_wrong_signature_is_refused_whoever_sends_it(trusting, make_study, pairs):
+def test_wrong_signature_is_rejected_even_from_an_operator(trusting, make_study, pairs):
     good = sign_study(make_study(), pairs["first"][0].encode())
     forged = SignedStudy(make_study(title="Worse"), good.signatures)
     for headers in ({}, trusting.operator):
@@ -82,7 +82,7 @@ def test_a_wrong_signature_is_refused_whoever_sends_it(trusting, make_study, pai
     assert trusting.client.get("/v1/studies/habits").status_code == 404
 
 
-def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
+def test_signatures_accumulate_and_are_never_replaced(trusting, study, pairs):
     first, second = (sign_study(study, private.encode()) for private, _ in pairs.values())
     post(trusting, first)
     post(trusting, second)
@@ -97,7 +97,7 @@ def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
 
 
 def test_strangers_signatures_are_not_kept(trusting, study, pairs):
-    """Else a stranger's junk would take the places of signatures, or stand for a key that devices know."""
+    """Otherwise a stranger's junk could use up the places of signatures, or pose as a known key's."""
     signed = sign_study(study, pairs["first"][0].encode())
     junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES - 1)]
     assert post(trusting, SignedStudy(study, [*signed.signatures, *junk])).status_code == 201
@@ -115,7 +115,7 @@ def test_every_signature_of_a_trusted_key_is_verified(trusting, study, pairs):
     assert verify_study(fetched(trusting), [load_public_key(pairs["second"][1])])
 
 
-def test_what_is_not_signed_says_so(trusting, study):
+def test_signed_form_of_unsigned_study_is_study_unsigned(trusting, study):
     assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
     trusting.publish(study)
     assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"

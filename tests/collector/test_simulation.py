@@ -214,7 +214,7 @@ def new_database(request, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(EXAMPLES))
-def test_histories(kind, new_database, monkeypatch):
+def test_random_histories_match_the_model(kind, new_database, monkeypatch):
     monkeypatch.setattr(exporting, "PAGE_REPORTS", 3)
     run_state_machine_as_test(
         lambda: Histories(new_database(kind)),

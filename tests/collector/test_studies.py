@@ -65,7 +65,7 @@ def test_a_study_whose_noise_cannot_be_made_is_refused(empty, study):
 
 @pytest.mark.parametrize("ask_one", [False, True])
 def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, ask_one):
-    """Devices drop a report that is too large, for good."""
+    """Devices permanently drop a report that is too large."""
     oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
     questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
     study = make_study(questions=questions, **({"ask_one": True} if ask_one else {}))
@@ -89,7 +89,7 @@ def test_publishing_needs_the_token(empty, study):
         assert refusal(response) == ("unauthorized", None)
 
 
-def test_without_a_token_nobody_publishes(make_harness, study):
+def test_publishing_is_rejected_without_a_configured_token(make_harness, study):
     harness = make_harness("tokenless.sqlite3", token=None)
     assert refusal(harness.publish(study))[0] == "unauthorized"
 

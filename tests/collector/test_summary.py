@@ -47,7 +47,7 @@ def assert_exact(harness, *studies):
         assert summary.text == expected.to_json()
 
 
-def test_it_follows_every_change_of_the_reports(either, study, make_study, make_report):
+def test_running_summary_follows_every_change_of_reports(either, study, make_study, make_report):
     assert_exact(either, study)
     first = [make_report(study) for _ in range(5)]
     either.put(first[0])
@@ -64,7 +64,7 @@ def test_it_follows_every_change_of_the_reports(either, study, make_study, make_
 
 
 @pytest.mark.slow
-def test_it_forgets_deleted_reports(either, study, make_report):
+def test_running_summary_excludes_deleted_reports(either, study, make_report):
     either.post([make_report(study).to_document() for _ in range(3)])
     either.withdraw(either.exported()[0].id)
     either.day = TODAY + timedelta(3)
@@ -78,7 +78,7 @@ def test_it_forgets_deleted_reports(either, study, make_report):
         assert running_summary.recount(session) == []
 
 
-def test_processes_that_share_a_slot_or_not_add_up(postgresql, make_harness, study, make_report, monkeypatch):
+def test_counts_of_concurrent_processes_add_up(postgresql, make_harness, study, make_report, monkeypatch):
     """Four writers, two to a slot, all making the first rows at once."""
     threads = {}
     monkeypatch.setattr(sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
@@ -94,7 +94,7 @@ def test_processes_that_share_a_slot_or_not_add_up(postgresql, make_harness, stu
     assert_exact(harnesses[0], study)
 
 
-def test_a_large_one_is_counted_when_asked_for(empty, make_study, make_report):
+def test_large_summary_is_counted_on_request(empty, make_study, make_report):
     first, study = make_study(1), make_study(2, questions=[WIDE])
     empty.publish(first)
     empty.put(make_report(first))
@@ -106,7 +106,7 @@ def test_a_large_one_is_counted_when_asked_for(empty, make_study, make_report):
     assert_exact(empty, first, study)
 
 
-def test_one_that_takes_long_is_counted_when_asked_for_and_not_without_end(empty, make_study, monkeypatch):
+def test_costly_summary_is_counted_on_request_up_to_a_limit(empty, make_study, monkeypatch):
     hashed = {**WIDE, "choices": {"count": 200}, "mechanism": {"name": "olh", "epsilon": "1"}}
     study = make_study(questions=[hashed])
     empty.publish(study)
@@ -125,7 +125,7 @@ def test_one_that_takes_long_is_counted_when_asked_for_and_not_without_end(empty
 
 
 def test_the_work_of_any_mechanism_counts(make_study, monkeypatch):
-    """Of one that was added, whose supports are looked up choice by choice, as of olh."""
+    """An added mechanism counts too, with supports looked up choice by choice, like olh."""
     one = {**WIDE, "choices": {"count": 12}}
     study = make_study(questions=[one, {**one, "id": "other", "mechanism": {"name": "olh", "epsilon": "1"}}])
     assert rules.Rules.of(study).tally.hashes == 12
@@ -133,14 +133,14 @@ def test_the_work_of_any_mechanism_counts(make_study, monkeypatch):
     assert rules.Rules.of(make_study(2, questions=study.document["questions"])).tally.hashes == 24
 
 
-def test_the_limit_counts_bytes(habits, monkeypatch):
+def test_kept_summaries_are_limited_by_bytes(habits, monkeypatch):
     kept = habits.collector.rules.find("habits", 1).tally
     assert kept.is_kept
     monkeypatch.setattr(rules, "MOST_KEPT_BYTES", 8 * kept.size - 1)
     assert not kept.is_kept
 
 
-def test_it_is_for_readers_and_says_when_it_is_unchanged(habits, study, make_report):
+def test_summary_needs_a_read_key_and_supports_etags(habits, study, make_report):
     assert habits.client.get("/v1/studies/habits/summary").status_code == 401
     assert habits.summary("nosuch").status_code == 404
     assert habits.summary(version=2).status_code == 404

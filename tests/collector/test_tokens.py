@@ -1,11 +1,11 @@
-"""A collector takes one report for each token, and no other; whoever tries something else.
+"""A collector accepts exactly one report for each token.
 
 Attack: Use a token twice, for another study, version or stratum, or without a report; replay another's, or
 a junk header: the collector: one signature, one challenge made of the study's digest, one nonce, spent in
 the transaction that stores the report.
 
 Attack: (by mistake) open a study with tokens to invitations, so that a list joins people and reports again:
-the collector: makes none for it, and publishes no tokens beside invitations.
+the collector: makes none for it, and publishes no study with tokens and invitations.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_a_token_lets_its_report_in_and_the_same_again(open_one, tokened, make_r
     assert spent(open_one) == (1, 1)
 
 
-def test_without_a_token_it_asks_for_one(open_one, tokened, make_report, way):
+def test_report_without_a_token_gets_a_challenge(open_one, tokened, make_report, way):
     response = put(open_one, make_report(tokened), fast=way)
     assert kind_of(response) == (401, "token-needed")
     challenge, key = response.headers["WWW-Authenticate"].split(", ")
@@ -86,7 +86,7 @@ def test_without_a_token_it_asks_for_one(open_one, tokened, make_report, way):
     assert spent(open_one) == (0, 0)
 
 
-def test_a_spent_token_lets_no_other_report_in(open_one, tokened, make_report, way):
+def test_spent_token_is_rejected_for_another_report(open_one, tokened, make_report, way):
     token = token_of(tokened)
     put(open_one, make_report(tokened), token, fast=way)
     assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "token-spent")
@@ -159,13 +159,13 @@ JUNK = [
 
 
 @pytest.mark.parametrize("header", JUNK, ids=range(len(JUNK)))
-def test_junk_headers_are_no_tokens(open_one, tokened, make_report, way, header):
+def test_junk_headers_are_rejected(open_one, tokened, make_report, way, header):
     response = put(open_one, make_report(tokened), header=header, fast=way)
     assert kind_of(response) == (401, "token-invalid")
     assert spent(open_one) == (0, 0)
 
 
-def test_an_invitation_is_no_token_and_a_token_no_key(open_one, tokened, make_report, way):
+def test_invitations_tokens_and_keys_are_not_interchangeable(open_one, tokened, make_report, way):
     response = put(open_one, make_report(tokened), fast=way, **{"LDPKit-Invitation": "CODE"})
     assert kind_of(response) == (401, "token-needed")
     header = header_of(token_of(tokened))
@@ -215,7 +215,7 @@ class TestStrata:
         assert empty.publish(study).status_code == 201
         return study
 
-    def test_the_key_says_which(self, empty, strata, make_report):
+    def test_stratum_follows_from_the_tokens_key(self, empty, strata, make_report):
         reports = [make_report(strata) for _ in range(3)]
         for report, place in zip(reports, (0, 1, 1)):
             for result in (201, 200):
@@ -223,12 +223,12 @@ class TestStrata:
         exported = {one.id: one.public["region"] for one in empty.exported()}
         assert exported == dict(zip([one.id for one in reports], ["north", "south", "south"]))
 
-    def test_a_report_that_says_another_is_refused_and_its_token_stays(self, empty, strata, make_report):
+    def test_report_with_another_stratum_is_rejected_and_spends_no_token(self, empty, strata, make_report):
         report, token = make_report(strata, public={"region": "north"}), token_of(strata, 1)
         assert kind_of(put(empty, report, token)) == (401, "token-invalid")
         assert put(empty, make_report(strata), token).status_code == 201
 
-    def test_the_other_strata_key_signs_for_itself_alone(self, empty, strata, make_report):
+    def test_key_of_one_stratum_signs_for_no_other(self, empty, strata, make_report):
         token = token_of(strata, 0)
         other = token_of(strata, 1)
         mixed = token[:66] + other[66:98] + token[98:]
@@ -241,7 +241,7 @@ def upload(study, report, token):
     return Upload("habits", [packed], None, nonce)
 
 
-def test_what_comes_in_one_commit_spends_each_token_once(make_harness, database_url, tokened, make_report):
+def test_one_commit_spends_each_token_once(make_harness, database_url, tokened, make_report):
     harness = make_harness(database=database_url)
     harness.publish(tokened)
     one, other, third = (make_report(tokened) for _ in range(3))
@@ -263,7 +263,7 @@ def test_what_comes_in_one_commit_spends_each_token_once(make_harness, database_
 
 
 @pytest.mark.usefixtures("open_one")
-def test_tokens_and_invitations_exclude_each_other(empty, make_study):
+def test_study_cannot_use_tokens_and_invitations(empty, make_study):
     from collector.operator.inviting import invite
 
     with empty.collector.database.write() as session, raises(InputError, "ticket.issuer_gives_them"):
@@ -274,7 +274,7 @@ def test_tokens_and_invitations_exclude_each_other(empty, make_study):
         invite(session, "invited", 3, b"secret")
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
     assert kind_of(response) == (409, "study-conflict")
-    assert "tokens are another way in" in response.get_json(force=True)["detail"]
+    assert "cannot use tokens too" in response.get_json(force=True)["detail"]
 
 
 def test_earlier_versions_keep_their_own_tokens(open_one, tokened, make_study, make_report):
@@ -286,12 +286,12 @@ def test_earlier_versions_keep_their_own_tokens(open_one, tokened, make_study, m
     assert put(open_one, make_report(tokened), token_of(later)).status_code == 401
 
 
-def test_nothing_tells_in_what_order_tokens_came(open_one):
+def test_spent_tokens_table_has_no_rowid(open_one):
     with closing(sqlite3.connect(open_one.path)) as connection, pytest.raises(sqlite3.OperationalError):
         connection.execute("SELECT rowid FROM spent_tokens")
 
 
-def test_the_nonce_itself_is_nowhere(open_one, tokened, make_report):
+def test_nonce_is_not_stored(open_one, tokened, make_report):
     token = token_of(tokened)
     put(open_one, make_report(tokened), token)
     files = [open_one.path, open_one.path.with_name(open_one.path.name + "-wal")]

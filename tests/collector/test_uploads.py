@@ -48,7 +48,7 @@ def test_another_report_under_the_same_id_is_a_conflict(habits, study, make_repo
     assert habits.exported() == [report]
 
 
-def test_the_same_id_in_two_studies_is_two_reports(habits, study, make_study, make_report):
+def test_same_id_in_two_studies_is_stored_as_two_reports(habits, study, make_study, make_report):
     other = make_study(id="other")
     habits.publish(other)
     report = make_report(study)
@@ -106,7 +106,7 @@ def test_a_version_that_was_replaced_can_still_be_fetched(habits, study, make_st
         assert outcome(response) == (422, "parameter-invalid", "version")
 
 
-def test_a_closed_study_takes_nothing_new_but_knows_what_it_has(habits, study, make_report):
+def test_closed_study_rejects_new_reports_and_accepts_repeats(habits, study, make_report):
     stored = make_report(study)
     habits.put(stored)
     habits.close()
@@ -135,7 +135,7 @@ def test_the_days_after_the_close_can_be_set(make_harness, make_study, make_repo
     assert harness.put(make_report(study)).status_code == 410
 
 
-def test_too_early_says_when_to_come_back(empty, make_study, make_report):
+def test_early_report_gets_retry_after(empty, make_study, make_report):
     study = make_study(opens="2026-07-01")
     empty.publish(study)
     response = empty.put(make_report(study))
@@ -144,7 +144,7 @@ def test_too_early_says_when_to_come_back(empty, make_study, make_report):
 
 
 @pytest.mark.parametrize("days", [{"opens": "0001-01-01"}, {"closes": "9999-12-31"}])
-def test_the_first_and_last_days_of_the_calendar_do_no_harm(empty, make_study, make_report, days):
+def test_first_and_last_calendar_days_are_handled(empty, make_study, make_report, days):
     study = make_study(**days)
     empty.publish(study)
     assert empty.put(make_report(study)).status_code == 201
@@ -237,7 +237,7 @@ def test_a_batch_to_a_closed_study_keeps_what_is_stored(habits, study, make_repo
     assert [(entry["id"], entry["type"]) for entry in result["failed"]] == [(late.id, TYPE + "study-closed")]
 
 
-def test_an_empty_batch_is_fine(habits):
+def test_empty_batch_is_accepted(habits):
     assert habits.post([]).get_json() == {"stored": 0, "duplicates": 0, "failed": []}
 
 
@@ -245,6 +245,6 @@ def test_an_empty_batch_is_fine(habits):
     ("body", "field"), [([], "reports"), ({}, "reports"), ({"reports": {}}, "reports"),
                         ({"reports": [], "more": 1}, "more")]
 )  # fmt: skip
-def test_what_is_not_a_batch_is_refused(habits, body, field):
+def test_malformed_batch_is_rejected_with_its_field(habits, body, field):
     response = habits.client.post("/v1/studies/habits/reports", json=body)
     assert outcome(response) == (422, "batch-invalid", field)

@@ -1,4 +1,4 @@
-"""A report can be withdrawn by its device, and deleted by an operator, for good."""
+"""A device can withdraw its report, and an operator can delete it, permanently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.collector.answered import PROBLEM, problem
 
 
-def test_a_withdrawn_report_leaves_the_export_and_stays_away(habits, study, make_report):
+def test_withdrawn_report_is_not_exported_or_stored_again(habits, study, make_report):
     kept, gone = make_report(study), make_report(study)
     habits.post([kept.to_document(), gone.to_document()])
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_the_payload_bytes_are_overwritten(habits, study, make_report):
     assert report.payloads["hours"] not in habits.path.read_bytes()
 
 
-def test_a_closed_study_lets_reports_go(habits, study, make_report):
+def test_report_of_a_closed_study_can_be_withdrawn(habits, study, make_report):
     report = make_report(study)
     habits.put(report)
     habits.close()
@@ -56,7 +56,7 @@ def test_an_unknown_report_or_study_is_404(habits, study, make_report):
 
 
 @pytest.mark.parametrize("report_id", ["x", "0" * 31, "0" * 33, "A" * 32])
-def test_what_is_no_id_is_named(habits, report_id):
+def test_malformed_report_id_is_422(habits, report_id):
     response = habits.withdraw(report_id)
     assert problem(response) == (422, "parameter-invalid")
     assert response.get_json(force=True)["field"] == "report_id"

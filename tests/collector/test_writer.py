@@ -63,7 +63,7 @@ def wait_until(condition):
     raise AssertionError("it never came to pass")
 
 
-def test_what_gathers_during_a_commit_is_committed_at_once(make_writer, gate):
+def test_uploads_during_a_commit_are_committed_together(make_writer, gate):
     writer = make_writer()
     uploads = [upload(number) for number in range(9)]
     with ThreadPoolExecutor(9) as pool:
@@ -77,7 +77,7 @@ def test_what_gathers_during_a_commit_is_committed_at_once(make_writer, gate):
     assert writer.depth == 0
 
 
-def test_too_much_waiting_is_refused_and_passes(make_writer, gate):
+def test_writer_rejects_uploads_while_too_many_wait(make_writer, gate):
     writer = make_writer(capacity=3)
     with ThreadPoolExecutor(2) as pool:
         large = pool.submit(writer.upload, upload(1, 2, 3, 4, 5))
@@ -90,7 +90,7 @@ def test_too_much_waiting_is_refused_and_passes(make_writer, gate):
         assert pool.submit(writer.upload, upload(6)).result(20) == 1
 
 
-def test_an_error_reaches_every_upload_of_its_commit_and_no_other(make_writer):
+def test_commit_error_reaches_only_the_uploads_of_that_commit(make_writer):
     failures = iter([OperationalError("", None, Exception("away"))])
 
     def store(uploads):
@@ -105,7 +105,7 @@ def test_an_error_reaches_every_upload_of_its_commit_and_no_other(make_writer):
     assert writer.depth == 0
 
 
-def test_a_writer_outlives_its_metrics():
+def test_writer_survives_a_metrics_error():
     def observe(_seconds, _waiting):
         raise OSError("no room for counts")
 
@@ -114,7 +114,7 @@ def test_a_writer_outlives_its_metrics():
     writer.close()
 
 
-def test_a_problem_is_its_own_uploads_only(make_writer):
+def test_problem_is_returned_only_to_its_upload(make_writer):
     def store(uploads):
         return [ValueError("no") if one.study == "bad" else 1 for one in uploads]
 
@@ -124,7 +124,7 @@ def test_a_problem_is_its_own_uploads_only(make_writer):
         writer.upload(upload(1, study="bad"))
 
 
-def test_actions_keep_their_place_among_uploads(make_writer, gate):
+def test_actions_keep_their_order_among_uploads(make_writer, gate):
     writer = make_writer()
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(writer.upload, upload(1))
@@ -173,19 +173,19 @@ def test_a_bucket_holds_a_burst_and_refills():
     assert [stored(bucket, 1) for _ in range(burst + 1)] == [0.0] * burst + [0.5]
 
 
-def test_a_batch_above_the_burst_passes_a_full_bucket_and_owes_seconds():
+def test_batch_above_the_burst_passes_and_leaves_a_debt():
     bucket = TokenBucket(5.0, Clock())
     assert stored(bucket, 70_000) == 0.0
     assert stored(bucket, 1) == DEBT_SECONDS + 0.2
     assert stored(bucket, 70_000) == DEBT_SECONDS + BURST_SECONDS
 
 
-def test_without_a_rate_nothing_is_limited():
+def test_rate_of_zero_limits_nothing():
     bucket = TokenBucket(0.0)
     assert stored(bucket, 10**9) == 0.0
 
 
-def test_what_is_not_stored_keeps_nobody_out():
+def test_uploads_that_are_not_stored_use_no_rate():
     bucket = TokenBucket(1.0, Clock())
     for _ in range(100):
         assert bucket.let_in(70_000) == 0.0
@@ -195,7 +195,7 @@ def test_what_is_not_stored_keeps_nobody_out():
     assert stored(bucket, 10) == 0.0
 
 
-def test_a_batch_that_is_being_written_holds_back_batches():
+def test_batch_in_progress_delays_further_batches():
     bucket = TokenBucket(1.0, Clock())
     assert bucket.let_in(10) == 0.0
     assert bucket.let_in(10) == 10.0
@@ -208,7 +208,7 @@ def take(limits, study, reports):
         taken.count = reports
 
 
-def test_one_study_cannot_use_up_another():
+def test_one_study_cannot_use_up_anothers_rate():
     limits = UploadLimits(2.0, Clock())
     take(limits, "a", 10)
     with raises(ProblemError, "too-many-reports") as caught:
@@ -219,7 +219,7 @@ def test_one_study_cannot_use_up_another():
     take(limits, "b", 10)
 
 
-def test_one_study_gets_what_others_leave():
+def test_one_study_can_use_the_rate_that_others_leave():
     clock = Clock()
     limits = UploadLimits(2.0, clock)
     for _ in range(4):
@@ -228,7 +228,7 @@ def test_one_study_gets_what_others_leave():
     take(limits, "b", 10)
 
 
-def test_what_others_send_uses_up_nothing_of_a_study():
+def test_other_studies_do_not_use_up_a_studys_rate():
     clock = Clock()
     limits = UploadLimits(2.0, clock)
     for study in "bc":
@@ -240,7 +240,7 @@ def test_what_others_send_uses_up_nothing_of_a_study():
     take(limits, "a", 10)
 
 
-def test_an_upload_that_fails_takes_no_tokens():
+def test_failed_upload_uses_no_rate():
     limits = UploadLimits(2.0, Clock())
     for _ in range(3):
         with pytest.raises(OSError, match="no disk"), limits.letting_in("a", 10):

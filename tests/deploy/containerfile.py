@@ -1,4 +1,4 @@
-"""A Containerfile as steps, for whoever has no container engine to run them."""
+"""A Containerfile as steps, for machines without a container engine."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_scripts_call_commands_that_exist():
         assert callable(said.run), (name, line)
 
 
-def test_settings_that_are_given_exist():
+def test_given_settings_exist():
     for service in OURS.values():
         given = {name: str(value) for name, value in service.get("environment", {}).items()}
         Settings.from_environment({**given, "LDPKIT_CONFIG": ""})
@@ -82,7 +82,7 @@ def test_settings_that_are_given_exist():
         refuse_unknown_variables({"LDPKIT_LOGS": "json"})
 
 
-def test_no_secret_is_in_any_file():
+def test_no_deployment_file_contains_secret():
     """Passwords, tokens and keys are named by files in a volume, and by nothing else."""
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
@@ -127,7 +127,7 @@ def test_ports_and_names_agree():
     assert job["authorization"]["credentials_file"] == "/var/lib/ldpkit-secrets/prometheus"
 
 
-def test_files_that_are_mounted_exist_and_volumes_are_declared():
+def test_mounted_files_exist_and_volumes_are_declared():
     document = yaml.safe_load(composed.FILE.read_text())
     for service in SERVICES.values():
         for volume in service.get("volumes", []):
@@ -140,13 +140,13 @@ def test_files_that_are_mounted_exist_and_volumes_are_declared():
             assert other in SERVICES
 
 
-def test_the_database_is_one_that_the_images_pg_dump_can_read():
+def test_database_version_matches_pg_dump_of_image():
     assert SERVICES["database"]["image"] == "postgres:15-bookworm"
     assert "debian:bookworm-slim" in containerfile.FILE.read_text()
 
 
-def test_the_proxy_says_what_the_guide_says():
-    """The block of docs/operating.md has been measured and reasoned about; compose's must not be laxer."""
+def test_proxy_settings_match_guide():
+    """The settings in docs/operating.md have been measured; those of compose must not be laxer."""
     guide = (ROOT / "docs/operating.md").read_text().split("```nginx\n")[1].split("```")[0]
     # Compose's location gives a part of the path a name, and takes the same paths.
     proxy = PROXY.replace("(?P<study>[^/]+)", "[^/]+")
@@ -174,7 +174,7 @@ def test_grafana_finds_its_dashboard_and_its_source():
 
 
 @pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
-def test_units_start_what_exists_and_are_valid(file, tmp_path):
+def test_systemd_units_are_valid_and_start_existing_commands(file, tmp_path):
     said = unit(file)
     program, *words = said["ExecStart"].split()
     assert program == "/opt/ldpkit/bin/ldpkit"
@@ -212,19 +212,19 @@ def unknown_settings(text):
     return [name for name in names if name not in KNOWN.split()]
 
 
-def test_a_slip_in_a_unit_is_noticed():
+def test_misspelt_unit_setting_is_noticed():
     assert unknown_settings("[Service]\nProtectSytem=strict\n") == ["ProtectSytem"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_scripts_are_shell(script):
+def test_scripts_are_valid_shell(script):
     shell = script.read_text().splitlines()[0].removeprefix("#!").split()[-1].rpartition("/")[2]
     done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert os.access(script, os.X_OK)
 
 
-def test_the_install_script_refuses_who_is_not_root_and_what_it_does_not_know(tmp_path):
+def test_install_script_rejects_non_root_and_unknown_arguments(tmp_path):
     script = tmp_path / "install.sh"
     script.write_text((DEPLOY / "install.sh").read_text().replace("EUID == 0", "EUID == 12345"))
     for arguments, code, words in (
@@ -304,7 +304,7 @@ def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(pla
 
 
 def test_the_check_runs_the_containerfiles_own_steps(tmp_path, monkeypatch):
-    """Each RUN as it stands, in order, in its stage; each COPY from where it says."""
+    """Each RUN is executed unchanged, in order and in its stage; each COPY from its stated source."""
     run, context, base = [], tmp_path / "context", tmp_path / "base"
     base.mkdir()
     for name in ("dist/ldp_client-1-py3-none-any.whl", "dist/ldpkit-1-py3-none-any.whl", "constraints.txt"):
@@ -331,7 +331,7 @@ def test_the_check_runs_the_containerfiles_own_steps(tmp_path, monkeypatch):
     assert (tmp_path / "build/wheels/ldpkit-1-py3-none-any.whl").is_file()
 
 
-def test_a_step_that_is_not_understood_is_refused(tmp_path):
+def test_unknown_containerfile_step_is_rejected(tmp_path):
     file = tmp_path / "Containerfile"
     file.write_text("FROM debian\nADD x /y\n")
     with pytest.raises(ValueError, match="not understood: ADD"):
@@ -339,7 +339,7 @@ def test_a_step_that_is_not_understood_is_refused(tmp_path):
 
 
 def test_an_upgrade_works_on_each_places_own_database():
-    """A variable of whoever ran it won: one database was backed up and migrated for every place."""
+    """A variable of the caller's environment used to win, so that one database was used for every place."""
     script = (ROOT / "deploy/install.sh").read_text()
     first = script[: script.index("has_systemd()")]
     # Only root may run a command as another.

@@ -13,7 +13,7 @@ ANY_TIME = str(10**6)
 
 
 @pytest.mark.slow
-def test_from_nothing_to_a_posterior_in_debian_roots(pytestconfig):
+def test_debian_roots_install_and_produce_posterior(pytestconfig):
     if os.geteuid() != 0:
         pytest.skip("only root can enter another Debian: sudo make machines")
     need("debootstrap", "openssl", "build")

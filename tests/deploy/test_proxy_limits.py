@@ -163,7 +163,7 @@ def is_answered(one: socket.socket) -> bool:
     return answered
 
 
-def test_an_address_has_its_bound_and_one_of_many_people_a_larger_one(proxy: int, behind: Holding) -> None:
+def test_proxy_limits_connections_per_address(proxy: int, behind: Holding) -> None:
     assert 2 * MANY <= ALL
     people = [asked(proxy, NAT) for _ in range(EACH)]
     wait_for(behind, EACH)
@@ -185,8 +185,8 @@ def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: i
     )
 
 
-def test_who_has_no_key_holds_no_place_of_a_closing(nodes: int) -> None:
-    """Refused at once, before the body comes: four such requests kept every closing out."""
+def test_requests_without_key_hold_no_closing_slot(nodes: int) -> None:
+    """Four such requests used to block every closing; now they are refused before the body arrives."""
     # What stands for itself in an address, and not for the study: it leads to no address without a key.
     studies = ["habits", "habits", "habits", "a%3Fb", "a%23b", "a%2562", "a%0Ab", "%252e%252e"]
     strangers = [
@@ -202,7 +202,7 @@ def test_who_has_no_key_holds_no_place_of_a_closing(nodes: int) -> None:
         one.close()
 
 
-def test_closings_of_a_node_leave_room_for_those_of_the_other(nodes: int) -> None:
+def test_closings_of_one_node_leave_slots_for_other_node(nodes: int) -> None:
     (most,) = set(re.findall(r"limit_conn closings (\d+);", PROXY))
     held = [asked(nodes, OTHER, closing("node-a", KEY)) for _ in range(int(most))]
     deadline = time.monotonic() + SECONDS

@@ -40,7 +40,7 @@ def rows_of(database):
 
 @pytest.mark.slow
 def test_analyses_spend_no_epsilon(collector, tmp_path):
-    """Each device has spent ε = 1 of 4 when its report was made, and no more after any number of fits."""
+    """Each device has spent ε = 1 of 4 with its report, and nothing more after any number of fits."""
     collector.publish(STUDY)
     devices = []
     for person in range(PEOPLE):

@@ -63,7 +63,7 @@ def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path, stop):
     process.stderr.close()
 
 
-def test_devices_that_have_not_begun_never_do_once_interrupted(tmp_path, monkeypatch):
+def test_interrupted_demo_starts_no_further_device(tmp_path, monkeypatch):
     begun = []
 
     def slow(_, __, answers):

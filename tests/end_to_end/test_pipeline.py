@@ -108,7 +108,7 @@ def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
 
 
 @pytest.mark.slow
-def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
+def test_failed_fit_leaves_no_partial_files(tmp_path):
     study_file = tmp_path / "study.json"
     study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
     (tmp_path / "bad.ndjson").write_text("nonsense\n")
@@ -119,8 +119,8 @@ def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
 
 
 @pytest.mark.slow
-def test_python_from_study_to_posterior(tmp_path):
-    """The README's ten lines."""
+def test_readme_python_runs_from_study_to_posterior(tmp_path):
+    """Runs the ten lines of the README."""
     study = Study(studies.document(studies.YES_NO))
     bodies = []
     for number in range(200):

@@ -97,7 +97,7 @@ def answer(collector, person, code, capsys, says):
     return status
 
 
-def test_the_guide_from_nothing(office, collector, tmp_path, monkeypatch, capsys):
+def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch, capsys):
     issuer, folder = office
     study = study_with(folder, issuer)
     (tmp_path / "study.json").write_text(study.to_json())

@@ -28,7 +28,7 @@ def played(text, folder, meant=()):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_tutorial_can_be_followed(page, tmp_path):
+def test_each_tutorial_prints_documented_output(page, tmp_path):
     steps = played(page.read_text(), tmp_path)
     assert len(steps) > 6
     assert {step.command: lines for step in steps if (lines := untold(step))} == {}
@@ -38,7 +38,7 @@ def test_a_tutorial_can_be_followed(page, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_readme_can_be_followed(tmp_path):
+def test_readme_prints_documented_output(tmp_path):
     of_one_report = "ldpkit fit ../study.json collected.ndjson --out result --quiet"
     steps = played((ROOT / "README.md").read_text(), tmp_path, [of_one_report])
     assert len(steps) == 11
@@ -46,13 +46,13 @@ def test_the_readme_can_be_followed(tmp_path):
     assert [step.command for step in steps if step.status] == [of_one_report]
 
 
-def test_other_words_are_noticed_and_other_numbers_are_not():
+def test_changed_words_are_noticed_and_changed_numbers_are_not():
     step = Step("ldpkit status", "wards\tversion 1\t3 reports\n…\n", "wards\tversion 2\t14 reports", 0)
     assert untold(step) == []
     assert untold(step._replace(printed="wards\tversion 2\t14 answers")) == ["wards\tversion 1\t3 reports"]
 
 
-def test_lost_columns_and_lines_that_the_page_lacks_are_noticed():
+def test_lost_columns_and_extra_lines_are_noticed():
     step = Step("ldpkit publish", "people answer at  http://x\n", "people answer at  http://x", 0)
     assert untold(step) == []
     assert untold(step._replace(printed="people answer at http://x"))
@@ -60,7 +60,7 @@ def test_lost_columns_and_lines_that_the_page_lacks_are_noticed():
     assert untold(step._replace(told=f"{step.told}…\n", printed=f"{step.printed}\nmore")) == []
 
 
-def test_numbers_that_the_page_is_about_are_noticed():
+def test_changed_key_numbers_are_noticed():
     assert untold(Step("python app.py back", "0 reports sent, 1 deleted\n", "0 reports sent, 0 deleted", 0))
     assert untold(Step("echo $?", "3\n", "5", 0))
 

@@ -47,7 +47,7 @@ def question(study):
     return study.questions[0]
 
 
-def test_a_study_may_name_it_and_state_its_priors_alone(question):
+def test_study_may_name_added_law_and_state_only_its_priors(question):
     assert question.model.prior["scale"]["distribution"] == "half_normal"
     wrong = {**studies.NUMBER, "model": {"name": "cut_normal", "prior": {"sd": {}}}}
     with pytest.raises(StudyError, match=r"prior\.sd"):
@@ -55,7 +55,7 @@ def test_a_study_may_name_it_and_state_its_priors_alone(question):
 
 
 @pytest.mark.usefixtures("study")
-def test_a_name_is_given_once():
+def test_adding_a_law_twice_is_rejected():
     with pytest.raises(ValueError, match="cut_normal"):
         add_model("cut_normal", "number")
     with pytest.raises(ValueError, match="cut_normal"):
@@ -63,7 +63,7 @@ def test_a_name_is_given_once():
 
 
 @pytest.mark.slow
-def test_from_answers_to_the_report_page(study, question):
+def test_added_law_works_from_answers_to_report_page(study, question):
     answers = stats.truncnorm(-2, np.inf, 4, 2).rvs(PEOPLE, random_state=1)
     mechanisms = {question.id: mechanism_for(question)}
     random = seeded(study.digest, answers)
@@ -78,7 +78,7 @@ def test_from_answers_to_the_report_page(study, question):
     assert "scale ~ half_normal(scale 4)" in page
 
 
-def test_studies_of_it_are_simulated_for_plans_and_calibration(study, question):
+def test_studies_with_added_law_can_be_simulated(study, question):
     """What `plan` and `calibrate` do before they draw."""
     (planned,) = questions_to_plan(study, question.id, [500], ["2"], seed=0)
     truth = with_truth(planned, prior_truths(planned, 1, seed=0)[0], TRUTH)
@@ -91,7 +91,7 @@ def test_studies_of_it_are_simulated_for_plans_and_calibration(study, question):
     assert found["loc"] == pytest.approx(4.0, rel=0.3)
 
 
-def test_its_raw_answers_have_a_posterior_too(question):
+def test_raw_answers_under_added_law_have_a_posterior(question):
     family, truth = family_of(question), prior_truths(question, 1, seed=0)[0]
     answers = family.simulate(question, truth, 100, np.random.default_rng(1))
     assert set(family.condition_on_answers(question, answers).initial) == set(TRUTH)

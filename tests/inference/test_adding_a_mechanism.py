@@ -58,7 +58,7 @@ def reports_of(study: Study, shares, n: int) -> list[Report]:
 
 
 @pytest.mark.parametrize("choices", [5, 7, 13])
-def test_its_exact_law_is_the_stated_one(choices):
+def test_exact_law_of_added_mechanism_is_as_stated(choices):
     m = mechanism_for(study_of(choices).questions[0])
     reads = [coin(m.threshold), uniform(len(m.line)), uniform(m.points - len(m.line))]
     laws = [law_of(m, index, reads) for index in range(choices)]
@@ -68,7 +68,7 @@ def test_its_exact_law_is_the_stated_one(choices):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("choices", [2, 7, 13])
-def test_from_answers_to_the_report_page(choices, tmp_path):
+def test_added_mechanism_works_from_answers_to_report_page(choices, tmp_path):
     """With 13 choices the reports are kept; with 2 they are a yes or a no."""
     study, shares = study_of(choices), SHARES[choices]
     (question,) = study.questions
@@ -89,7 +89,7 @@ def test_from_answers_to_the_report_page(choices, tmp_path):
     assert "A report stands for some of the" in page
 
 
-def test_its_likelihood_is_the_law_that_was_stated():
+def test_likelihood_of_added_mechanism_matches_its_law():
     """Up to a constant: the log probability of the reports, by enumeration."""
     study = study_of(7)
     (question,) = study.questions
@@ -110,7 +110,7 @@ def test_its_likelihood_is_the_law_that_was_stated():
 
 
 def test_reports_of_another_law_do_not_fit():
-    """Planted: everybody sends the same two lines, which no shares explain."""
+    """All people send the same two lines, which no shares explain."""
     study = study_of(7)
     (question,) = study.questions
     values = np.zeros(1 << 7, dtype=np.int64)
@@ -122,7 +122,7 @@ def test_reports_of_another_law_do_not_fit():
     assert found[question.id].predictive.misfit
 
 
-def test_a_name_is_given_once():
+def test_adding_a_mechanism_twice_is_rejected():
     with pytest.raises(ValueError, match="projective"):
         add_mechanism("projective", "choice", epsilon=EPSILON)
     with pytest.raises(ValueError, match="projective"):

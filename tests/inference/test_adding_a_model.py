@@ -69,13 +69,13 @@ def python(root, *arguments):
     return done.stdout
 
 
-def test_its_simulation_starts_a_fit_near_the_truth(copy):
+def test_simulation_of_added_model_starts_fit_near_truth(copy):
     loc, scale = map(float, python(copy, "-c", FITTED).split())
     assert loc == pytest.approx(4.0, abs=0.3)
     assert scale == pytest.approx(1.0, abs=0.3)
 
 
-def test_make_schemas_writes_the_rest(copy):
+def test_make_schemas_adds_model_to_schema_and_javascript(copy):
     for module in ("schemas.json_schema", "schemas.javascript"):
         python(copy, "-m", module)
     port = copy / "ldp_client" / "js"

@@ -35,7 +35,7 @@ def test_the_probability_inside_a_band_is_exact():
     assert inside_probability(band, 2) == pytest.approx(1 - 1 / 9)
 
 
-def test_bands_hold_as_often_as_they_say():
+def test_bands_hold_at_their_stated_rate():
     random = np.random.default_rng(1)
     band = simultaneous_band(50, 19, 0.1)
     alarms = sum(leaves(band, ranks) for ranks in uniform_ranks(random, 50, 19, 2000))
@@ -74,7 +74,7 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("walks", "ok", "says"), [(0, True, ""), (8, True, "20%"), (30, False, "75%")])
-def test_chains_that_do_not_mix_are_told(monkeypatch, walks, ok, says):
+def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
     """A random walk in place of some chains."""
 
     def stuck(_batches, models, _places):
@@ -122,14 +122,14 @@ def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
         (20, 500, 1 << 32, "fit.wrong_seed"),
     ],
 )
-def test_what_cannot_be_simulated_is_refused(studies_count, n, seed, says):
+def test_invalid_study_count_size_or_seed_is_rejected(studies_count, n, seed, says):
     with raises(InputError, says):
         calibrate(STUDY.questions[0], studies_count, n, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["20", "2"], ids=["noise left out", "wrong epsilon"])
-def test_a_wrong_likelihood_is_found(monkeypatch, epsilon):
+def test_wrong_likelihood_fails_calibration(monkeypatch, epsilon):
     wrong = Study(studies.document(studies.with_epsilon(studies.YES_NO, epsilon))).questions[0]
     monkeypatch.setattr(models, "mechanism_for", lambda _question: mechanism_for(wrong))
     found = calibrate(STUDY.questions[0], STUDIES, 500)
@@ -157,7 +157,7 @@ def test_perturbed_records_of_a_yes_no_cannot_be_simulated():
     ],
     ids=["records", "sums", "sums of a device"],
 )
-def test_it_is_told_whether_records_were_clipped(template, clip, says):
+def test_calibration_notes_whether_records_are_clipped(template, clip, says):
     question = Study(studies.document(template)).questions[0]
     wide = Truth(
         {"intercept": 3.0, "coefficient[age]": 0.0, "coefficient[years]": 0.0, "sd": 0.4},
@@ -216,7 +216,7 @@ NUMBER_LAWS = {
 
 
 @pytest.mark.parametrize("name", NUMBER_LAWS)
-def test_numbers_have_the_mean_of_their_law(name):
+def test_simulated_numbers_have_the_mean_of_their_law(name):
     parameters, mean = NUMBER_LAWS[name]
     question = Study(studies.document({**studies.NUMBER, "model": {"name": name}})).questions[0]
     answers = family_of(question).simulate(question, Truth(parameters, {}), 40_000, np.random.default_rng(1))
@@ -236,8 +236,8 @@ def test_every_model_can_be_simulated_before_any_report():
         assert empty_model(question).data["n"] == 0
 
 
-def test_ranks_that_chains_may_have_bent_are_not_laid_to_the_intervals_alone():
-    """Of four studies in ten the one short chain has too few effective draws."""
+def test_poor_mixing_is_named_as_possible_cause_of_bad_ranks():
+    """In four studies of ten, the one short chain has too few effective draws."""
     band = Band(np.asarray([1 / 3, 2 / 3]), np.asarray([0, 0]), np.asarray([1, 2]))
     ranks = {"mean": np.zeros(20, int)}
     told = [

@@ -1,4 +1,4 @@
-"""What the picture of the chains shows, and that its rank histograms tell chains that agree from others."""
+"""The picture of the chains, and rank histograms that tell agreeing chains from others."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def outside(draws):
     return ((found.counts < found.low) | (found.counts > found.high)).sum(axis=1)
 
 
-def test_ranks_of_chains_that_agree_lie_in_the_band_and_others_leave_it():
+def test_rank_bars_leave_band_only_if_chains_disagree():
     """Of 80 bars 0.8 are outside by chance; six or more in one run of agreeing chains: less than 1e-3."""
     random = np.random.default_rng(1)
     assert outside(chains(random)).sum() < 6
@@ -45,7 +45,7 @@ def test_ranks_of_chains_that_agree_lie_in_the_band_and_others_leave_it():
     assert outside(chains(random, spread=0.3))[3] > 5
 
 
-def test_the_worst_mixing_come_first_and_what_is_known_is_left_out(mixed):
+def test_worst_mixing_come_first_without_known_parameters(mixed):
     shown = worst_first(mixed)
     assert len(shown) == MOST_SHOWN
     assert shown[:3] == ["x7", "x6", "x5"]
@@ -66,7 +66,7 @@ def test_the_picture_has_a_trace_and_a_row_of_bars_for_every_chain(mixed):
     assert heights[-1] > 4 * heights[0]
 
 
-def test_a_posterior_of_known_parameters_alone_has_a_picture_that_says_so():
+def test_picture_states_if_no_parameter_varies():
     known = posterior_of({"sd": np.ones((4, 500))})
     assert "No parameter varies" in chains_in_words(known)
     assert [one.get_text() for one in chains_plot(known).texts] == ["no parameter varies"]

@@ -61,7 +61,7 @@ def standing(k: int, first: float) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("choices", [5, 20])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_every_form_prefers_the_truth(name: str, choices: int) -> None:
+def test_every_form_of_likelihood_prefers_the_truth(name: str, choices: int) -> None:
     """60 % of 1,500 people say choice 0: the posterior prefers that by far to 40 % and to 80 %."""
     study = study_of(name, choices)
     answers = np.where(np.arange(1500) < 900, 0, 1 + np.arange(1500) % (choices - 1))
@@ -77,7 +77,7 @@ def test_every_form_prefers_the_truth(name: str, choices: int) -> None:
         assert model.initial["p"][0] == pytest.approx(0.6, abs=0.2)
 
 
-def test_the_form_is_said() -> None:
+def test_notes_state_the_form_of_the_likelihood() -> None:
     def note(name: str, choices: int, rows=None) -> str:
         study = study_of(name, choices)
         mechanism = mechanism_for(study.questions[0])
@@ -93,7 +93,7 @@ def test_the_form_is_said() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh", "memoized"])
-def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
+def test_rows_and_patterns_give_the_same_posterior(name: str, monkeypatch) -> None:
     """Up to a constant: the exact form of the reports against the exact form of their patterns."""
     monkeypatch.setattr("inference.models.from_reports.keeps_patterns", lambda _: False)
     study = study_of(name, 9)
@@ -110,8 +110,8 @@ def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_hashes_of_few_choices_that_depend_on_one_another_are_no_misfit() -> None:
-    """Those of four choices do: sets of all five came eight times as often as independent ones would."""
+def test_dependent_hashes_of_few_choices_are_no_misfit() -> None:
+    """Sets of all five choices come eight times as often as if hashes were independent."""
     choices, n = 5, 60_000
     study = study_of("olh", choices, "2")
     mechanism, random = mechanism_for(study.questions[0]), np.random.default_rng(1)
@@ -147,7 +147,7 @@ def fitted(arguments: list[str], out) -> dict:
 
 @pytest.mark.slow
 def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
-    """Of one file of reports both have the exact posterior; its summary gives the normal form."""
+    """Both give the exact posterior of a file of reports; its summary gives the normal form."""
     study = study_of("oue", 14)
     reports = reports_of(study, np.arange(60) % 5)
     paths = {name: str(tmp_path / name) for name in ("study.json", "reports.ndjson", "summary.json")}
@@ -171,7 +171,7 @@ def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("choices", "epsilon"), [(2, "0.05"), (13, "20"), (10_000, "1")])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> None:
+def test_extreme_studies_start_at_finite_density(name: str, choices: int, epsilon: str) -> None:
     """No report, one, and a thousand million for one choice: the start has a finite density and slope."""
     question = study_of(name, choices, epsilon).questions[0]
     mechanism = mechanism_for(question)
@@ -192,7 +192,7 @@ def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> 
 
 
 @pytest.mark.parametrize("name", ["oue", "sue", "subset_selection", "olh"])
-def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
+def test_replicates_have_moments_of_real_reports(name: str) -> None:
     """Sums of supports: mean and spread over many simulated studies, against the mechanism's own reports."""
     study = study_of(name, 16, "2")
     mechanism = mechanism_for(study.questions[0])
@@ -214,8 +214,8 @@ def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_reports_that_are_taken_one_by_one_are_checked() -> None:
-    """Of 400 people, honest reports fit; reports with another law, all of the same set, do not."""
+def test_reports_modelled_one_by_one_are_checked_for_misfit() -> None:
+    """Honest reports of 400 people fit; 400 reports of the same set do not."""
     study = study_of("subset_selection", 16)
     reports = reports_of(study, np.arange(400) % 16)
     found = fit(study, reports, seed=2)["occupation"]

@@ -1,4 +1,4 @@
-"""Regressions from clipped records say so, and only they; what clipping does to slopes is as documented."""
+"""Only regressions from clipped records have a note; the effect on slopes is as documented."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_holders_clipped_records_are_noted(changes, table, said):
     assert all(said in note for note in notes)
 
 
-def test_published_methods_have_the_same_note():
+def test_published_methods_note_clipped_records():
     from inference import fit
 
     study = study_of({})
@@ -109,8 +109,8 @@ def test_peoples_clipped_records_are_noted(mechanism, norm, slope, said):
     assert all(said in note for note in notes)
 
 
-def test_the_guides_figures():
-    """Least squares of a normal response that is cut at its bounds: slopes shrink by what is cut."""
+def test_figures_of_guide_on_clipping_are_right():
+    """Least squares of a normal response that is clipped at its bounds: slopes shrink."""
     rows = re.findall(r"^\| (\d+) % \| ([0-9.]+) \| (\d+) % \|$", PAGE.read_text(encoding="utf-8"), re.M)
     assert len(rows) == 4
     x = norm.ppf((np.arange(400_000) + 0.5) / 400_000)

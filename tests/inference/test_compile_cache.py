@@ -1,4 +1,4 @@
-"""Compiled programs are kept in the user's cache folder, and nowhere where that cannot be."""
+"""Compiled programs are kept in the user's cache folder, or nowhere if it cannot be made."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from inference.compiling import cache_folder, use_compile_cache
         ({}, None),
     ],
 )
-def test_where_it_is(environment, folder):
+def test_cache_folder_follows_the_environment(environment, folder):
     assert cache_folder(environment) == folder
 
 
@@ -33,21 +33,21 @@ def no_cache_yet():
 
 
 @pytest.mark.usefixtures("no_cache_yet")
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
+def test_uncreatable_cache_folder_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
     assert use_compile_cache({"LDPKIT_CACHE": str(tmp_path / "file" / "cache")}) is None
     assert jax.config.values["jax_compilation_cache_dir"] is None
 
 
 @pytest.mark.usefixtures("no_cache_yet")
-def test_a_folder_is_made_and_told_to_jax(tmp_path):
+def test_cache_folder_is_made_and_set_in_jax(tmp_path):
     folder = tmp_path / "new" / "cache"
     assert use_compile_cache({"LDPKIT_CACHE": str(folder)}) == folder
     assert folder.is_dir()
     assert jax.config.values["jax_compilation_cache_dir"] == str(folder)
 
 
-def test_a_jax_that_knows_no_quick_way_compiles_without(monkeypatch):
+def test_compiling_works_without_quick_options(monkeypatch):
     compiling._quick.cache_clear()
     monkeypatch.setattr(compiling, "_QUICK", {"xla_cpu_no_such_option": False})
     try:
@@ -57,5 +57,5 @@ def test_a_jax_that_knows_no_quick_way_compiles_without(monkeypatch):
         compiling._quick.cache_clear()
 
 
-def test_this_jax_knows_it():
+def test_installed_jax_has_quick_options():
     assert compiling._quick() == compiling._QUICK

@@ -54,7 +54,7 @@ def p_values(mechanism, payloads):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
-def test_honest_reports_fail_no_more_often_than_stated(name):
+def test_honest_reports_fail_at_most_at_stated_rate(name):
     mechanism, payloads = sent(*HONEST[name], GROUPS * EACH, seed=1)
     found = [p_values(mechanism, part) for part in np.split(payloads, GROUPS)]
     for words in found[0]:
@@ -64,7 +64,7 @@ def test_honest_reports_fail_no_more_often_than_stated(name):
     assert min(p_values(mechanism, payloads).values(), default=1) > 1e-5
 
 
-def test_one_rate_of_false_alarms_is_that_of_all_tests_together():
+def test_false_alarm_rate_covers_all_tests_together():
     """A p-value that alone would be an alarm is none among many tests."""
     mechanism, payloads = sent(*HONEST["oue"], 2000, seed=2)
     payloads[:4] = 0b111111
@@ -78,12 +78,12 @@ def test_one_rate_of_false_alarms_is_that_of_all_tests_together():
     assert bool(whole) == (worst < 1e-3 / (2 * len(names)))
 
 
-def test_a_reason_names_the_question_and_what_shows():
+def test_reason_names_question_and_deviation():
     mechanism, payloads = sent(*HONEST["oue"], 2000, seed=2)
     payloads[:40] = 0b111111
     part = QuestionSummary.of(mechanism, payloads)
     (reason,) = not_conforming({"brand": mechanism}, {"brand": part}, lambda _name: None)["brand"]
-    assert reason.startswith("brand: `oue` does not send as many reports that support so many")
+    assert reason.startswith("brand: `oue` does not send so many reports that support many")
 
 
 def changed(name, n, share, change):
@@ -101,16 +101,16 @@ def _to(payload):
 
 FAULTS = {
     "as if all held a choice": ("randomized_response", 0.9, _to(b"\x01"), "some choice is reported"),
-    "no ones": ("oue of many", 0.02, _to(bytes(5)), "support so many"),
+    "no ones": ("oue of many", 0.02, _to(bytes(5)), "that support many"),
     "one seed": ("olh", 0.01, _to(bytes(12) + b"\x01"), "hash seed came more often"),
     "small seeds": ("olh", 0.05, lambda _m, some: some[:, :2].fill(0), "hash seeds are not uniform"),
     "whole bytes": ("laplace", 0.05, lambda _m, some: some[:, 3].fill(0), "last bits of the numbers"),
     "one number": ("gaussian", 0.01, _to((1 << 20).to_bytes(4, "big")), "number came more often"),
-    "a spike": ("laplace inside", 0.05, _to((1 << 21).to_bytes(4, "big")), "more reports lie at one place"),
+    "a spike": ("laplace inside", 0.05, _to((1 << 21).to_bytes(4, "big")), "more reports are at one place"),
     "one product": ("products", 0.03, _to(b"\x01"), "some product was sent more"),
     "one sign": ("products", 0.7, lambda _m, some: some.__ior__(1), "fewer reports of one sign"),
-    "far out": ("gaussian", 0.02, _to((12 << 20).to_bytes(4, "big")), "lie beyond a bound"),
-    "always out": ("laplace", 0.2, _to((6 << 20).to_bytes(4, "big")), "lie beyond a bound"),
+    "far out": ("gaussian", 0.02, _to((12 << 20).to_bytes(4, "big")), "are beyond a bound"),
+    "always out": ("laplace", 0.2, _to((6 << 20).to_bytes(4, "big")), "are beyond a bound"),
 }
 
 

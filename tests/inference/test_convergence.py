@@ -41,7 +41,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_they_are_arviz(name):
+def test_chain_diagnostics_match_arviz(name):
     draws, axes = CHAINS[name], {"chain_axis": 0, "draw_axis": 1}
     tail = array_stats.ess(draws, method="tail", prob=(0.05, 0.95), **axes)
     assert r_hat(draws) == pytest.approx(array_stats.rhat(draws, **axes), rel=1e-10, nan_ok=True)
@@ -53,7 +53,7 @@ def test_they_are_arviz(name):
         assert narrowest(draws, 0.9) == pytest.approx(array_stats.hdi(draws.ravel(), 0.9), abs=0)
 
 
-def test_chances_are_scipys():
+def test_binomial_probabilities_match_scipy():
     counts = np.arange(-2, 30)
     for n, p in ((0, 0.3), (1, 0.5), (20, 0.0), (20, 1.0), (27, 0.2), (28, 1e-9)):
         law = stats.binom(n, p)

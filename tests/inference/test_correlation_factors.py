@@ -16,7 +16,7 @@ from tests.statistics import FALSE_ALARM
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 10])
-def test_the_map_and_its_volume_are_numpyros(size):
+def test_map_and_jacobian_match_numpyro(size):
     ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
     with jax.enable_x64(True):
         x = jnp.asarray(np.random.default_rng(0).normal(size=(5, size * (size - 1) // 2)))
@@ -34,7 +34,7 @@ def test_the_map_and_its_volume_are_numpyros(size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "concentration"), [(2, 0.5), (4, 2.3), (3, 0.2)])
-def test_draws_have_the_law(size, concentration):
+def test_draws_follow_the_lkj_law(size, concentration):
     """Entries of the matrix against NumPyro's draws, and each against its beta law."""
     key = jax.random.key(1)
     with jax.enable_x64(True):
@@ -52,7 +52,7 @@ def test_draws_have_the_law(size, concentration):
 
 
 @pytest.mark.slow
-def test_gradients_are_finite_far_out_where_partial_correlations_round_to_one():
+def test_gradients_are_finite_at_partial_correlations_near_one():
     ours = biject_to(correlation_factor)
 
     def potential(x):

@@ -134,7 +134,7 @@ def coverage(case, most):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_intervals_contain_the_truth_as_often_as_they_say(case):
+def test_intervals_have_their_stated_coverage(case):
     most = STUDIES if case in GRIDS else SAMPLED
     covered = coverage(case, most)
     assert all(share_is(times, most, 0.9) for times in covered.values()), covered
@@ -159,7 +159,7 @@ def take_reports_for_answers(monkeypatch, case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["normal", "exponential", "bernoulli", "multinomial oue", "linear"])
-def test_ignoring_the_noise_is_noticed(monkeypatch, case):
+def test_ignoring_the_noise_breaks_coverage(monkeypatch, case):
     take_reports_for_answers(monkeypatch, case)
     covered = coverage(case, FAULTY)
     assert not all(share_is(times, FAULTY, 0.9) for times in covered.values()), covered

@@ -1,4 +1,4 @@
-"""How many draws a fit keeps, and that what it says to try can be done."""
+"""How many draws a fit keeps, and that the remedies it names can be used."""
 
 import re
 
@@ -29,7 +29,7 @@ def summary():
 
 
 @pytest.mark.slow
-def test_a_fit_keeps_as_many_draws_as_it_is_told(summary):
+def test_fit_keeps_the_requested_number_of_draws(summary):
     found = fit(STUDY, summary, draws=1200)["ever"]
     assert found.draws["p"].shape == (4, 1200)
     assert found.to_document()["draws"] == 1200
@@ -37,18 +37,18 @@ def test_a_fit_keeps_as_many_draws_as_it_is_told(summary):
 
 
 @pytest.mark.parametrize("draws", [0, -100, 150, 20_100, 1000.0, True])
-def test_draws_that_cannot_be_are_refused(summary, draws):
+def test_invalid_number_of_draws_is_rejected(summary, draws):
     with raises(InputError, "fit.wrong_draw_count", "100", "20000"):
         fit(STUDY, summary, draws=draws)
 
 
-def test_a_published_method_has_a_length_of_its_own():
+def test_draws_option_is_rejected_for_published_method():
     study = Study(studies.document(studies.DDPLR_TABLE, **studies.HOLDER))
     with raises(InputError, "fit.draws_not_for_method", "mcmc_fixeds"):
         fit(study, Summary.empty(study), method="mcmc_fixeds", draws=2000)
 
 
-def test_options_that_reasons_name_exist():
+def test_options_named_in_reasons_exist():
     found = diagnose({"x": np.random.default_rng(1).normal(size=(4, 30))}, np.zeros((4, 30), bool))
     named = {option for line in found.reasons for option in re.findall(r"--[a-z]+", line)}
     assert named == set(re.findall(r"--[a-z]+", KEEP_MORE)) == {"--draws"}
@@ -56,7 +56,7 @@ def test_options_that_reasons_name_exist():
     assert build_parser().parse_args(command).draws == 4000
 
 
-def test_the_command_passes_the_draws_on(tmp_path, capsys):
+def test_fit_command_passes_the_number_of_draws_on(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     reports = [perturb_answers(STUDY, {"ever": mechanism_for(STUDY.questions[0])}, {"ever": True})]
     (tmp_path / "summary.json").write_text(summarize(STUDY, reports).to_json())
@@ -66,8 +66,8 @@ def test_the_command_passes_the_draws_on(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_an_approximation_is_judged_by_its_weights(summary, monkeypatch):
-    """Worth 404 draws: as four chains of 101 their R-hat and ESS would be chance."""
+def test_approximation_is_judged_by_weights_not_by_r_hat(summary, monkeypatch):
+    """Worth 404 draws: R-hat and ESS of four chains of 101 would be chance."""
     few = np.where(np.arange(4000) < 404, 1 / 404, 0.0)
     monkeypatch.setattr(laplace, "weigh", lambda _ratios: ImportanceWeights(few, 0.1))
     for seed in range(6):
@@ -82,7 +82,7 @@ def test_independent_draws_that_are_not_finite_are_not_ok():
     assert found.reasons == ("draws of x are not finite: use --method nuts",)
 
 
-def test_a_chain_of_a_published_method_is_told_to_be_another():
+def test_reasons_end_with_the_given_remedy():
     draws = {"x": np.random.default_rng(1).normal(size=(4, 30))}
     found = diagnose(draws, np.zeros((4, 30), bool), remedy="use marginal")
     assert found.reasons

@@ -1,4 +1,4 @@
-"""The pack for an ethics board: each statement as the study is, and blanks where the owner must write."""
+"""The pack for an ethics board: statements follow the study, with blanks for what the owner must write."""
 
 from math import exp
 
@@ -23,8 +23,8 @@ def text_of(study):
 PLAIN = Study(studies.document(studies.YES_NO))
 
 
-def test_what_somebody_can_be_sure_of_is_never_understated():
-    """Held against Bayes' theorem for a question whose ε is reached exactly."""
+def test_stated_certainty_is_never_too_low():
+    """Against Bayes' theorem for a question whose ε is reached exactly."""
     mechanism = mechanism_for(PLAIN.questions[0])
     truth = float(mechanism.p)
     for before in (0.01, 0.1, 0.5, 0.9):
@@ -34,7 +34,7 @@ def test_what_somebody_can_be_sure_of_is_never_understated():
     assert exp(1) == pytest.approx(truth / (1 - truth))
 
 
-def test_only_what_the_study_is_is_said():
+def test_pack_states_only_what_applies_to_the_study():
     said = text_of(PLAIN)
     assert "Nothing about a person is sent in clear" in said
     assert "every answer exactly" not in said
@@ -46,13 +46,13 @@ def test_only_what_the_study_is_is_said():
     assert "all questions together" in text_of(many)
 
 
-def test_who_prefers_not_to_say_reads_that_noise_hides_it():
+def test_pack_states_that_noise_hides_refusals():
     offered = Study(studies.document({**studies.ONE_OF, "refusal": True}))
     assert "noise hides it as it hides the others" in text_of(offered)
     assert "noise hides it" not in text_of(PLAIN)
 
 
-def test_a_secure_sum_never_claims_that_noise_alone_protects():
+def test_pack_of_secure_sum_claims_no_protection_by_noise_alone():
     said = text_of(build_study())
     assert "all nodes together | every answer exactly" in said
     assert "Who puts all pieces together knows your answers" in said
@@ -61,7 +61,7 @@ def test_a_secure_sum_never_claims_that_noise_alone_protects():
     assert "the noise holds without it" not in said
 
 
-def test_no_consent_text_says_that_nobody_can_know():
+def test_consent_text_makes_no_absolute_promise():
     hardly = Study(
         studies.document({**studies.YES_NO, "mechanism": {**studies.YES_NO["mechanism"], "epsilon": "20"}})
     )
@@ -72,13 +72,13 @@ def test_no_consent_text_says_that_nobody_can_know():
         assert promise not in said
 
 
-def test_what_only_the_owner_knows_is_a_blank_until_the_study_says_it():
+def test_unstated_facts_are_blanks_in_the_pack():
     kinds = {section.title: [part.kind for part in section.parts] for section in sections_of(PLAIN)}
     assert set(kinds["Who is responsible"]) == {"blank"}
     assert "blank" in kinds["Retention"]
 
 
-def test_a_pack_that_may_have_been_filled_in_is_not_replaced(tmp_path, capsys):
+def test_filled_in_pack_is_not_overwritten(tmp_path, capsys):
     title = {"title": "<script>alert(1)</script> | *x*"}
     (tmp_path / "study.json").write_text(Study({**PLAIN.document, **title}).to_json())
     command = ["study", "pack", str(tmp_path / "study.json"), "--out", str(tmp_path / "pack")]
@@ -91,7 +91,7 @@ def test_a_pack_that_may_have_been_filled_in_is_not_replaced(tmp_path, capsys):
     assert (tmp_path / "pack" / "pack.md").read_text() == "filled in"
 
 
-def test_what_the_study_says_of_who_asks_stands_in_the_pack():
+def test_pack_has_owner_ethics_board_and_retention():
     said = text_of(Study(studies.document(studies.YES_NO, **studies.ASKER)))
     for words in ("Owner: One clinic", "Ethics: Ethics board", "deleted 365 days after the day they arrived"):
         assert words in said

@@ -58,7 +58,7 @@ def test_a_panel_spends_once_however_many_weeks(capsys, monkeypatch):
     assert "left of each person's budget of 2, after 4 weeks: 0.00" in said
 
 
-def test_telemetry_finds_what_crashes_often(capsys):
+def test_telemetry_example_finds_crashing_features(capsys):
     example = example_of("telemetry")
     assert example.main() == 0
     first, *found = capsys.readouterr().out.splitlines()
@@ -71,8 +71,8 @@ def test_telemetry_finds_what_crashes_often(capsys):
 
 
 @pytest.mark.slow
-def test_telemetry_names_nothing_of_noise_and_its_intervals_hold_together():
-    """Of 100 surveys of 20,000 devices: 5 % may fail either way, so that 13 are beyond chance (p < 0.002)."""
+def test_telemetry_example_keeps_its_error_rates():
+    """5 % of 100 surveys of 20,000 devices may fail in each way; 13 are beyond chance (p < 0.002)."""
     example = example_of("telemetry")
     study = example.survey()
     mechanism = ldpkit.mechanisms_of(study)["feature"]
@@ -139,7 +139,7 @@ def test_notebooks_are_stored_as_they_ran_from_top_to_bottom(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path, tmp_path):
-    """Whatever they print, without an error; real data are left alone, so that all machines run the same."""
+    """They run without an error; those on real data are left out, so that all machines run the same."""
     need("nbclient")
     import nbformat
     from nbclient import NotebookClient

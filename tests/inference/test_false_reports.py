@@ -1,4 +1,4 @@
-"""Counts of reports far out: what honest reports give, what false ones do, and summaries without counts."""
+"""Counts of extreme reports: honest ones, false ones, and summaries without such counts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def p_of(mechanism, payloads):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
-def test_honest_reports_are_called_false_no_more_often_than_stated(template):
-    """Whatever was answered: here by all the answer that reaches farthest out."""
+def test_honest_reports_are_flagged_at_most_at_stated_rate(template):
+    """All give the answer that reaches farthest out, the worst case."""
     random = np.random.default_rng(1)
     mechanism, payloads = reports_of(template, 20_000, random)
     found = np.asarray([p_of(mechanism, part) for part in np.split(payloads, 200)])
@@ -47,7 +47,7 @@ def test_honest_reports_are_called_false_no_more_often_than_stated(template):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
-def test_few_reports_at_the_largest_numbers_are_found(template):
+def test_few_false_reports_at_extreme_values_are_flagged(template):
     mechanism, payloads = reports_of(template, 20_000, np.random.default_rng(2))
     entries = mechanism.payload_size // 4
     payloads[:20, : 4 * entries] = np.full(entries, 15 << 20).astype(">i4").view(np.uint8)
@@ -67,7 +67,7 @@ def test_counts_add_up_and_travel_with_the_summary():
     assert np.array_equal(Summary.from_json(text, study).questions["rating"].tails, whole.tails)
 
 
-def test_a_summary_of_before_is_read_and_says_what_it_lacks():
+def test_older_summary_without_tails_is_read_with_a_note():
     study = Study(studies.document(studies.LINEAR))
     mechanism, payloads = reports_of(studies.LINEAR, 300, np.random.default_rng(4))
     part = QuestionSummary.of(mechanism, payloads)
@@ -77,12 +77,12 @@ def test_a_summary_of_before_is_read_and_says_what_it_lacks():
     assert older.tails is None
     assert older.merge(part).tails is None
     assert false_report_reasons(mechanism, older) == ()
-    assert "few false ones would not show" in false_report_notes(mechanism, older)[0]
+    assert "few false reports would be hidden" in false_report_notes(mechanism, older)[0]
     assert false_report_notes(mechanism, part) == ()
 
 
 @pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: [-1, *t[1:]], lambda t: [0, 5, *t[2:]]])
-def test_counts_that_cannot_be_are_refused(change):
+def test_impossible_tail_counts_are_rejected(change):
     study = Study(studies.document(studies.LINEAR))
     mechanism, payloads = reports_of(studies.LINEAR, 300, np.random.default_rng(5))
     part = QuestionSummary.of(mechanism, payloads)

@@ -30,7 +30,7 @@ def remarks(means, sds, spread: float = 0.01, template=studies.LOGISTIC):
     return model_for(study.questions[0], QuestionSummary(0, summary.values, summary.reports)).remarks(draws)
 
 
-def test_features_that_crowd_at_a_bound_are_remarked_on():
+def test_features_crowded_at_a_bound_are_noted():
     assert remarks([0.1, -0.2], [0.3, 0.35]) == ()
     (one,) = remarks([0.1, 0.05], [0.3, 1.0])
     assert "which years cannot be" in one
@@ -64,7 +64,7 @@ FEATURES = {
 }
 
 
-def test_the_guides_figures():
+def test_figures_of_guide_on_feature_shapes_are_right():
     """Each row of the table: a law of the feature, intercept and slope, and what is fitted."""
     rows = [row for row in ROW.findall(PAGE.read_text(encoding="utf-8")) if row[0] in FEATURES]
     assert {row[0] for row in rows} == set(FEATURES)

@@ -45,7 +45,7 @@ def posteriors(summary):
 
 
 @pytest.mark.slow
-def test_a_fit_says_what_the_answers_were(posteriors):
+def test_fit_recovers_the_answers(posteriors):
     # All said yes, and worker; the limits are five standard errors of the noise below 1.
     assert posteriors["ever"].rows()["p"]["q05"] > 0.65
     assert posteriors["colour"].rows()["p[worker]"]["q05"] > 0.5
@@ -56,7 +56,7 @@ def test_a_fit_says_what_the_answers_were(posteriors):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_draws(posteriors, summary):
+def test_fit_with_same_seed_repeats_its_draws(posteriors, summary):
     again = fit(STUDY, summary, seed=7)
     for name, posterior in posteriors.items():
         for parameter, draws in posterior.draws.items():
@@ -147,7 +147,7 @@ def test_good_draws_are_ok():
 
 
 def test_devices_to_halve_an_interval():
-    """With a prior sd of 2 and a posterior sd of 1, reports gave 3/4 of the information."""
+    """With a prior sd of 2 and a posterior sd of 1, three quarters of the information are the reports'."""
     random = np.random.default_rng(2)
     draws = {"x": (d := chains(random)) / d.std(), "y": d / d.std()}
     found = diagnose(draws, np.zeros((4, 1000), bool))
@@ -198,27 +198,27 @@ def test_a_killed_fit_leaves_the_older_result(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_shows_priors_and_what_was_expected(posteriors, tmp_path):
+def test_page_shows_priors_and_predictive_checks(posteriors, tmp_path):
     save_report(STUDY, posteriors, tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "p ~ beta(a 1, b 1)" in page
-    assert "it allows what came" in page
+    assert "the prior allows the reports" in page
     assert "no misfit shows" in page
 
 
-def test_what_came_may_surprise_the_prior_and_the_model():
+def test_predictive_check_reports_surprise_and_misfit():
     random = np.random.default_rng(1)
     simulated = random.normal(0.5, 0.01, (60, 10))
     fits = Predictive(simulated, simulated, np.full(10, 0.5))
     surprising = Predictive(simulated, simulated, np.full(10, 0.9))
-    assert "allows what came" in fits.in_words()
+    assert "the prior allows the reports" in fits.in_words()
     assert "no misfit shows" in fits.in_words()
-    assert "surprises the prior" in surprising.in_words()
+    assert "surprise the prior" in surprising.in_words()
     assert "does not fit" in surprising.in_words()
 
 
-def test_a_check_that_hardly_ever_fails_a_sound_model():
-    """The observed summary is one more simulated one; a posterior that saw it is centred nearer still."""
+def test_predictive_check_rarely_fails_a_sound_model():
+    """The observed summary is drawn like the simulated ones; a real posterior is closer to it still."""
     random = np.random.default_rng(2)
     alarms = 0
     for groups in (1, 3, 24):
@@ -228,7 +228,7 @@ def test_a_check_that_hardly_ever_fails_a_sound_model():
     assert alarms < 6
 
 
-def test_a_misfit_too_small_for_any_one_group_is_found():
+def test_misfit_spread_over_many_groups_is_found():
     random = np.random.default_rng(3)
     simulated = random.normal(0.5, 0.01, (60, 24))
     observed = 0.5 + 0.023 * np.where(np.arange(24) % 2, 1, -1)
@@ -243,7 +243,7 @@ BIMODAL = np.where(np.arange(100_000) % 2, 0.05, 0.95)
 
 @pytest.mark.slow
 def test_answers_of_another_law_are_noted_with_the_numbers():
-    """Half of all answers lie near one bound and half near the other, which no normal law has."""
+    """Half of the answers are near one bound and half near the other, which no normal law gives."""
     study = Study(studies.document({**studies.with_epsilon(studies.AGE, "4")}))
     mechanism = mechanism_for(study.questions[0])
     reports = mechanism.perturb_many(15 + 30 * BIMODAL, NotForRealAnswers(np.random.default_rng(1).bytes))
@@ -294,7 +294,7 @@ def test_saving_one_question_after_another_keeps_both(posteriors, tmp_path):
     assert set(json.loads((tmp_path / "posterior.json").read_text())["questions"]) == {"ever", "colour"}
 
 
-def test_no_reports_is_not_ok():
+def test_posterior_without_reports_is_not_ok():
     found = diagnose({"x": chains(np.random.default_rng(1))}, np.zeros((4, 1000), bool), n=0)
     assert not found.ok
     assert "no reports" in found.reasons[0]

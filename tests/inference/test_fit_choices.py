@@ -28,7 +28,7 @@ def fast(**more):
 
 
 @pytest.mark.slow
-def test_a_question_alone_is_fitted_as_among_all_with_so_many_chains():
+def test_single_question_gets_same_draws_as_in_full_fit():
     whole, alone = fast(random_seed=3), fast(seed=3, questions=["colour"])
     assert list(whole) == ["ever", "colour"]
     assert list(alone) == ["colour"]
@@ -42,7 +42,7 @@ def test_a_question_alone_is_fitted_as_among_all_with_so_many_chains():
 
 
 @pytest.mark.slow
-def test_nuts_draws_so_many_chains():
+def test_nuts_draws_the_requested_number_of_chains():
     found = fit(STUDY, REPORTS, questions=["ever"], chains=2, draws=1000)["ever"]
     assert found.draws["p"].shape[0] == found.to_arviz()["sample_stats"]["diverging"].shape[0] == 2
 
@@ -60,18 +60,18 @@ def test_nuts_draws_so_many_chains():
         ({"random_seed": -1}, "fit.wrong_seed"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_read(asked, said):
+def test_invalid_options_are_rejected_before_reading_reports(asked, said):
     with raises(InputError, said):
         fit(STUDY, None, **asked)
 
 
-def test_an_analysis_takes_the_same_name_of_a_seed():
+def test_analysis_rejects_both_seed_and_random_seed():
     with raises(InputError, "fit.two_seeds"):
         analyse(STUDY, REPORTS, "ever ~ 1", seed=1, random_seed=2)
 
 
 @pytest.mark.slow
-def test_an_analysis_has_the_chains_that_are_asked_for():
+def test_analysis_draws_the_requested_number_of_chains():
     found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="laplace", random_seed=3)
     assert len(found["Intercept"].draws) == 2
     with raises(InputError, "fit.wrong_chain_count", "2", "64"):
@@ -79,7 +79,7 @@ def test_an_analysis_has_the_chains_that_are_asked_for():
 
 
 @pytest.mark.slow
-def test_the_command_line_asks_for_the_same(tmp_path, capsys):
+def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
     own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out", f"{tmp_path}/out"]

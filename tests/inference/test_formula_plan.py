@@ -1,4 +1,4 @@
-"""Plans of formulas: widths are those of theory and of fits, all that may come adds up, slips are refused."""
+"""Plans of formulas: widths match theory and fits, probabilities add up, invalid options are rejected."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "surveys.md").read_text(encoding="
 PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "age", "bounds": ["18", "99"], "step": "1"}]
 
 
-def test_a_log_odds_has_the_width_of_its_theory():
-    """Of a share π: sd √(m (1 − m) / n) / (p − q) / (π (1 − π)), m = q + (p − q) π; half of them each."""
+def test_width_of_log_odds_matches_theory():
+    """A share π has sd √(m (1 − m) / n) / (p − q) / (π (1 − π)), m = q + (p − q) π."""
     mechanism = mechanism_for(STUDY.question("ever"))
     p, q = float(mechanism.p), float(mechanism.q)
     m = q + (p - q) * 0.2
@@ -48,8 +48,8 @@ def test_a_log_odds_has_the_width_of_its_theory():
 
 
 @pytest.mark.parametrize("name", ["randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"])
-def test_what_may_come_has_the_mechanisms_probabilities(name):
-    """They add up to 1, and no report tells more than e^ε, which is reached, between two answers."""
+def test_possible_reports_have_probabilities_of_mechanism(name):
+    """They add up to 1, and the largest ratio between two answers is e^ε."""
     question = {**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1.5"}}
     study = Study(studies.document(question, public=PUBLIC))
     vectors = (
@@ -61,7 +61,7 @@ def test_what_may_come_has_the_mechanisms_probabilities(name):
 
 
 @pytest.mark.slow
-def test_planned_widths_are_those_of_fits():
+def test_planned_widths_match_widths_of_fits():
     """Medians of 16 fits are within 10 %; those of a plan for twice as many people are not."""
     found = held(CASES["outcome"], 3000, 16)
     for name, planned in found.planned.items():
@@ -71,8 +71,8 @@ def test_planned_widths_are_those_of_fits():
 
 
 @pytest.mark.slow
-def test_a_noisy_numbers_mean_has_the_width_of_its_theory():
-    """Hardly clipped, normal under Gaussian noise: the reports' variance is that of both, over n."""
+def test_width_of_noisy_mean_matches_theory():
+    """Hardly clipped and normal under Gaussian noise: the variances of answers and noise add up."""
     question = {
         "id": "hours", "ask": "number", "bounds": ["0", "100"], "text": "?", "model": {"name": "normal"},
         "mechanism": {"name": "gaussian", "epsilon": "4", "delta": "1e-6"},
@@ -87,8 +87,8 @@ def test_a_noisy_numbers_mean_has_the_width_of_its_theory():
     assert found.half_widths["Intercept"] == pytest.approx([HALF * sd], rel=0.01)
 
 
-def test_a_census_stands_for_its_people(tmp_path):
-    """A row of `count` 3 is three rows; the outcome's own column, as of an older survey, is not looked at."""
+def test_census_counts_equal_repeated_rows(tmp_path):
+    """A row with `count` 3 equals three rows; an older survey's column of the outcome is ignored."""
     design = read_design(
         '{"format": "ldpkit.design/1", "columns": {"armed": {"design": "warner", "p": "0.8"}}}'
     )
@@ -115,11 +115,11 @@ def test_a_census_stands_for_its_people(tmp_path):
         ("--people 0", 2, "numbers of people must be whole, from 1"),
         ("--width 0", 2, "--width must be a number above 0"),
         ("--question ever", 2, "--question is not for a --formula"),
-        ("--design d.json", 2, "a study says what its reports mean"),
+        ("--design d.json", 2, "a study already defines its reports"),
         ("--width 1 --parameter agee", 3, "'agee' is no parameter"),
     ],
 )
-def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options, code, said):
+def test_invalid_options_are_rejected_before_writing(tmp_path, capsys, options, code, said):
     (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
     out = tmp_path / "out"
     command = ["plan", str(tmp_path / "study.json"), "--formula", "ever ~ age", "--out", str(out)]
@@ -128,7 +128,7 @@ def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options,
     assert not out.exists()
 
 
-def test_what_is_of_a_formula_needs_one(tmp_path, capsys):
+def test_people_option_without_formula_is_rejected(tmp_path, capsys):
     assert main(["plan", "--people", "100", "--out", str(tmp_path / "out")]) == 2
     told = "--people is for a plan of a --formula; a study's own models are planned for --devices"
     assert told in capsys.readouterr().err
@@ -146,7 +146,7 @@ def planned(command, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_the_guides_plans_print_what_it_says(tmp_path, monkeypatch, capsys):
+def test_plans_in_guide_print_stated_numbers(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (program,) = re.findall(r"^```python\n(.*?)^```", GUIDE, flags=re.M | re.S)
     exec(compile(program, "survey.py", "exec"), {})
@@ -171,7 +171,7 @@ def test_the_guides_plans_print_what_it_says(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_first_sections_plan_prints_what_it_says(tmp_path, monkeypatch, capsys):
+def test_plan_in_first_section_of_guide_prints_stated_numbers(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     first = GUIDE.split("\n## ")[1]
     (study,) = re.findall(r"^```json\n(.*?)^```", first, flags=re.M | re.S)
@@ -190,7 +190,7 @@ def test_the_first_sections_plan_prints_what_it_says(tmp_path, monkeypatch, caps
     assert found["1"][0] / found["2"][0] == pytest.approx(3, abs=0.2)
 
 
-def test_so_few_people_are_marked():
+def test_plan_for_few_people_is_marked_as_rough():
     possible = possible_of_study(STUDY, "ever ~ region", None)
     found = plan_formula(possible, "ever ~ region", [100, 5000], shares={"ever": 0.2})
     assert found.rough == {100: True, 5000: False}
@@ -203,7 +203,7 @@ def test_so_few_people_are_marked():
         ("--truth age=0.1 --truth age=0.2", "age has two values: 0.1 and 0.2"),
     ],
 )
-def test_an_option_with_two_values_is_refused(tmp_path, capsys, options, said):
+def test_share_or_truth_with_two_values_is_rejected(tmp_path, capsys, options, said):
     command = f"plan study.json --formula 'ever ~ age' --out {tmp_path}/out {options}"
     (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
     assert main(shlex.split(command.replace("study.json", f"{tmp_path}/study.json"))) == 2
@@ -213,19 +213,19 @@ def test_an_option_with_two_values_is_refused(tmp_path, capsys, options, said):
 @pytest.mark.parametrize(
     "command", ["plan --people 1 --people 2", "fit --by a --by b", "audit --question a --question b"]
 )
-def test_the_first_of_two_values_is_not_dropped(capsys, command):
+def test_option_given_twice_is_rejected(capsys, command):
     with pytest.raises(SystemExit):
         main(command.split())
     assert "it has two values: give one" in capsys.readouterr().err
 
 
-def test_repeated_shares_are_taken_together(tmp_path, capsys):
-    """The first was dropped, and then said to be stated by nobody."""
+def test_repeated_share_options_are_combined(tmp_path, capsys):
+    """Before, the first was dropped and then printed as not stated."""
     study = Study(studies.document(studies.YES_NO, {**studies.YES_NO, "id": "also"}, public=PUBLIC))
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", f"{tmp_path}/study.json", "--formula", "ever ~ also", "--out", f"{tmp_path}/out"]
     assert main([*command, "--share", "ever=0.2", "--share", "also=0.3", "--truth", "also[yes]=1"]) == 0
     said = capsys.readouterr().out
-    assert "nobody stated" not in said
+    assert "(not stated" not in said
     assert "yes 20 %" in said
     assert "yes 30 %" in said

@@ -1,4 +1,4 @@
-"""A number without a law: exact channel, sound sampler, intervals that hold the truth."""
+"""A number without a law: exact channel, sampler that mixes, intervals with the stated coverage."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def question_of(epsilon="4", **changes):
     return Study(studies.document(asked)).questions[0]
 
 
-def test_a_number_that_names_no_model_has_no_law():
+def test_number_without_model_gets_free_model():
     question = Study(studies.document(NO_MODEL)).questions[0]
     assert (question.model.name, question.model.prior) == ("free", {})
     with pytest.raises(StudyError, match=r"questions\[0\].model: is missing"):
@@ -55,7 +55,7 @@ def test_a_number_that_names_no_model_has_no_law():
 
 
 @pytest.mark.parametrize(("name", "law"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
-def test_the_channel_is_that_of_answers_spread_over_their_cell(name, law):
+def test_channel_matches_integral_over_each_cell(name, law):
     edges, scale = np.linspace(-0.2, 1.2, 8), 0.3
     found = noise_channel(name, scale, 4, edges)
     assert found.shape == (6, 9)
@@ -69,7 +69,7 @@ def test_the_channel_is_that_of_answers_spread_over_their_cell(name, law):
     assert found[-1, 0] == pytest.approx(law.cdf(edges[0], 1, scale), abs=1e-12)
 
 
-def test_the_likelihood_is_that_of_shares_through_the_channel():
+def test_likelihood_is_multinomial_of_shares_through_channel():
     random = np.random.default_rng(1)
     shares, channel = random.dirichlet(np.ones(4)), random.dirichlet(np.ones(5), 4)
     counts = np.array([3, 0, 5, 1, 2])
@@ -78,7 +78,7 @@ def test_the_likelihood_is_that_of_shares_through_the_channel():
     assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, 11, shares @ channel), abs=1e-10)
 
 
-def test_quantiles_and_shares_are_those_of_the_cells():
+def test_quantiles_and_shares_match_drawn_answers():
     law = FreeLaw(1.0)
     shares = np.random.default_rng(2).dirichlet(np.ones(law.cells + 2))
     answers = 10 + 5 * law.sample(shares, 400_000, np.random.default_rng(3))
@@ -96,8 +96,8 @@ def reports_of(question, answers, n):
 
 
 @pytest.mark.slow
-def test_chains_mix_where_many_reports_tell_much():
-    """Of 100,000 the posterior is thin and bent."""
+def test_chains_mix_with_100000_reports():
+    """The posterior of 100,000 reports is thin and curved."""
     question = question_of()
     model = model_for(question, reports_of(question, free_studies.answers_of("lognormal"), 100_000))
     drawn = nuts.draw(model, 0, 500)
@@ -108,15 +108,15 @@ def test_chains_mix_where_many_reports_tell_much():
 
 
 @pytest.mark.parametrize(("diverging", "state"), [(0, "good"), (160, "good"), (161, "bad")])
-def test_a_few_transitions_may_diverge_and_no_more(diverging, state):
+def test_chains_with_few_divergences_are_good(diverging, state):
     draws, flags = np.random.default_rng(1).normal(size=(4, 1000)), np.zeros((4, 1000), bool)
     flags[0, :diverging] = True
     assert diagnose({"x": draws}, flags, may_diverge=free.MAY_DIVERGE).verdict.chains.state == state
 
 
 @pytest.mark.slow
-def test_intervals_contain_the_truth_as_often_as_they_say():
-    """Of two groups of people, with many reports; `benchmarks.free` has all laws."""
+def test_intervals_have_their_stated_coverage():
+    """For a law with two modes and many reports; `benchmarks.free` has all laws."""
     found = free_studies.simulated(question_of(), "bimodal", 100_000, 200, 1, 1000)
     held = free_studies.coverage("bimodal", found)
     assert found.r_hat < 1.03, found.r_hat
@@ -125,7 +125,7 @@ def test_intervals_contain_the_truth_as_often_as_they_say():
 
 
 @pytest.mark.slow
-def test_noise_of_the_wrong_scale_is_noticed(monkeypatch):
+def test_wrong_noise_scale_breaks_coverage(monkeypatch):
     edges = free.cell_edges
     monkeypatch.setattr(
         free, "cell_edges", lambda mechanism: (edges(mechanism)[0], 0.6 * edges(mechanism)[1])
@@ -136,7 +136,7 @@ def test_noise_of_the_wrong_scale_is_noticed(monkeypatch):
 
 
 @pytest.mark.slow
-def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
+def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
     question = question_of()
     study = Study(
         studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
@@ -155,7 +155,7 @@ def test_all_at_a_bound_is_within_the_intervals_and_the_page_draws_the_law():
 
 
 @pytest.mark.slow
-def test_a_secure_sum_tells_a_number_without_a_law():
+def test_secure_sum_of_number_is_fitted_without_a_law():
     mechanism = {
         "name": "summed_gaussian",
         "epsilon": "4",
@@ -177,7 +177,7 @@ def test_a_secure_sum_tells_a_number_without_a_law():
     assert free.TWO_MOMENTS in model_for(sums, QuestionSummary(1000, noisy_total(total, 1000, random))).notes
 
 
-def test_no_truth_of_it_can_be_set():
+def test_truth_of_free_model_cannot_be_stated():
     question = question_of()
     truth = prior_truths(question, 1, 1)[0]
     with raises(InputError, "plan.truth_of_free_model"):
@@ -202,7 +202,7 @@ def expected_cells(law, epsilon=4.0):
 @pytest.mark.parametrize(
     ("law", "fits"), [(stats.norm(0.4, 0.2), True), (stats.lognorm(0.6, 0, 0.33), False)]
 )
-def test_a_law_is_held_against_the_mean_that_reports_tell(law, fits):
+def test_law_is_compared_with_mean_found_without_law(law, fits):
     truth, channel = expected_cells(law)
     fitted = stats.norm(0.4, 0.2) if fits else stats.norm(0.372, 0.224)
     moves = [(0.001, 0.0), (-0.001, 0.0), (0.0, 0.001), (0.0, -0.001)]

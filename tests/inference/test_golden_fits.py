@@ -1,6 +1,6 @@
-"""Fits with stated priors give the posteriors of tests/golden/fits, in which this code has no part.
+"""Fits with stated priors give the posteriors of tests/golden/fits, computed without the code under test.
 
-`python -m tests.inference.golden` writes these files anew.
+`python -m tests.inference.golden` rewrites these files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def data_of(family: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize(("family", "name"), [_marked(*one) for one in ALL])
-def test_a_fit_has_the_golden_posterior(family: str, name: str) -> None:
+def test_fit_matches_golden_posterior(family: str, name: str) -> None:
     case, golden = FAMILIES[family][name], read(family)[name]
     data = data_of(family, name)
     assert data.digest == golden["data"], "the reports are others than those of the golden values"
@@ -48,14 +48,14 @@ DECISIVE = [(family, name) for family, name in ALL if FAMILIES[family][name].dec
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), DECISIVE)
-def test_a_noise_scale_three_percent_off_is_found(family: str, name: str) -> None:
-    """A fit with the golden posterior is none with that of the wrong scale, nor the other way round."""
+def test_noise_scale_three_percent_off_is_detected(family: str, name: str) -> None:
+    """The posterior under the wrong scale differs from the golden one."""
     target, golden = FAMILIES[family][name].target, read(family)[name]["quantities"]
     wrong = solved(target(data_of(family, name), WRONG_SCALE)).quantities
     assert any(abs(one["mean"] - wrong[key].mean) > SURELY_OFF * one["sd"] for key, one in golden.items())
 
 
-def test_a_wrong_prior_is_found() -> None:
+def test_wrong_prior_is_detected() -> None:
     """beta(2, 2) for the documented beta(1, 1)."""
     data = data_of("defaults", "bernoulli")
     wrong = {"ever": {"p": stated("beta", a=2, b=2)}}
@@ -63,7 +63,7 @@ def test_a_wrong_prior_is_found() -> None:
     assert differences(dict(draws), read("defaults")["bernoulli"]["quantities"]) != []
 
 
-def test_a_quantity_that_is_absent_is_found() -> None:
+def test_missing_quantity_is_detected() -> None:
     assert differences({}, read("defaults")["bernoulli"]["quantities"]) == ["no p"]
 
 

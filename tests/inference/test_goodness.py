@@ -1,4 +1,4 @@
-"""The test of a number's law: how often it is wrong about a right one, and what it finds."""
+"""The test of a number's law: how often it rejects a right law, and which wrong laws it finds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def p_of(law, epsilon, n, random):
 
 
 @pytest.mark.slow
-def test_a_right_law_is_refused_no_more_often_than_stated():
+def test_right_law_is_rejected_at_most_at_stated_rate():
     """p-values at truths from the prior are no smaller than uniform ones."""
     random = np.random.default_rng(4)
     found = []
@@ -79,13 +79,13 @@ def lognormal():
     ("law", "epsilon", "n"),
     [(lognormal(), 4, 100_000), (TWO_GROUPS, 1, 200_000), (TWO_GROUPS, 4, 10_000)],
 )
-def test_other_laws_are_found(law, epsilon, n):
+def test_wrong_laws_are_rejected(law, epsilon, n):
     random = np.random.default_rng(1)
     assert all(p_of(law, epsilon, n, random) < FALSE_ALARM for _ in range(3))
 
 
-def test_reports_of_no_law_are_found():
-    """Two in a hundred reports at one value: a lump that no answer has behind Laplace noise."""
+def test_lump_of_reports_at_one_value_is_rejected():
+    """Two in a hundred reports at one value, which no law gives under Laplace noise."""
     random = np.random.default_rng(3)
     matrix = channel(1)
     law = normal(0.5, 0.2)[0] @ matrix
@@ -97,7 +97,7 @@ def test_reports_of_no_law_are_found():
 @pytest.mark.parametrize(
     ("epsilon", "n", "tells"), [(1, 10_000, False), (1, 200_000, True), (4, 10_000, True)]
 )
-def test_what_could_not_be_found_is_known_beforehand(epsilon, n, tells):
+def test_power_to_detect_two_groups_is_predicted(epsilon, n, tells):
     """Two groups at epsilon 1 and n = 10,000 have noncentrality 4: no test at this level finds them."""
     random = np.random.default_rng(4)
     matrix = channel(epsilon)

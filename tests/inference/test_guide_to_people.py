@@ -33,7 +33,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(("command", "printed"), sessions(PLANS))
-def test_plans_print_what_the_page_shows(capsys, command, printed):
+def test_plan_commands_print_as_the_page_shows(capsys, command, printed):
     assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out.startswith(printed.rstrip("\n"))
 
@@ -44,7 +44,7 @@ def test_power_is_as_the_page_says(capsys):
     assert "power 0.8 at epsilon 1: about 2,800 devices" in capsys.readouterr().out
 
 
-def test_the_commands_beside_other_tools_end_as_the_page_says(place, capsys):
+def test_commands_in_comparison_end_as_the_page_states(place, capsys):
     (place / "answers.csv").write_text("ever,hours\nyes,20\n")
     (place / "wrong.csv").write_text("ever,hours\nmaybe,20\n")
     ends = []

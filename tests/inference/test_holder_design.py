@@ -1,4 +1,4 @@
-"""Planning and calibration simulate people: they say so of a study for data holders."""
+"""Planning and calibration simulate people, and reject a study for data holders."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests import studies
 
 
 @pytest.mark.parametrize("command", ["plan", "calibrate"])
-def test_tables_cannot_be_simulated(tmp_path, command, capsys):
+def test_simulating_tables_of_holders_is_rejected(tmp_path, command, capsys):
     (tmp_path / "study.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())
     assert cli.main([command, str(tmp_path / "study.json"), "--out", str(tmp_path / "out")]) == 3
     assert "power: tables of data holders cannot be simulated" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Regressions from data holders' tables: from reports to posteriors, whatever the holders hold."""
+"""Regressions from data holders' tables: from reports to posteriors, for any tables."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MECHANISMS = {
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
-def test_statistics_are_what_the_holders_released(mechanism):
+def test_statistics_match_exact_sums_up_to_noise(mechanism):
     """Against the exact sums, in units of the noise that the mechanism states."""
     study = study_of({**mechanism, "epsilon": "40"})
     tables = tables_of([300, 600])
@@ -78,7 +78,7 @@ FOURTH = {"name": "table_statistics_laplace", "epsilon": "60", "fourth_moments":
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_released_fourth_moments_are_those_of_all_holders_records(intercept):
+def test_released_fourth_moments_match_all_records(intercept):
     study = study_of({**FOURTH, "intercept": intercept})
     tables = tables_of([3000, 9000])
     found = statistics_of(study, tables)
@@ -125,7 +125,7 @@ AWKWARD = {
         ("laplace", "1", ["one holder", "no holder"]),
     ],
 )
-def test_no_table_makes_a_density_unsound(kind, epsilon, cases):
+def test_density_is_finite_for_any_table(kind, epsilon, cases):
     study = study_of({**MECHANISMS[kind], "epsilon": epsilon})
     for name in cases:
         tables = AWKWARD[name](np.random.default_rng(2))
@@ -165,7 +165,7 @@ def test_awkward_tables_have_wide_posteriors_and_no_nan():
     assert slopes.mean() == pytest.approx(SLOPES[1], abs=5 * slopes.std())
 
 
-def test_a_noisy_count_stands_for_one_record_or_more():
+def test_noisy_count_is_read_as_at_least_one_record():
     statistics = replace(
         statistics_of(study_of(COUNTED), tables_of([50])),
         counts=np.array([-100.0, 0.0, 20.0, 1000.0]),
@@ -183,7 +183,7 @@ def test_a_noisy_count_stands_for_one_record_or_more():
 
 
 @pytest.mark.slow
-def test_a_fit_by_marginal_has_a_page_in_records_and_holders():
+def test_page_of_marginal_fit_counts_records_and_holders():
     study = study_of(COUNTED | {"epsilon": "16"}, {"sd": {"distribution": "half_normal", "scale": "1"}})
     posterior = fit(study, reports_of(study, tables_of([1500, 1500])), seed=2, method="marginal")["wage"]
     assert posterior.diagnostics.ok, posterior.diagnostics.reasons
@@ -244,7 +244,7 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
         fit(stated, reports_of(stated, tables_of([50])), method="mcmc_ind")
 
 
-def test_methods_for_tables_are_for_tables():
+def test_method_for_tables_is_rejected_for_other_studies():
     people = Study(studies.document(studies.YES_NO))
     with raises(InputError, "fit.method_for_tables", "marginal"):
         fit(people, [], method="marginal")
@@ -252,7 +252,7 @@ def test_methods_for_tables_are_for_tables():
         fit(study_of(), [], method="magic")
 
 
-def test_marginal_refuses_by_name():
+def test_marginal_rejects_unsuitable_statistics_with_reason():
     study = study_of({"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": False})
     some = statistics_of(study, tables_of([50]))
     marginal = method_named("marginal")
@@ -270,15 +270,15 @@ def test_marginal_refuses_by_name():
         fit(stated, reports_of(stated, tables_of([50])))
 
 
-def test_a_summary_of_tables_is_their_reports():
+def test_summary_of_tables_cannot_be_written():
     study = study_of()
     with pytest.raises(SummaryError, match=r"questions\.wage: .*fit the reports themselves"):
         summarize(study, reports_of(study, tables_of([50]))).to_json()
 
 
 @pytest.mark.slow
-def test_marginal_draws_under_the_published_priors():
-    """Against ordinary least squares of the same records: the noise is small beside them."""
+def test_marginal_matches_least_squares_at_little_noise():
+    """Against ordinary least squares of the same records, under the published priors."""
     study = study_of({"name": "table_statistics", "epsilon": "40", "delta": "1e-3", "intercept": False})
     some = statistics_of(study, tables_of([4000, 4000]))
     assert "marginal" in NAMES

@@ -67,7 +67,7 @@ def reports_file(study, some, folder):
     return path
 
 
-def test_moments_are_those_of_all_records_within_what_is_not_known():
+def test_moments_match_all_records_within_uncertainty():
     study = first_study()
     for seed in range(5):
         rows = moments_of(study.questions[0], statistics_of(study, tables([60_000, 30_000], seed)), 90_000)
@@ -117,7 +117,7 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
     assert again.to_json() == found.to_json()
 
 
-def test_all_holders_noise_counts(tmp_path):
+def test_noise_of_all_holders_adds_up(tmp_path):
     study = first_study()
     (one,) = first_rounds(study, reports_file(study, tables([6000]), tmp_path))
     (six,) = first_rounds(study, reports_file(study, tables([1000] * 6), tmp_path))
@@ -130,7 +130,7 @@ def test_all_holders_noise_counts(tmp_path):
     assert single == pytest.approx(wide.noise_scale[wide.coordinates.index((1, 1))])
 
 
-def test_what_cannot_be_projected_is_refused(tmp_path):
+def test_study_that_cannot_be_projected_is_rejected(tmp_path):
     for changes in ({"intercept": False}, {"average": 3}):
         with pytest.raises(StudyError, match="an intercept, and no average") as caught:
             first_study(**changes)

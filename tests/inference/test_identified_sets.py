@@ -1,4 +1,4 @@
-"""What false reports leave possible: exact at the channel's extreme points, said where results are read."""
+"""Bounds under false reports: exact at the channel's extreme points, shown in every output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("template", CHOICES, ids=lambda one: one["mechanism"]["name"])
-def test_a_share_of_any_one_report_leaves_the_truth_inside_and_the_worst_leaves_it_at_the_end(template):
+def test_bounds_hold_the_truth_and_are_reached_by_worst_report(template):
     _, mechanism = asked(template)
     mechanism = cast(ChoiceMechanism, mechanism)
     law, _ = set_law(mechanism)
@@ -65,7 +65,7 @@ def test_a_share_of_any_one_report_leaves_the_truth_inside_and_the_worst_leaves_
 
 
 @pytest.mark.parametrize("epsilon", ["1", "4"])
-def test_hadamard_reports_leave_the_truth_inside(epsilon):
+def test_bounds_of_hadamard_shares_hold_the_truth(epsilon):
     """In blocks, at the larger epsilon; its columns' law by enumeration of supports."""
     name = {"name": "hadamard", "epsilon": epsilon}
     _, mechanism = asked({**studies.CHOICE, "choices": {"count": 11}, "mechanism": name})
@@ -82,7 +82,7 @@ def test_hadamard_reports_leave_the_truth_inside(epsilon):
 
 
 @pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
-def test_the_mean_of_any_answers_lies_inside(template):
+def test_bounds_of_the_mean_hold_the_truth(template):
     _, mechanism = asked(template)
     none = QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8))
     channel = Histogram.of(mechanism, none).channel
@@ -107,7 +107,7 @@ def summary_of(template, answers, seed=1):
 
 
 @pytest.mark.slow
-def test_it_is_said_wherever_a_result_is_read(tmp_path):
+def test_identified_set_is_shown_in_every_output(tmp_path):
     study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
     found = fit(study, summary, draws=200, method="laplace", contamination=0.01)
     low, high = found["ever"].identified.sets["p"]
@@ -128,7 +128,7 @@ def test_it_is_said_wherever_a_result_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1, float("nan"), "0.01", True, None])
-def test_a_share_that_cannot_be_is_refused(share):
+def test_invalid_contamination_is_rejected(share):
     study, summary = summary_of(studies.YES_NO, [True] * 50)
     with raises(InputError, "fit.wrong_contamination"):
         fit(study, summary, contamination=share)

@@ -1,4 +1,4 @@
-"""The Gaussian approximation agrees with the exact posterior where it says so, and says where it does not."""
+"""The Gaussian approximation matches the exact posterior, or is reported as poor."""
 
 import jax
 import numpy as np
@@ -38,7 +38,7 @@ def choice_model(choices, n, seed=1):
     return model_for(question, QuestionSummary(n, counts)), shares
 
 
-def test_it_is_the_exact_posterior_of_a_yes_no():
+def test_laplace_matches_exact_posterior_of_yes_no():
     """At a large epsilon randomized response hardly lies: the posterior is a beta distribution."""
     study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
     summary = QuestionSummary(400, np.asarray([280, 120]))
@@ -50,8 +50,7 @@ def test_it_is_the_exact_posterior_of_a_yes_no():
     assert found.std() == pytest.approx(exact.std(), rel=0.06)
 
 
-def test_a_curvature_that_is_not_finite_is_no_peak():
-    """It ends, and says so."""
+def test_non_finite_curvature_gives_finite_factor_and_flag():
     for odd in (np.inf, np.nan):
         factor, lifted = _factor(np.array([[1.0, odd], [odd, 4.0]]))
         assert lifted
@@ -60,7 +59,7 @@ def test_a_curvature_that_is_not_finite_is_no_peak():
 
 
 @pytest.mark.slow
-def test_many_choices():
+def test_laplace_fits_300_choices():
     model, shares = choice_model(300, 10**10)
     drawn = approximate(model, seed=1, draws=1000)
     assert drawn.reasons == ()
@@ -70,7 +69,7 @@ def test_many_choices():
 
 
 @pytest.mark.slow
-def test_it_says_where_it_is_poor():
+def test_poor_approximation_is_reported():
     """With few reports the shares pile up at zero, which no Gaussian does."""
     model, _ = choice_model(100, 10**6)
     reasons = approximate(model, seed=1).reasons
@@ -82,7 +81,7 @@ def test_it_says_where_it_is_poor():
 @pytest.mark.parametrize(
     ("width", "good"), [(1.0, True), (0.8, True), (1.1, True), (2.5, False), (0.05, False)]
 )
-def test_weights_tell_a_wrong_width(width, good):
+def test_weights_detect_a_wrong_width(width, good):
     x = np.random.default_rng(1).normal(size=4000)
     weights = weigh(stats.norm(0, width).logpdf(x) - stats.norm(0, 1).logpdf(x))
     assert weights.good == good
@@ -92,7 +91,7 @@ def test_weights_tell_a_wrong_width(width, good):
         assert len(found) % 4 == 0
 
 
-def test_ratios_that_are_not_finite_are_poor_where_they_are_many():
+def test_weights_are_poor_for_nan_or_infinite_ratios():
     assert not weigh(np.asarray([0.0, np.nan] * 2000)).good
     ratios = np.random.default_rng(1).normal(size=4000) / 10
     ratios[7] = -np.inf
@@ -103,7 +102,7 @@ def test_ratios_that_are_not_finite_are_poor_where_they_are_many():
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 40])
-def test_draws_have_the_density_that_is_said_of_them(dimension):
+def test_proposal_draws_have_their_stated_density(dimension):
     draws = propose(320, dimension, seed=1)
     parts = [
         stats.multivariate_normal(np.zeros(dimension)).logpdf(draws.white),
@@ -119,8 +118,8 @@ def test_draws_have_the_density_that_is_said_of_them(dimension):
 
 
 @pytest.mark.slow
-def test_a_ridge_whose_ends_no_gaussian_reaches_is_never_ok():
-    """Hours 0-168 of people at 12: a Gaussian's draws said ok in a seed of four."""
+def test_laplace_on_a_long_ridge_is_never_ok():
+    """Hours of 0 to 168 with answers near 12: plain Gaussian draws were ok in one seed of four."""
     question = {**studies.AGE, "bounds": ["0", "168"]}
     question = Study(studies.document(studies.with_epsilon(question, "1"))).questions[0]
     random = np.random.default_rng(1)
@@ -150,7 +149,7 @@ def test_a_posterior_without_reports_is_never_ok():
 
 
 @pytest.mark.slow
-def test_any_number_of_draws_and_chains_is_taken():
+def test_any_number_of_draws_and_chains_is_accepted():
     study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
     model = model_for(study.questions[0], QuestionSummary(400, np.asarray([280, 120])))
     for chains, draws in ((5, 1001), (3, 1337), (2, 10)):
@@ -159,7 +158,7 @@ def test_any_number_of_draws_and_chains_is_taken():
         assert drawn.sites["p"].shape[0] == chains
 
 
-def test_where_it_is_poor_the_gaussian_s_own_draws_are_given(monkeypatch):
+def test_poor_approximation_returns_gaussian_draws(monkeypatch):
     """Not those of the Student t, whose tails are wide on purpose."""
     study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
     model = model_for(study.questions[0], QuestionSummary(400, np.asarray([280, 120])))

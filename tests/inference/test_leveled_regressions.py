@@ -93,8 +93,8 @@ ROWS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
-def test_slopes_of_a_number_in_bins_come_out_as_they_are(name):
-    """Where a model of normal features says up to 2.32 for 2, and 0.15 for 0 (docs/models.md)."""
+def test_slopes_of_binned_number_are_unbiased(name):
+    """A model of normal features gives up to 2.32 for 2, and 0.15 for 0 (docs/models.md)."""
     density, intercept, slope = ROWS[name]
     question = question_of(EIGHTHS)
     found = mode_of(question, binned_moments(mechanism_for(question), density, intercept, slope))
@@ -102,8 +102,8 @@ def test_slopes_of_a_number_in_bins_come_out_as_they_are(name):
     assert found["intercept"] == pytest.approx(intercept, abs=0.02)
 
 
-def test_the_prior_leaves_a_steep_slope_to_the_reports_of_few():
-    """Its interval must hold 2, of which 1.64 was made; by an sd of 1, other fields as they are."""
+def test_prior_allows_a_steep_slope_from_few_reports():
+    """The mode is near the true slope of 2; a prior sd of 1 made 1.64 of it."""
     density, intercept, slope = ROWS["skewed"]
     question = question_of(EIGHTHS)
     second = binned_moments(mechanism_for(question), density, intercept, slope)
@@ -111,8 +111,8 @@ def test_the_prior_leaves_a_steep_slope_to_the_reports_of_few():
     assert found["coefficient[f0]"] == pytest.approx(slope, abs=0.25)
 
 
-def test_log_odds_move_alike_along_any_feature_with_levels():
-    """Half the bounds of a number as from no to yes, and from a choice to another."""
+def test_prior_of_log_odds_is_equal_across_features():
+    """Half the range of a number has the prior of no to yes, and of one choice to another."""
     question = question_of(JOB, {"bounds": ["10", "90"], "cuts": ["20", "50"]}, YES_NO)
     slopes = {name: law["scale"] for name, law in priors_of(question)["coefficients"].items()}
     assert slopes == {"f0": LOG_ODDS, "f1": LOG_ODDS / 40, "f2": LOG_ODDS}
@@ -130,7 +130,7 @@ def sites_of(question, seed):
 
 
 @pytest.mark.slow
-def test_the_transform_gives_what_enumeration_gives():
+def test_transform_matches_enumeration():
     question = question_of(JOB, {**EIGHTHS, "cuts": ["-0.2", "0.5"]}, YES_NO)
     mechanism = mechanism_for(question)
     fields = levels_of(mechanism)
@@ -155,7 +155,7 @@ def test_the_transform_gives_what_enumeration_gives():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("linear", [False, True])
-def test_people_drawn_from_the_law_have_its_moments_and_give_its_line_back(linear):
+def test_simulated_people_have_moments_and_line_of_the_law(linear):
     """Three levels, bins and a yes/no, dependent on each other; by devices' own entries."""
     question = question_of(JOB, EIGHTHS, YES_NO, linear=linear)
     sites, truth = sites_of(question, 3)
@@ -175,7 +175,7 @@ def test_people_drawn_from_the_law_have_its_moments_and_give_its_line_back(linea
     assert second[first, other] == pytest.approx(np.asarray(sites["second"])[first, other], abs=0.02)
 
 
-def test_many_answers_have_the_entries_of_each():
+def test_many_answers_are_quantised_like_single_ones():
     question = question_of(JOB, EIGHTHS, YES_NO)
     mechanism = mechanism_for(question)
     columns = {
@@ -190,7 +190,7 @@ def test_many_answers_have_the_entries_of_each():
         quantise_many(mechanism, {**columns, "f0": np.asarray(["full", "Full", "none"])})
 
 
-def test_products_of_levels_share_what_one_field_would_have():
+def test_pairs_of_fields_have_equal_total_weight():
     mechanism = mechanism_for(question_of(JOB, EIGHTHS, YES_NO))
     drawn = {}
     for (i, j), weight in zip(mechanism.coordinates, mechanism.weights, strict=True):
@@ -211,13 +211,13 @@ def test_products_of_levels_share_what_one_field_would_have():
         ([{"ask": "choice", "choices": [str(n) for n in range(17)]}], "features[0].choices"),
     ],
 )
-def test_levels_that_make_no_cells_are_refused(fields, where):
+def test_invalid_levels_are_rejected(fields, where):
     with pytest.raises(StudyError) as caught:
         question_of(*fields)
     assert caught.value.field == f"questions[0].{where}"
 
 
-def test_levels_are_for_sampled_products_alone():
+def test_levels_are_rejected_outside_sampled_products():
     asked = {**studies.LOGISTIC, "features": [{"id": "job", **JOB}]}
     with raises(StudyError, "study.feature_field_not_for_mechanism") as caught:
         Study(studies.document(asked))
@@ -225,7 +225,7 @@ def test_levels_are_for_sampled_products_alone():
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_as_often_as_they_say():
+def test_intervals_have_their_stated_coverage():
     """20 studies of truths from the prior; benchmarks/leveled_slopes.py has long ones."""
     found = calibrate(question_of(JOB, epsilon="2"), 20, 20_000, 1)
     shares = [

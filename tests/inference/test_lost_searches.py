@@ -1,4 +1,4 @@
-"""A search for the mode that ends in no number begins again where it came lowest."""
+"""A search for the mode that ends in NaN restarts at its lowest point."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def slope(vector):
 
 
 @pytest.mark.parametrize("lost", [1, whitening.SEARCHES])
-def test_it_begins_again_where_it_came_lowest(monkeypatch, lost):
+def test_lost_search_restarts_at_its_lowest_point(monkeypatch, lost):
     started = []
 
     def losing(function, start, **options):

@@ -1,4 +1,4 @@
-"""Thousands of choices: what is said stays readable, and nothing needs a matrix of choices by choices."""
+"""Thousands of choices: texts stay readable, and nothing needs a matrix of choices by choices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inference.results.diagnostics import MOST_NAMED, Mixing, diagnose, listed
 from inference.results.posterior import Posterior
 
 
-def test_many_names_are_counted():
+def test_long_list_of_names_ends_with_a_count():
     names = [f"p[{i}]" for i in range(10_000)]
     assert listed(names[:MOST_NAMED]) == ", ".join(names[:MOST_NAMED])
     assert listed(names).endswith("p[6] and 9,993 more")
@@ -39,7 +39,7 @@ def test_simulating_the_counts_of_twenty_thousand_choices():
     assert away.std() == pytest.approx(1, abs=0.02)
 
 
-def test_draws_of_very_many_shares_are_one_variable(tmp_path):
+def test_draws_of_many_shares_are_saved_as_one_variable(tmp_path):
     random = np.random.default_rng(2)
     draws = {f"p[{i}]": random.normal(size=(2, 5)) for i in range(300)} | {"concentration": np.ones((2, 5))}
     one = dict.fromkeys(draws, 1.0)

@@ -46,7 +46,7 @@ def cell_chances(m, shares):
 @pytest.mark.parametrize(
     "template", [studies.MEMOIZED, CHOICE, studies.MEMOIZED_BITS], ids=["yes-no", "k", "bits"]
 )
-def test_the_likelihood_is_that_of_both_stages_together(template):
+def test_likelihood_includes_both_stages_of_noise(template):
     question = Study(studies.document(template)).questions[0]
     m = mechanism_for(question)
     values = {2: [30, 20], 3: [5, 9, 14], 8: [3, 1, 4, 1, 5, 9, 2, 6]}[

@@ -43,7 +43,7 @@ def test_the_catalogue_and_the_models_agree():
 
 
 @pytest.mark.parametrize("template", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
-def test_second_moments_are_those_of_the_records(template):
+def test_decoded_second_moments_match_the_records(template):
     """With the noise taken away, the decoded statistic is Σvvᵀ in scaled units."""
     question = question_of({**template, "norm": "2"})
     mechanism = mechanism_for(question)
@@ -157,7 +157,7 @@ def test_wide_choices_use_column_sums():
 
 
 @pytest.mark.slow
-def test_raw_models_recover_what_the_answers_say():
+def test_raw_answer_models_recover_mean_and_sd():
     answers = list(np.random.default_rng(5).normal(30, 4, 2000))
     drawn = sample(
         family_of(question_of(studies.AGE)).condition_on_answers(question_of(studies.AGE), answers),

@@ -115,7 +115,7 @@ def times_inside(case, mechanism, likelihood_from=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["poisson", "gamma"])
-def test_noise_of_the_wrong_scale_is_noticed(case, monkeypatch):
+def test_wrong_noise_scale_breaks_coverage(case, monkeypatch):
     from inference.models import number
 
     edges = number.cell_edges
@@ -141,8 +141,8 @@ def test_odd_summaries_have_finite_density_and_gradient(case):
 
 
 @pytest.mark.slow
-def test_bounds_below_zero_and_far_apart():
-    """A law on the positive numbers keeps its zero; one on whole numbers must be able to sum."""
+def test_bounds_below_zero_are_fitted_and_too_wide_rejected():
+    """A law on positive numbers is fitted with negative bounds; one on whole numbers needs near bounds."""
     question = question_of("gamma", LAPLACE, ("-6", "6"))
     mechanism = mechanism_for(question)
     answers = np.random.default_rng(2).gamma(3.0, 1.0, 20_000)
@@ -158,11 +158,11 @@ def test_bounds_below_zero_and_far_apart():
 
 @pytest.mark.long_runs
 @pytest.mark.slow
-def test_a_law_too_narrow_for_its_quadrature_is_told():
-    """All answers lie within a thousandth of the bounds. A wider law is not told so."""
+def test_law_too_narrow_for_quadrature_is_noted():
+    """The answers span about a thousandth of the bounds; a wider law gets no note."""
     question = question_of("lognormal", {**LAPLACE, "epsilon": "16"})
     for sd, narrow in ((0.001, True), (0.3, False)):
         answers = np.exp(np.log(3.0) + sd * np.random.default_rng(1).normal(size=1_000_000))
         model = model_for(question, QuestionSummary(1_000_000, reduced(question, answers)))
         notes = model.remarks(sample(model, seed=1, kept=200).sites)
-        assert any("so narrow beside the bounds" in note for note in notes) == narrow
+        assert any("so narrow compared with the bounds" in note for note in notes) == narrow

@@ -1,4 +1,4 @@
-"""Numbers that nearly all lie at a bound: a wide posterior that the chains reach all of, and a note."""
+"""Numbers nearly all at a bound: chains that reach all of a wide posterior, and a note."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def upper():
 
 
 @pytest.mark.slow
-def test_nothing_diverges_and_all_is_reached(upper):
+def test_chains_on_ridge_mix_without_divergences(upper):
     model, drawn = upper
     assert model.notes == (AT_A_BOUND,)
     assert not drawn.diverging.any()
@@ -59,7 +59,7 @@ def test_nothing_diverges_and_all_is_reached(upper):
 
 
 @pytest.mark.slow
-def test_the_posterior_is_that_of_the_original_coordinates(upper):
+def test_posterior_on_ridge_matches_original_coordinates(upper):
     """Against sums over a grid of mean and log sd, in scaled units."""
     model, drawn = upper
     with jax.enable_x64(True):
@@ -78,7 +78,7 @@ def test_the_posterior_is_that_of_the_original_coordinates(upper):
         assert drawn.sites[name].std() == pytest.approx(sd, rel=0.15)
 
 
-def test_the_change_of_coordinates_is_a_bijection_with_its_own_volume():
+def test_change_of_coordinates_inverts_with_right_jacobian():
     own = wedge("mean", "sd", 1.0)
     with jax.enable_x64(True):
         for w, log_sd in [(0.3, -2.0), (-1.5, 0.4), (4.0, -3.0)]:
@@ -91,7 +91,7 @@ def test_the_change_of_coordinates_is_a_bijection_with_its_own_volume():
             assert float(log_volume) == pytest.approx(np.linalg.slogdet(np.array(matrix, float))[1])
 
 
-def test_only_answers_at_a_bound_are_told_so():
+def test_only_answers_at_a_bound_are_noted():
     middles = np.array([-0.05, 0.005, 0.5, 0.985, 1.05])
     none, lower, inside, upper = np.eye(5)[[2, 1, 3, 4]]
     assert bound_met(middles, none, 0.001) is None
@@ -104,7 +104,7 @@ def test_only_answers_at_a_bound_are_told_so():
     assert model_at(0.5).coordinates is IDENTITY
 
 
-def test_a_prior_with_ends_keeps_its_own_coordinates():
+def test_bounded_prior_keeps_identity_coordinates():
     model = model_at(1.0, prior={"mean": {"distribution": "uniform", "low": "0", "high": "90"}})
     assert model.notes == (AT_A_BOUND,)
     assert model.coordinates is IDENTITY
@@ -112,7 +112,7 @@ def test_a_prior_with_ends_keeps_its_own_coordinates():
 
 
 @pytest.mark.slow
-def test_chains_that_diverge_begin_again_with_shorter_steps(monkeypatch):
+def test_diverging_chains_restart_with_shorter_steps(monkeypatch):
     targets = []
     warmed = nuts._warmed
 

@@ -21,7 +21,7 @@ def test_order_is_by_falling_share():
 
 
 @pytest.mark.slow
-def test_sticks_and_their_derivatives_are_numpyros():
+def test_sticks_and_derivatives_match_numpyro():
     plain = StickBreakingTransform()
 
     def ours(x):
@@ -40,7 +40,7 @@ def test_sticks_and_their_derivatives_are_numpyros():
             np.testing.assert_allclose(jax.hessian(ours)(x), jax.hessian(theirs)(x), rtol=1e-6, atol=1e-8)
 
 
-def test_coordinates_lead_back_to_the_shares():
+def test_coordinates_invert_to_the_shares():
     with jax.enable_x64(True):
         law = OrderedDirichlet(jnp.ones(5), jnp.asarray(breaking_order(SHARES)))
         to_shares = biject_to(law.support)

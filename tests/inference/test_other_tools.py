@@ -1,4 +1,4 @@
-"""docs/comparison.md: what it says of other tools is run, in their own versions."""
+"""docs/comparison.md: its examples of other tools are run, in their own versions."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def printed_by(code: str) -> str:
 
 @pytest.mark.needs("opendp", "pure_ldp")
 @pytest.mark.parametrize("tool", RUN)
-def test_a_tool_does_what_the_page_prints(tool):
+def test_tool_prints_what_the_page_shows(tool):
     (code,), (printed,) = (blocks(section(RUN[tool]), language) for language in ("python", "console"))
     assert f"{tool}=={version(tool)}" in PAGE
     assert printed_by(code) == printed
 
 
 @pytest.mark.needs("opendp", "pure_ldp")
-def test_a_tool_that_did_otherwise_would_be_found():
-    """An answer that is a choice prints another line, and a scale of twice the noise as well."""
+def test_changed_output_of_tool_is_detected():
+    """Another answer, or twice the noise scale, prints another line."""
     (code,), (printed,) = (blocks(section(RUN["pure-ldp"]), language) for language in ("python", "console"))
     assert printed_by(code.replace("privatise(7)", "privatise(2)")) != printed
     (code,), (printed,) = (blocks(section(RUN["opendp"]), language) for language in ("python", "console"))
     assert printed_by(code.replace("scale=40.0", "scale=80.0")) != printed
 
 
-def test_a_secure_sums_check_says_what_the_page_quotes(tmp_path, monkeypatch, capsys):
+def test_check_of_secure_sum_prints_lines_quoted_on_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = section("### Divvi Up")
     (document,), (quoted,) = blocks(text, "json"), blocks(text, "console")
@@ -76,7 +76,7 @@ def test_a_secure_sums_check_says_what_the_page_quotes(tmp_path, monkeypatch, ca
 
 
 @pytest.mark.slow
-def test_warners_estimate_is_what_the_dice_packages_have(tmp_path, monkeypatch, capsys):
+def test_warner_estimate_matches_dice_packages(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = section("### RRreg and rr")
     (code,), (session,) = blocks(text, "python"), blocks(text, "console")

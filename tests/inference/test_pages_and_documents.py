@@ -1,4 +1,4 @@
-"""Every figure that a fit's page prints is that of its posterior.json, rounded."""
+"""Every figure that a fit's page prints equals that in posterior.json, rounded."""
 
 from __future__ import annotations
 
@@ -134,19 +134,19 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_tables_of_a_studys_page_are_those_of_its_document(of_study: Path) -> None:
+def test_tables_on_study_page_match_posterior_json(of_study: Path) -> None:
     page, questions = read(of_study)
     # Four shares have a bound on false reports; the rate has none.
     assert compare(page, questions) == 9 * 4 + 8
 
 
 @pytest.mark.slow
-def test_the_tables_of_a_formulas_page_are_those_of_its_document(of_formula: Path) -> None:
+def test_tables_on_formula_page_match_posterior_json(of_formula: Path) -> None:
     page, questions = read(of_formula)
     assert compare(page, questions) == 8 * 4
 
 
-def test_every_sentence_of_a_formulas_page_has_its_quantitys_numbers(of_formula: Path) -> None:
+def test_sentences_on_formula_page_match_quantities(of_formula: Path) -> None:
     page, questions = read(of_formula)
     (question,) = questions.values()
     lines = [line for line in sentences(page) if "90 % interval" in line]
@@ -161,7 +161,7 @@ def test_every_sentence_of_a_formulas_page_has_its_quantitys_numbers(of_formula:
 
 
 @pytest.mark.parametrize("folder", ["of_study", "of_formula"])
-def test_the_table_for_spreadsheets_has_the_same_numbers(folder: str, request: pytest.FixtureRequest) -> None:
+def test_spreadsheet_table_matches_posterior_json(folder: str, request: pytest.FixtureRequest) -> None:
     out = request.getfixturevalue(folder)
     _, questions = read(out)
     rows = pd.read_csv(out / TABLE)
@@ -188,6 +188,6 @@ def test_the_table_for_spreadsheets_has_the_same_numbers(folder: str, request: p
         (1e9, 1e299, False, "1,000,000,000 to 1e+299"),
     ],
 )
-def test_an_interval_has_the_digits_that_tell_its_ends_apart(low, high, share, said):
-    """With three digits an odds ratio of a million reports was said to lie between 1 and 1."""
+def test_interval_is_printed_with_enough_digits(low, high, share, said):
+    """With three digits, an odds ratio from a million reports was printed as between 1 and 1."""
     assert between(low, high, share) == said

@@ -1,4 +1,4 @@
-"""What a fit's pictures show and that hostile names stay words, and what a fit loads for them."""
+"""What a fit's pictures show, that hostile names stay text, and what a fit imports for them."""
 
 import io
 import re
@@ -49,7 +49,7 @@ print([name for name in sys.argv[2:] if name in sys.modules])
 
 
 @pytest.mark.slow
-def test_a_fit_and_its_report_load_no_library_of_tables(pytestconfig, tmp_path):
+def test_fit_and_report_do_not_import_table_libraries(pytestconfig, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SAVES, str(tmp_path), *HEAVY],
         capture_output=True,
@@ -71,13 +71,13 @@ def lines_of(axes, width):
 
 
 @pytest.mark.parametrize("spread", [2e-16, 2.3e-13, 1e-10])
-def test_draws_that_differ_by_rounding_alone_are_one_number(spread):
+def test_draws_differing_only_by_rounding_are_one_value(spread):
     assert limits([1.0, 1.0 + spread]) == pytest.approx((0.95, 1.05))
     assert np.histogram([1.0, 1.0 + spread], 60, _ends(np.asarray([1.0, 1.0 + spread])))[0].sum() == 2
     assert limits([np.nan]) == (0, 1)
 
 
-def test_an_interval_stands_where_its_numbers_are_and_its_name_is_text():
+def test_interval_is_drawn_at_its_numbers_with_name_as_text():
     posterior = made()
     drawn = interval_plot(posterior)
     tree = ElementTree.fromstring(to_svg(drawn))
@@ -94,14 +94,14 @@ def test_an_interval_stands_where_its_numbers_are_and_its_name_is_text():
 
 
 def test_figures_of_one_page_share_no_id():
-    """Names of parts would come again; clips and markers have hashes of their contents as ids."""
+    """Named parts would repeat; ids of clips and markers are hashes of their contents."""
     pages = [to_svg(interval_plot(made())), to_svg(density_plot(made()))]
     assert not [one for one in pages if re.search(r'id="\w+_\d+"', one)]
     assert pages[0] == to_svg(interval_plot(made()))
 
 
 @pytest.mark.parametrize("name", ["a $x_1$ dollar", "\x07 bell", "\u202e turned", "年齢" * 20])
-def test_names_that_are_no_plain_words_have_pictures(name):
+def test_unusual_names_can_be_drawn(name):
     odd = made(names=(), others={name: np.random.default_rng(1).normal(size=SHAPE)})
     svg = to_svg(interval_plot(odd))
     assert ElementTree.fromstring(svg) is not None
@@ -110,14 +110,14 @@ def test_names_that_are_no_plain_words_have_pictures(name):
     assert to_png(density_plot(odd)).startswith(b"\x89PNG")
 
 
-def test_draws_without_spread_and_numbers_beyond_floats_have_pictures():
+def test_constant_and_infinite_draws_can_be_drawn():
     odd = made(names=(), others={"same": np.ones(SHAPE), "endless": np.full(SHAPE, np.inf)})
     for drawn in (interval_plot(odd), density_plot(odd)):
         assert np.isfinite([axes.get_xlim() for axes in drawn.axes]).all()
         assert ElementTree.fromstring(to_svg(drawn)) is not None
 
 
-def test_what_is_far_apart_has_a_log_scale_and_people_have_names():
+def test_wide_ranges_use_log_scale_with_names_of_groups():
     low, high = np.full((60, 2), [1e-4, 0.5]), np.full(2, 0.3)
     drawn = predictive_plot(Predictive(low, low, high, people={0: "under 30 & <b>"}))
     svg = to_svg(drawn)

@@ -1,4 +1,4 @@
-"""Plans agree with known asymptotics, and say how many devices a width needs."""
+"""Plans match known asymptotics, and state how many devices a width needs."""
 
 import json
 import re
@@ -26,7 +26,7 @@ NORMAL_95 = 1.6449
 
 
 @pytest.mark.slow
-def test_randomised_response_has_the_width_of_its_theory(tmp_path, capsys):
+def test_width_of_randomised_response_matches_theory(tmp_path, capsys):
     """The sd of a share is sqrt(m(1 − m)/n)/(p − q), m = q + (p − q) share."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
     out = tmp_path / "plan"
@@ -50,7 +50,7 @@ DEVICES = (100, 1000, 10_000)
 ROOT_N = np.asarray([1.0, 0.1**0.5, 0.1])
 
 
-def test_a_width_that_is_the_priors_own_is_said_and_hopeless_where_no_plan_helps():
+def test_widths_as_wide_as_the_prior_are_noted():
     halves = np.asarray([[0.44, 0.44, 0.44], [0.1, 0.43, 0.2], [0.03, 0.42, 0.1]])
     widths = Widths(("sharp", "drowned", "late"), halves, {})
     notes = prior_widths({"1": widths}, DEVICES, {"sharp": 0.45, "drowned": 0.45, "late": 0.24})
@@ -64,7 +64,7 @@ def test_a_width_that_is_the_priors_own_is_said_and_hopeless_where_no_plan_helps
 
 
 @pytest.mark.slow
-def test_a_plan_of_a_question_that_no_number_of_devices_answers_says_so():
+def test_hopeless_plan_is_noted():
     question = {**studies.YES_NO, "mechanism": {**studies.YES_NO["mechanism"], "epsilon": "0.001"}}
     found = plan(Study(studies.document(question)), "ever", [100, 1000], ["0.001"])
     assert [note for note in found.notes if note.startswith("hopeless at epsilon 0.001: even 1,000")]
@@ -73,11 +73,11 @@ def test_a_plan_of_a_question_that_no_number_of_devices_answers_says_so():
 @pytest.mark.parametrize(
     ("width", "devices"), [(0.5, 400), (0.2, 2500), (0.1, 10_000), (0.05, 40_000), (2.0, 100)]
 )
-def test_devices_for_a_width(width, devices):
+def test_devices_for_a_width_follow_root_n(width, devices):
     assert devices_for(width, DEVICES, ROOT_N) == pytest.approx(devices)
 
 
-def test_a_width_that_chance_made_wider_does_not_go_backwards():
+def test_devices_for_a_width_never_fall_as_it_narrows():
     widths = np.asarray([1.0, 0.3, 0.31])
     assert devices_for(0.5, DEVICES, widths) < devices_for(0.305, DEVICES, widths)
 
@@ -86,7 +86,7 @@ def test_numbers_of_devices_are_rounded_up():
     assert [rounded_up(x) for x in (1.0, 99.5, 101.0, 12_345.0)] == [1, 100, 110, 13_000]
 
 
-def test_a_truth_fills_up_the_shares():
+def test_partly_stated_shares_are_filled_up_to_one():
     question = Study(studies.document(studies.CHOICE)).questions[0]
     drawn = Truth({"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, {})
     found = with_truth(question, drawn, parse_truth("p[student]=0.6")).parameters
@@ -97,14 +97,14 @@ def test_a_truth_fills_up_the_shares():
         with_truth(question, drawn, {"p[nurse]": 0.6})
 
 
-def test_a_truth_is_said_once():
-    """Of two values the last was taken, and nothing said."""
+def test_truth_stated_twice_is_rejected():
+    """Before, the last of two values was taken silently."""
     with raises(InputError, "plan.truth_given_twice", "0.3", "0.5"):
         parse_truth("p=0.3, p=0.5")
 
 
 @pytest.mark.parametrize("text", ["", "p", "p=", "=1", "p=x", "p=0.1,,"])
-def test_a_truth_that_is_none(text):
+def test_malformed_truth_is_rejected(text):
     with raises(InputError, "plan.truth_wrong_form"):
         parse_truth(text)
 
@@ -126,7 +126,7 @@ def test_a_truth_that_is_none(text):
         (["--devices", "100000000000"], 2, "at most 100,000,000"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, capsys, options, code, says):
+def test_invalid_option_is_rejected_in_one_line(tmp_path, capsys, options, code, says):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     assert main(["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]) == code
     error = capsys.readouterr().err
@@ -134,7 +134,7 @@ def test_bad_input_is_one_line(tmp_path, capsys, options, code, says):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_truth_that_no_answers_could_have():
+def test_truth_outside_parameter_range_is_rejected():
     question = Study(studies.document(studies.AGE)).questions[0]
     with raises(InputError, "plan.truth_not_positive", "-5"):
         with_truth(question, Truth({"mean": 30.0, "sd": 5.0}, {}), {"sd": -5.0})
@@ -150,8 +150,8 @@ def test_a_truth_that_no_answers_could_have():
     ],
     ids=["exponential", "normal", "regression"],
 )
-def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, template, options):
-    """Weeks' seconds for hours: no answer would lie between the bounds."""
+def test_truth_in_units_other_than_bounds_is_rejected(tmp_path, capsys, template, options):
+    """Such as seconds for hours: no answer would be within the bounds."""
     (tmp_path / "study.json").write_text(Study(studies.document(template)).to_json())
     command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]
     assert main(command) == 3
@@ -164,8 +164,8 @@ def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, tem
 
 @pytest.mark.long_runs
 @pytest.mark.slow
-def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsys, monkeypatch):
-    """Half of a normal law around the upper bound. What is said comes from the truth, not from many fits."""
+def test_truth_partly_beyond_bounds_is_noted_with_its_share(tmp_path, capsys, monkeypatch):
+    """Half of a normal law around the upper bound. The note needs no fits."""
     monkeypatch.setattr("inference.design.plan.REPEATS", 2)
     (tmp_path / "study.json").write_text(Study(studies.document(studies.AGE)).to_json())
     high = float(studies.AGE["bounds"][1])
@@ -181,18 +181,18 @@ def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsy
             assert 48 <= int(share) <= 52
 
 
-def test_a_parameter_is_one_questions(tmp_path, capsys):
-    """It is said at once, not after the first question's simulations."""
+def test_parameter_without_question_is_rejected_at_once(tmp_path, capsys):
+    """The error comes before any simulation."""
     study = Study(studies.document(studies.YES_NO, studies.AGE))
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), "--parameter", "mean"]
     assert main(command) == 3
     said = capsys.readouterr().err
-    assert "say which of ever, age by --question" in said
+    assert "choose it from ever, age by --question" in said
     assert "simulating" not in said
 
 
-def test_all_is_looked_at_before_anything_is_simulated(tmp_path, capsys):
+def test_all_questions_are_checked_before_simulation(tmp_path, capsys):
     """An epsilon that only the second question cannot have."""
     study = Study(studies.document(studies.YES_NO, studies.AGE))
     (tmp_path / "study.json").write_text(study.to_json())
@@ -216,7 +216,7 @@ def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
     assert "no summary to simulate" in capsys.readouterr().err
 
 
-def test_the_guides_commands_are_understood():
+def test_commands_in_guide_parse():
     """Every command of docs/analysis.md parses, with its options."""
     page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
     commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
@@ -226,17 +226,17 @@ def test_the_guides_commands_are_understood():
 
 
 @pytest.mark.slow
-def test_a_study_that_asks_one_question_has_fewer_answers_to_each():
+def test_ask_one_study_has_fewer_answers_per_question():
     """Four times the devices that one question needs, where each device answers one of four."""
     questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]
     one, alone = Study(studies.document(*questions, ask_one=True)), Study(studies.document(*questions[:1]))
     found = plan(one, "q0", [4000], ["1"], {"p": 0.3}).half_widths["1"]
     assert found == pytest.approx(plan(alone, "q0", [1000], ["1"], {"p": 0.3}).half_widths["1"])
-    with pytest.raises(InputError, match="one of 4 questions: 3 are too few"):
+    with pytest.raises(InputError, match="3 devices are too few: each answers 1 of 4 questions"):
         plan(one, "q0", [3], ["1"])
 
 
-def test_a_width_that_the_fewest_devices_have_is_at_most_theirs():
+def test_width_of_fewest_devices_needs_at_most_as_many():
     found = Plan("ever", "bernoulli", 0, (1000, 9000), ("p",), {}, {"1": np.asarray([[0.3], [0.1]])})
     assert plan_lines(found, 0.5, None)[-1].endswith("at most 1,000 devices")
     assert plan_lines(found, 0.2, None)[-1].split(": ")[1].startswith("about ")

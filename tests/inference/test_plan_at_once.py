@@ -30,8 +30,8 @@ def question_of(question):
     return Study(studies.document(question)).questions[0]
 
 
-def test_a_normal_law_under_normal_noise_has_the_width_of_the_textbook():
-    """Nothing lies beyond the bounds: the variance of the mean is that of answers and noise together."""
+def test_width_for_normal_law_matches_textbook():
+    """Nothing is beyond the bounds: the variances of answers and noise add up."""
     question = question_of({**HOURS, "mechanism": GAUSSIAN})
     number = mechanism_for(question)
     noise = 24 * number.scale / number.levels
@@ -44,8 +44,8 @@ def test_a_normal_law_under_normal_noise_has_the_width_of_the_textbook():
 
 
 @pytest.mark.filterwarnings("error")
-def test_counts_below_and_above_the_bounds_lie_at_them():
-    """Of a Poisson's whole numbers none is missed, nor taken for another."""
+def test_counts_beyond_bounds_are_clipped_to_bounds():
+    """Every whole number of a Poisson law has its exact probability."""
     question = question_of({**NORMAL, "bounds": ["5", "29"], "model": {"name": "poisson"}})
     masses = _masses(family_of(question), question, ["rate"], np.asarray([[9.0]]))[0]
     exact = stats.poisson.pmf(np.arange(5, 30), 9.0)
@@ -54,8 +54,8 @@ def test_counts_below_and_above_the_bounds_lie_at_them():
 
 
 @pytest.mark.parametrize("mechanism", ["oue", "randomized_response", "subset_selection", "olh", "sue"])
-def test_a_share_has_the_variance_of_its_reports(mechanism):
-    """By the exact law of one report for unary ones, whose best estimate knows that shares add up to 1."""
+def test_variance_of_share_matches_law_of_reports(mechanism):
+    """For unary reports it is smaller than from each bit alone, as shares add up to 1."""
     question = question_of({**studies.CHOICE, "mechanism": {"name": mechanism, "epsilon": "1"}})
     own, truth = mechanism_for(question), {"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}
     p, q, shares = float(own.p), float(own.q), np.asarray(list(truth.values()))
@@ -69,7 +69,7 @@ def test_a_share_has_the_variance_of_its_reports(mechanism):
         assert (found > 0.6 * alone).all()
 
 
-def test_of_those_who_say_a_share_is_a_ratio():
+def test_variance_of_share_among_answers_matches_simulation():
     question = question_of({**studies.YES_NO, "refusal": True})
     own, truth = mechanism_for(question), {"p": 0.3, "refused": 0.2}
     p, q = float(own.p), float(own.q)
@@ -114,7 +114,7 @@ def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
 
-def test_power_of_a_difference_is_that_of_the_textbook():
+def test_power_of_difference_matches_textbook():
     found = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [4000], ["1"], share=0.25, power=0.8)
     own = mechanism_for(STUDY.question("ever"))
     p, q = float(own.p), float(own.q)
@@ -131,7 +131,7 @@ def test_power_of_a_difference_is_that_of_the_textbook():
     assert found.needed[epsilon] == pytest.approx(wanted, rel=0.03)
 
 
-def test_a_plan_does_not_take_the_place_of_its_own_study(tmp_path, capsys, monkeypatch):
+def test_plan_does_not_overwrite_its_own_study(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "plan" / "set-study.json"
     path.parent.mkdir()
@@ -139,7 +139,7 @@ def test_a_plan_does_not_take_the_place_of_its_own_study(tmp_path, capsys, monke
     (path.parent / "plan.json").write_text("{}")
     for study, out in ((str(path), "plan"), (str(path), "/"), ("plan/set-study.json", "./plan/../plan")):
         assert main(["plan", study, "--at-once", "--out", out]) == 3
-        assert "name another" in capsys.readouterr().err
+        assert "Choose another" in capsys.readouterr().err
     assert path.read_text() == STUDY.to_json()
 
 
@@ -151,7 +151,7 @@ def test_few_reports_find_little_even_of_large_differences(low, high, devices, l
     found = plan_difference(STUDY, "ever", "p", (low, high), [devices], ["1"])
     (power,) = found.power.values()
     assert low_end <= power[0] <= high_end
-    assert ["what is said of them here is rough" in note for note in found.notes] == [True]
+    assert ["the results here are rough" in note for note in found.notes] == [True]
 
 
 REFUSING = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.CHOICE, NORMAL))
@@ -165,8 +165,8 @@ REFUSING = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.C
         (("hours", "mean", (7.0, 8.0)), "sd", {"sd": 2.0}),
     ],
 )
-def test_a_difference_rests_on_nothing_that_nobody_stated(asked, unstated, stated):
-    """Ten draws of it, by --seed alone, were 8,000 devices or 45,000."""
+def test_difference_requires_stated_other_parameters(asked, unstated, stated):
+    """With ten draws of them, plans needed 8,000 or 45,000 devices depending on --seed."""
     with pytest.raises(InputError, match=f"state what {unstated} may be, such as --truth {unstated}="):
         plan_difference(REFUSING, *asked, [10_000], ["1"])
     found = [
@@ -176,7 +176,7 @@ def test_a_difference_rests_on_nothing_that_nobody_stated(asked, unstated, state
 
 
 @pytest.mark.slow
-def test_choices_that_nobody_stated_are_alike_which_is_said(tmp_path, capsys):
+def test_unstated_choices_are_assumed_equal_and_printed(tmp_path, capsys):
     name, *rest = (f"p[{label}]" for label in studies.CHOICE["choices"])
     asked = (REFUSING, studies.CHOICE["id"], name, (0.2, 0.3), [10_000], ["1"])
     found = plan_difference(*asked)
@@ -192,7 +192,7 @@ def test_choices_that_nobody_stated_are_alike_which_is_said(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("truth", "drawn"), [("mean=7", ["sd"]), ("mean=7,sd=2", [])])
-def test_a_plan_says_what_was_drawn(tmp_path, capsys, truth, drawn):
+def test_plan_prints_parameters_drawn_from_prior(tmp_path, capsys, truth, drawn):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     command = ["plan", f"{tmp_path}/study.json", "--at-once", "--question", "hours", "--truth", truth]
     assert main([*command, "--devices", "1000", "--epsilon", "1", "--out", f"{tmp_path}/plan"]) == 0
@@ -200,7 +200,7 @@ def test_a_plan_says_what_was_drawn(tmp_path, capsys, truth, drawn):
     assert json.loads((tmp_path / "plan/plan.json").read_text())["questions"]["hours"]["drawn"] == drawn
 
 
-def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_refused():
+def test_large_plan_has_no_note_and_mean_beyond_bounds_is_rejected():
     assert plan_difference(STUDY, "ever", "p", (0.2, 0.3), [40_000], ["1"]).notes == ()
     number = Study(studies.document({**studies.AGE, "model": {"name": "normal"}}))
     with raises(InputError, "plan.mean_beyond_bounds", "age", "50", "15", "45"):
@@ -217,7 +217,7 @@ def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_re
         (["--difference", "evr=0.2,0.3"], 3, "no question"),
         (["--difference", "occupation=0.2,0.3"], 2, "occupation[student]=0.1,0.2"),
         (["--difference", "ever=0.2,0.3", "--groups", "1"], 2, "between 0 and 1"),
-        (["--difference", "ever=0.2,0.3", "--towards-set", "0.1"], 2, "one of them"),
+        (["--difference", "ever=0.2,0.3", "--towards-set", "0.1"], 2, "ask for one only"),
         (["--difference", "ever=0.2,0.3", "--width", "0.1"], 2, "--width is not for --difference"),
         (["--towards-set", "0.1"], 2, "one number of --devices"),
         (["--towards-set", "0.1", "--devices", "100", "--width", "1"], 2, "--width is not for --towards-set"),
@@ -228,15 +228,15 @@ def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_re
         (["--groups", "0.5"], 2, "--groups is for a --difference"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_and_nothing_is_written(tmp_path, capsys, options, code, said):
+def test_invalid_options_are_rejected_and_nothing_is_written(tmp_path, capsys, options, code, said):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     assert main(["plan", f"{tmp_path}/study.json", *options, "--out", f"{tmp_path}/plan"]) == code
     assert said in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["study.json"]
 
 
-def test_a_choice_of_two_by_sets_is_not_taken_for_one_that_is_sent():
-    """Of two bits, each by itself, their difference alone tells: 2.34; one choice tells 4.43."""
+def test_choice_of_two_by_sets_uses_difference_of_bits():
+    """The difference of the two bits gives 2.34; one bit alone would give 4.43."""
     bits = {"name": "oue", "epsilon": "1"}
     asked = {**studies.CHOICE, "choices": ["a", "b"], "mechanism": bits}
     (question,) = Study(studies.document(asked)).questions

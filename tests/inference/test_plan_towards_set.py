@@ -18,7 +18,7 @@ def two(first="1", second="0.5"):
     return Study(studies.document(*asked))
 
 
-def test_the_epsilons_are_the_largest_that_keep_to_the_wish():
+def test_epsilons_are_the_largest_within_the_target():
     found = plan_towards_set(two(), "0.1", 10_000)
     first, second = (Decimal(found.epsilons[name]) for name in ("ever", "occupation"))
     # In the study's proportions, but for their last digit.
@@ -36,23 +36,23 @@ def test_more_devices_allow_more_and_false_reports_less():
     assert few.found.device_epsilon < fooled.found.device_epsilon < many.found.device_epsilon
 
 
-def test_no_device_is_asked_for_more_than_eight():
+def test_epsilon_of_device_is_at_most_eight():
     found = plan_towards_set(two(), "3", 100_000)
     assert found.is_most
     assert found.found.device_epsilon == pytest.approx(8, abs=1e-3)
 
 
-def test_a_wish_that_is_no_privacy_of_a_device_keeps_to_the_device():
-    """Nobody to hide among: the set's is the device's own."""
+def test_target_for_one_device_is_its_own_epsilon():
+    """There are no others to hide among: the set's epsilon is the device's."""
     assert plan_towards_set(two(), "0.5", 1).found.device_epsilon == pytest.approx(0.5, abs=1e-3)
 
 
 def test_noise_with_a_delta_is_refused():
-    with pytest.raises(InputError, match="weight: its noise has a delta"):
+    with pytest.raises(InputError, match="weight: its noise has its own delta"):
         plan_towards_set(Study(studies.document(studies.NORMAL)), "0.1", 1000)
 
 
-def test_the_command_says_it_and_writes_the_study(tmp_path, capsys):
+def test_command_prints_epsilon_and_writes_the_study(tmp_path, capsys):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     command = ["plan", f"{tmp_path}/study.json", "--towards-set", "0.1", "--devices", "10000"]
     assert cli.main([*command, "--out", f"{tmp_path}/plan", "--false-reports", "100"]) == 0
@@ -60,7 +60,7 @@ def test_the_command_says_it_and_writes_the_study(tmp_path, capsys):
     written = json.loads((tmp_path / "plan" / "plan.json").read_text())
     epsilon = written["questions"]["ever"]["epsilon"]
     assert epsilon in said
-    assert "towards whoever sees only the set of reports" in said
+    assert "towards an observer of only the set of reports" in said
     assert written["towards_set"]["hidden_among"] == 9900
     planned = Study(json.loads((tmp_path / "plan" / "set-study.json").read_text()))
     assert str(planned.questions[0].mechanism.epsilon) == str(Decimal(epsilon).normalize())

@@ -58,7 +58,7 @@ def made(
 NOTHING = Part(BAD, ("the noise drowns the signal",))
 
 
-def test_it_prints_a_short_table_with_its_verdict():
+def test_posterior_prints_short_table_with_verdict():
     found = made(identified=IdentifiedSets(0.01, {"p[<b>red</b>]": Bounds.of(0.19, 0.41)}))
     lines = repr(found).splitlines()
     assert lines[0] == "colour (multinomial, 100 reports): ok: no check speaks against these numbers"
@@ -86,7 +86,7 @@ def test_only_shares_of_people_are_shown_in_per_cent():
     assert not asked["p"].is_share
 
 
-def test_a_notebook_shows_the_same_escaped():
+def test_notebook_shows_escaped_table_with_verdict():
     page = made(knowledge=NOTHING)._repr_html_()
     assert "p[&lt;b&gt;red&lt;/b&gt;]" in page
     assert "<b>" not in page
@@ -94,15 +94,15 @@ def test_a_notebook_shows_the_same_escaped():
 
 
 @pytest.mark.parametrize("part", [Part(), NOTHING, Part("partial", ("of some nothing",))])
-def test_nothing_is_green_on_the_page_of_a_result_that_learnt_nothing(part):
-    """Sound chains and a model that fits say nothing of what was learnt."""
+def test_page_shows_no_green_if_nothing_was_learnt(part):
+    """Good chains and a fitting model do not mean that anything was learnt."""
     study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
     page = render_page(study, {"colour": made(names=("p[a]", "p[b]"), knowledge=part, study=study.digest)})
     assert page.count('<strong class="ok">good') == (0 if part.reasons else 3)
     assert ("Do not use these numbers as they stand" in page) == bool(part.reasons)
 
 
-def test_a_summary_is_a_data_frame_of_any_interval(tmp_path):
+def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     skewed = {"rate": stats.gamma.ppf((np.arange(4000) + 0.5) / 4000, 2).reshape(SHAPE)}
     found = made("hours", names=(), others=skewed)
     table = found.summary()
@@ -125,7 +125,7 @@ def test_a_summary_is_a_data_frame_of_any_interval(tmp_path):
     ("prob", "columns"),
     [(0.9, ("q05", "q95")), (0.95, ("q025", "q975")), (0.5, ("q25", "q75")), (0.99, ("q005", "q995"))],
 )
-def test_ends_are_called_as_the_quantiles_they_are(prob, columns):
+def test_interval_columns_are_named_by_quantiles(prob, columns):
     assert interval_of(prob).columns == columns
 
 
@@ -139,13 +139,13 @@ def test_ends_are_called_as_the_quantiles_they_are(prob, columns):
         ({"kind": "HPD"}, ("result.unknown_interval_kind", "hdi")),
     ],
 )
-def test_what_is_no_interval_is_refused_in_words(asked, said):
+def test_invalid_interval_is_rejected(asked, said):
     for job in (made().summary, made().plot, made()["p[blue/green]"].interval):
         with raises(InputError, said):
             job(**asked)
 
 
-def test_a_plot_is_matplotlibs_axes_in_per_cent():
+def test_plot_returns_matplotlib_axes_in_per_cent():
     axes = made(knowledge=NOTHING).plot(0.95)
     assert isinstance(axes, mpl.axes.Axes)
     figure = axes.figure
@@ -155,7 +155,7 @@ def test_a_plot_is_matplotlibs_axes_in_per_cent():
     mpl.pyplot.close(figure)
 
 
-def test_arviz_gets_the_whole_tree_by_choice(tmp_path):
+def test_arviz_tree_has_all_groups_by_choice(tmp_path):
     simulated = np.random.default_rng(1).random((60, 3))
     diverging = np.zeros(SHAPE, bool)
     found = made(predictive=Predictive(simulated, simulated / 2, simulated[0]), diverging=diverging)
@@ -197,14 +197,14 @@ def test_quantities_of_one_fit_are_calculated_draw_by_draw():
     assert (rate / red).median == 2
 
 
-def test_what_is_not_to_be_believed_says_so_in_what_follows_from_it():
+def test_derived_quantity_inherits_not_ok():
     sound, silent = made(), made("other", knowledge=NOTHING)
     gap = sound["p[blue/green]"] - silent["p[blue/green]"]
     assert "NOT OK: other: nothing was learnt: this is the prior" in repr(gap)
     assert "NOT OK" not in repr(sound["p[blue/green]"])
 
 
-def test_wrong_names_and_kinds_are_said_in_words():
+def test_unknown_parameter_and_wrong_operand_are_rejected():
     found = made()
     with raises(InputError, "result.unknown_parameter", "did you mean p[blue/green]?"):
         found["p[blue/gren]"]
@@ -232,7 +232,7 @@ def asked_for(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_share_above_a_value_is_the_laws(law):
+def test_share_above_value_matches_the_law(law):
     question, family = asked_for(law), MODELS[law]
     sites = {name: np.random.default_rng(1).uniform(0.2, 0.8, (2, 5)) for name in family.measures}
     found = made(names=(), others=family.own(sites, family.units(question)))
@@ -246,7 +246,7 @@ def test_the_share_above_a_value_is_the_laws(law):
             found.share_above(wrong)
 
 
-def test_the_share_above_a_value_without_a_law_is_that_of_its_shares():
+def test_share_above_value_without_law_matches_shares():
     law, units = FreeLaw(1.0), Units(2.0, 10.0)
     sites = {"shares": np.random.default_rng(2).dirichlet(np.ones(law.cells + 2), (2, 5))}
     own, implied = law.own(sites, units, 10**6), law.implied(sites, units, 10**6)
@@ -256,7 +256,7 @@ def test_the_share_above_a_value_without_a_law_is_that_of_its_shares():
 
 
 @pytest.mark.parametrize("law", [*LAWS, "free"])
-def test_every_model_of_a_number_says_what_follows_from_it(law):
+def test_every_number_model_has_implied_quantities(law):
     question = asked_for(law)
     mechanism = mechanism_for(question)
     payloads = np.asarray(

@@ -1,4 +1,4 @@
-"""What is said of a posterior beside its prior: drowned, far out, or nothing."""
+"""Notes that compare a posterior with its prior: drowned, contradicting, or none."""
 
 import numpy as np
 import pytest
@@ -27,11 +27,11 @@ def chains(random):
         (2, 1.4, []),
         (4, 1.1, ["disagree about x", "holds x back"]),
         (-4, 1.4, ["disagree about x"]),
-        (4, 0.5, ["contradicts the reports: of x", "holds x back"]),
-        (-4, 0.1, ["contradicts the reports: of x", "holds x back"]),
+        (4, 0.5, ["contradicts the reports: for x", "holds x back"]),
+        (-4, 0.1, ["contradicts the reports: for x", "holds x back"]),
     ],
 )
-def test_what_a_posterior_says_of_its_prior(mean, sd, says):
+def test_notes_compare_posterior_with_prior(mean, sd, says):
     random = np.random.default_rng(1)
     draws, prior = {"x": chains(random)}, {"x": random.normal(mean, sd, size=1000)}
     notes = [
@@ -43,7 +43,7 @@ def test_what_a_posterior_says_of_its_prior(mean, sd, says):
 
 
 @pytest.mark.parametrize("law", ["normal", "exponential", "lognormal"])
-def test_truths_that_come_from_the_prior_hardly_ever_contradict_it(law):
+def test_truths_from_the_prior_rarely_contradict_it(law):
     """Of 4,000 truths that are known exactly at most a few, whatever the prior's tail."""
     random = np.random.default_rng(5)
     sample = getattr(random, law)
@@ -54,7 +54,7 @@ def test_truths_that_come_from_the_prior_hardly_ever_contradict_it(law):
     assert alarms < 15
 
 
-def test_of_many_parameters_some_are_far_out_by_chance():
+def test_outliers_of_many_parameters_are_no_disagreement():
     """Known exactly, and drawn from their prior: not one of twenty such studies is called a disagreement."""
     random = np.random.default_rng(3)
     for _ in range(20):
@@ -68,8 +68,8 @@ def test_of_many_parameters_some_are_far_out_by_chance():
     ("place", "spread", "says"),
     [(3.0, 0.3, []), (3.0, 1.4, ["holds x back"]), (0.5, 1.4, ["drowns the signal"])],
 )
-def test_beside_a_log_normal_prior_logs_are_compared(place, spread, says):
-    """Its sd is made up by the farthest few of its draws, and with it the verdict would be."""
+def test_log_normal_prior_is_compared_on_log_scale(place, spread, says):
+    """The sd of a log-normal prior, and so the verdict, would depend on its few farthest draws."""
     for seed in range(20):
         random = np.random.default_rng(seed)
         prior = {"x": np.exp(1.5 * random.normal(size=1000))}
@@ -82,7 +82,7 @@ def test_beside_a_log_normal_prior_logs_are_compared(place, spread, says):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mean", [1.5, 15])
-def test_a_mean_far_below_a_generous_bound_is_what_the_reports_say(mean):
+def test_mean_far_below_wide_bound_follows_the_reports(mean):
     """The prior says a mean of about 15, give or take a factor of four."""
     study = Study(studies.document({**studies.NUMBER, "bounds": ["0", "60"]}))
     (question,) = study.questions

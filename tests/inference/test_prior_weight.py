@@ -59,7 +59,7 @@ def hadamard(mechanism, shares, random):
         ("hadamard", "3", "1"),
     ],
 )
-def test_the_weight_is_what_the_best_linear_estimate_gives_the_prior(name, epsilon, concentration) -> None:
+def test_prior_weight_matches_best_linear_estimate(name, epsilon, concentration) -> None:
     """Truths from the prior: regressed on their estimates, shares keep 1 − weight of them."""
     question, random = question_of(name, 12, epsilon, concentration), np.random.default_rng(4)
     mechanism = mechanism_for(question)

@@ -129,7 +129,7 @@ def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, name, sta
 
 
 @pytest.mark.slow
-def test_the_prior_of_the_centre_is_the_response_at_the_middle_of_the_bounds():
+def test_prior_of_centre_is_response_at_middle_of_bounds():
     draws = prior_draws(question_of(stating(studies.LINEAR, centre={**NORMAL, "loc": "2.5", "scale": "0.2"})))
     middle = (
         draws["intercept"] + 29.75 * np.ravel(draws["coefficient[age]"]) + 11.5 * draws["coefficient[years]"]
@@ -149,7 +149,7 @@ DEFAULT_LAWS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEFAULT_LAWS)
-def test_defaults_are_what_they_say(name):
+def test_default_priors_follow_their_documented_laws(name):
     draws = prior_draws(Study(studies.document()).question(name))
     for parameter, law in DEFAULT_LAWS[name].items():
         assert follows(draws[parameter], law), parameter
@@ -159,7 +159,7 @@ def test_defaults_are_what_they_say(name):
     ("model", "parameter"),
     [("exponential", "rate"), ("gamma", "mean"), ("weibull", "scale"), ("poisson", "rate")],
 )
-def test_defaults_of_laws_from_zero_reach_bounds_that_lie_far_from_it(model, parameter):
+def test_default_priors_reach_bounds_far_from_zero(model, parameter):
     """Bounds 1,000 and 1,100: answers are about 1,050, however near the bounds are to each other."""
     far = question_of({**studies.NUMBER, "bounds": ["1000", "1100"], "model": {"name": model}})
     stated = priors_of(far)[parameter]
@@ -172,7 +172,7 @@ def test_defaults_of_laws_from_zero_reach_bounds_that_lie_far_from_it(model, par
     assert near[parameter] == stated
 
 
-def test_a_law_of_positive_numbers_needs_bounds_that_hold_some():
+def test_law_of_positive_numbers_rejects_negative_bounds():
     question = question_of({**studies.NUMBER, "bounds": ["-20", "-10"], "model": {"name": "gamma"}})
     with raises(InputError, "fit.no_positive_bounds", "gamma"):
         prior_draws(question)
@@ -186,7 +186,7 @@ def table_of(norm, features):
 
 
 @pytest.mark.parametrize(("norm", "features", "longest"), [("0.5", 4, 0.5), ("1", 9, 1), ("7", 4, 2)])
-def test_a_holders_slopes_explain_at_most_what_the_response_may_be(norm, features, longest):
+def test_prior_of_holder_slopes_is_limited_by_the_response(norm, features, longest):
     """Bounds 10…14 of features and 1…5 of the response: half widths of 2."""
     priors = priors_of(table_of(norm, features))
     slopes = [law["scale"] for law in priors["coefficients"].values()]
@@ -198,7 +198,7 @@ def test_a_holders_slopes_explain_at_most_what_the_response_may_be(norm, feature
     assert {law["loc"] for law in priors["feature_mean"].values()} == {12.0}
 
 
-def test_every_model_has_default_priors_for_what_a_study_may_state():
+def test_every_prior_a_study_may_state_has_a_default():
     from ldp_client.documents.catalogue import MODELS as CATALOGUE
 
     assert set(MODELS) == set(CATALOGUE)
@@ -208,7 +208,7 @@ def test_every_model_has_default_priors_for_what_a_study_may_state():
         assert set(priors_of(question)) == set(shape.optional) - {"refused"}
 
 
-def test_priors_stated_in_python_replace_those_of_the_study():
+def test_python_priors_replace_priors_of_study():
     question = question_of(
         stating(studies.AGE, mean=NORMAL, sd={"distribution": "half_normal", "scale": "3"})
     )

@@ -66,7 +66,7 @@ def enumerated(intercept, slopes, main, pair):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_sums_over_cells_give_what_enumeration_gives(d):
+def test_sums_over_cells_match_enumeration(d):
     random = np.random.default_rng(1)
     given = (0.3, random.normal(size=d), random.normal(size=d), random.normal(size=d * (d - 1) // 2))
     with jax.enable_x64(True):
@@ -83,8 +83,8 @@ def expected(question, second, n):
 
 
 @pytest.mark.slow
-def test_slopes_of_a_yes_no_come_out_as_they_are():
-    """Where a model of normal features says 1.18, 5.73, 1.62 and 4.4 (docs/models.md)."""
+def test_slopes_of_yes_no_feature_are_unbiased():
+    """A model of normal features gives 1.18, 5.73, 1.62 and 4.4 (docs/models.md)."""
     question = question_of(YES_NO)
     rows = [(0.5, 0, 1), (0.5, 0, 2), (0.1, -1, 1), (0.1, 0, 2)]
     seconds = [
@@ -136,7 +136,7 @@ COUNTS = np.array([60, 35, 45, 48, 30, 75])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.slow)])
-def test_a_fit_of_one_feature_is_that_of_a_grid(method):
+def test_fit_of_one_feature_matches_grid(method):
     """A treatment and an outcome: there is no pair of features."""
     study = Study(studies.document(asked_of(YES_NO)))
     (question,) = study.questions
@@ -152,7 +152,7 @@ def test_a_fit_of_one_feature_is_that_of_a_grid(method):
 
 
 @pytest.mark.slow
-def test_intervals_of_one_feature_hold_the_truth_as_often_as_they_say():
+def test_intervals_of_one_feature_have_stated_coverage():
     study = Study(studies.document(asked_of(YES_NO, epsilon="2")))
     truth = {"intercept": -0.4, "coefficient[f0]": 1.1, "mean[f0]": 0.4}
 
@@ -167,7 +167,7 @@ def test_intervals_of_one_feature_hold_the_truth_as_often_as_they_say():
     assert min(covered.values()) >= 15
 
 
-def test_pairs_of_features_expect_some_dependence_and_allow_much():
+def test_prior_of_feature_pairs_allows_strong_dependence():
     odds_ratio = np.exp(4 * stats.t(TAILS, scale=PAIR).ppf([0.75, 0.995]))
     assert 1.5 < odds_ratio[0] < 3
     assert odds_ratio[1] > 50
@@ -186,7 +186,7 @@ def test_simulated_people_follow_the_cells():
     assert u.T @ u / len(u) == pytest.approx(second, abs=0.015)
 
 
-def test_moments_of_a_normal_feature_are_those_of_quadrature():
+def test_moments_of_normal_feature_match_quadrature():
     mean, sd, intercept, slope = 0.2, 0.4, -0.3, 1.5
     density = stats.norm(mean, sd).pdf
 
@@ -204,7 +204,7 @@ def test_moments_of_a_normal_feature_are_those_of_quadrature():
 
 
 @pytest.mark.slow
-def test_a_number_among_the_features_is_taken_as_normal_and_a_yes_no_is_noted():
+def test_number_feature_is_normal_and_yes_no_is_noted():
     question = question_of(NUMBER, YES_NO, epsilon="4")
     random = np.random.default_rng(4)
     n = 200_000

@@ -1,4 +1,4 @@
-"""examples/read_results.R reads what is written, where R is; everywhere: the files have what it reads."""
+"""examples/read_results.R reads a fit's files if R is installed; the files have the fields it needs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def made(tmp_path_factory):
     return folder
 
 
-def test_the_files_have_what_the_script_reads(made):
+def test_files_have_the_fields_that_the_r_script_reads(made):
     found = json.loads((made / "posterior" / "posterior.json").read_text())["questions"]
     for question in found.values():
         assert {"model", "n", "ok", "reasons"} <= set(question)
@@ -54,7 +54,7 @@ def test_the_files_have_what_the_script_reads(made):
 
 
 @pytest.mark.needs("R")
-def test_r_ends_by_what_was_done_before_and_leaves_out_whom_nobody_asked(made, tmp_path):
+def test_r_script_fails_on_failed_calibration_and_skips_blanks(made, tmp_path):
     """A calibration that failed, and an export whose reports answer one question of several."""
     shutil.copytree(made / "posterior", tmp_path / "posterior")
     result = json.loads((made / "posterior" / "posterior.json").read_text())
@@ -72,7 +72,7 @@ def test_r_ends_by_what_was_done_before_and_leaves_out_whom_nobody_asked(made, t
 
 
 @pytest.mark.needs("R")
-def test_r_prints_the_same_quantiles_and_ends_by_the_verdict(made):
+def test_r_script_prints_same_quantiles_and_exits_by_verdict(made):
     command = ["Rscript", str(SCRIPT), str(made / "posterior"), str(made / "reports.csv")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "install.packages" in done.stderr:

@@ -53,7 +53,7 @@ def test_all_formats_give_one_summary(tmp_path):
         (lambda text: text.replace("survey,1,", "survey,one,"), ("reports.many_refused", "20")),
     ],
 )
-def test_damaged_csv_is_one_line_that_says_where(tmp_path, damage, says):
+def test_damaged_csv_is_rejected_in_one_line(tmp_path, damage, says):
     path = tmp_path / "r.csv"
     write_reports(REPORTS, path)
     damaged = damage(path.read_text())
@@ -63,10 +63,10 @@ def test_damaged_csv_is_one_line_that_says_where(tmp_path, damage, says):
     assert "\n" not in str(caught.value)
 
 
-def test_several_files_are_one_set_of_reports_and_repeats_count_once(tmp_path, capsys):
+def test_repeated_reports_across_files_count_once(tmp_path, capsys):
     first, second = write(tmp_path / "a", REPORTS[:12]), write(tmp_path / "b", REPORTS[8:])
     assert summarize_files(STUDY, [first, second]).to_json() == WHOLE
-    assert "4 reports stood more than once" in capsys.readouterr().err
+    assert "4 reports were repeated" in capsys.readouterr().err
 
 
 def test_one_id_with_two_contents_is_refused(tmp_path):
@@ -77,8 +77,8 @@ def test_one_id_with_two_contents_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"\xff" * 30, b"a"], ids=["thirty bytes", "one byte"])
-def test_a_damaged_parquet_file_is_one_line_or_tells_the_same(tmp_path, damage):
-    """One changed byte would be another report: pages have checksums. Some of the footer means nothing."""
+def test_damaged_parquet_is_rejected_or_gives_same_summary(tmp_path, damage):
+    """Pages have checksums, so no changed byte gives another report; parts of the footer are unused."""
     path = tmp_path / "r.parquet"
     write_reports(REPORTS, path)
     whole, errors = path.read_bytes(), []
@@ -104,7 +104,7 @@ def test_impossible_reports_are_counted_and_shown(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_reports_on_other_versions_are_left_out_and_told(tmp_path, capsys):
+def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
     newer = Study(studies.document(studies.YES_NO, studies.NUMBER, version=2))
     late = perturb_answers(newer, MECHANISMS, {"ever": True, "hours": 2})
     path = write(tmp_path / "a", [*REPORTS, late])
@@ -112,7 +112,7 @@ def test_reports_on_other_versions_are_left_out_and_told(tmp_path, capsys):
     assert "1 report answers other versions of the study (version 2)" in capsys.readouterr().err
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_unreadable_files_are_rejected(tmp_path):
     with raises(InputError, "files.not_readable"):
         load_summary(STUDY, str(tmp_path / "none"))
     for name in ("a.parquet", "b.parquet"):
@@ -121,7 +121,7 @@ def test_files_that_cannot_be_read(tmp_path):
             load_summary(STUDY, str(tmp_path / name))
 
 
-def test_parquet_of_something_else(tmp_path):
+def test_parquet_without_report_columns_is_rejected(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 

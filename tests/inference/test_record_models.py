@@ -86,7 +86,7 @@ def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
     assert not posterior.predictive.misfit
 
 
-def test_replicated_records_are_what_devices_send():
+def test_replicated_records_match_device_reports():
     """Counts in cells of perturbed features and told responses, from devices and from the model's own law."""
     (question,) = Study(studies.document(LOGISTIC)).questions
     mechanism = mechanism_for(question)
@@ -118,7 +118,7 @@ def test_a_logistic_model_needs_reports():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", "20"])
 @pytest.mark.parametrize("template", [studies.RECORD, studies.YES_NO_RECORD], ids=["linear", "logistic"])
-def test_no_report_and_one_are_sound(template, epsilon):
+def test_density_is_finite_for_zero_or_one_report(template, epsilon):
     study = Study(studies.document(studies.with_epsilon(template, epsilon)))
     name = study.questions[0].id
     one = summarize(study, reports_of(study, [studies.NEWER_ANSWERS[name]])).questions[name]
@@ -128,7 +128,7 @@ def test_no_report_and_one_are_sound(template, epsilon):
         assert np.isfinite(slope).all()
 
 
-def test_one_feature_is_enough():
+def test_density_is_finite_for_one_feature():
     study = Study(studies.document({**LINEAR, "features": studies.FEATURES[:1]}))
     answers = [{"age": 20.0 + i, "rate": 2.0 + i / 10} for i in range(20)]
     summary = summarize(study, reports_of(study, answers)).questions["wage"]

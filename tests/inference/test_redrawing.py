@@ -1,4 +1,4 @@
-"""Shares of which each may be nothing or something: chains find both, and the jumps keep the posterior.
+"""Shares that may be zero or not: chains visit both, and the jumps keep the posterior.
 
 Under Dirichlet(0.02) NUTS alone takes a share from nothing to something once in a hundred transitions. Exact
 posterior draws (tests/inference/sparse_shares.py) say how often each is something.
@@ -47,7 +47,7 @@ def exact_shares(draws=DRAWS, counts=COUNTS):
     return exact_log_shares(counts, p, q, SPARSE, draws, np.random.default_rng(1))
 
 
-def test_the_exact_draws_are_those_of_prior_draws_weighted():
+def test_exact_draws_match_weighted_prior_draws():
     counts, p, q = np.asarray([14, 7, 9]), 0.6, 0.2
     prior = np.random.default_rng(2).dirichlet(np.full(3, 0.5), 200_000)
     weight = np.exp(np.log(q + (p - q) * prior) @ counts)
@@ -85,7 +85,7 @@ def test_jumps_keep_the_posterior():
 
 
 @pytest.mark.slow
-def test_jumps_that_forget_the_reports_would_be_found(monkeypatch):
+def test_jumps_ignoring_the_reports_are_detected(monkeypatch):
     def without_reports(program, site, unravel, potential):
         def prior(vector, data):
             return potential(vector, {**data, "values": 0 * data["values"], "n": 0 * data["n"]})
@@ -97,7 +97,7 @@ def test_jumps_that_forget_the_reports_would_be_found(monkeypatch):
 
 
 @pytest.mark.slow
-def test_chains_find_every_share_that_may_be_something():
+def test_chains_visit_every_possibly_nonzero_share():
     model, _, _ = sparse_model()
     found = model.parameters(sample(model, seed=1).sites)
     some = {name: (draws > SOME).astype(float) for name, draws in found.items()}
@@ -109,7 +109,7 @@ def test_chains_find_every_share_that_may_be_something():
 
 
 @pytest.mark.slow
-def test_without_jumps_chains_do_not_mix_and_say_so():
+def test_chains_without_jumps_are_reported_as_poorly_mixed():
     model, _, _ = sparse_model()
     assert model.redrawn == STICKS
     alone = replace(model, redrawn=None)

@@ -44,7 +44,7 @@ def law_of(mechanism, payload):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", [YES_NO, ONE_OF, BITS])
-def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
+def test_likelihood_matches_sum_over_possible_answers(question):
     question = asked(question)
     mechanism = mechanism_for(question)
     random = np.random.default_rng(1)
@@ -70,8 +70,8 @@ def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [{"name": "laplace", "epsilon": "2"}, studies.NORMAL["mechanism"]])
 @pytest.mark.parametrize("model", ["exponential", "free"])
-def test_reports_of_numbers_follow_the_law_that_is_fitted(mechanism, model):
-    """Devices' own reports: of 3 in 10 people who refuse, and of the others. Not so if nobody refused."""
+def test_reports_of_numbers_follow_the_fitted_law(mechanism, model):
+    """Device reports of people of whom 3 in 10 refuse; the law without refusals does not fit."""
     own = {"mechanism": mechanism, "model": {"name": model}, "refusal": {"share": "0.5"}}
     question = asked({**studies.NUMBER, **own})
     mechanism, random = mechanism_for(question), np.random.default_rng(3)
@@ -132,7 +132,7 @@ def coverage(question, changed):
     return inside
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say_and_not_where_refusals_are_left_out():
+def test_coverage_is_as_stated_only_if_refusals_are_modelled():
     question = asked({**YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}})
     sound = coverage(question, lambda counts: counts)
     assert all(share_is(count, STUDIES, 0.9) for count in sound), sound
@@ -142,8 +142,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say_and_not_where_refusals_ar
 
 
 @pytest.mark.slow
-def test_a_fit_says_of_whom_its_shares_are():
-    """Of 3,000 people a quarter refuse; of the others 30 % say yes."""
+def test_fit_notes_that_shares_are_of_those_who_answer():
+    """A quarter of 3,000 people refuse; 30 % of the others say yes."""
     study = Study(studies.document({**YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "3"}}))
     mechanism = mechanism_for(study.questions[0])
     channel = np.where(np.eye(3) == 1, float(mechanism.p), float(mechanism.q))

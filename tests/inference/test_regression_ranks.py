@@ -60,20 +60,20 @@ def densities(question):
 
 
 @pytest.mark.slow
-def test_a_turned_response_turns_the_posterior():
+def test_negated_response_negates_the_posterior():
     plain, turned = densities(question_of())
     assert turned == pytest.approx(plain, rel=1e-12)
 
 
 @pytest.mark.slow
-def test_a_prior_that_is_not_symmetric_would_be_found():
+def test_asymmetric_prior_breaks_the_symmetry():
     centre = {"centre": {"distribution": "normal", "loc": "4", "scale": "1"}}
     plain, turned = densities(question_of(centre))
     assert turned != pytest.approx(plain, rel=1e-6)
 
 
 @pytest.mark.slow
-def test_a_turned_response_turns_the_sums():
+def test_negated_response_negates_the_sums():
     """Devices clip y and −y alike, and round them alike to less than a millionth of the noise."""
     question = question_of()
     mechanism = mechanism_for(question)
@@ -90,7 +90,7 @@ def test_a_turned_response_turns_the_sums():
     assert after == pytest.approx(sign * before, abs=1e-6 * mechanism.noise_sd * 20)
 
 
-def test_the_share_beyond_the_bounds_is_that_of_simulated_responses():
+def test_noted_share_beyond_bounds_matches_simulation():
     question = question_of()
     truth, _ = simulated(question)
     answers = family_of(question).simulate(question, truth, 200_000, np.random.default_rng(5))["rate"]
@@ -102,7 +102,7 @@ def test_the_share_beyond_the_bounds_is_that_of_simulated_responses():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [LINE, studies.RECORD], ids=["sums", "records"])
-def test_few_noisy_reports_leave_clipping_possible_and_say_so(base):
+def test_possible_clipping_is_noted_for_few_noisy_reports(base):
     model = simulated(question_of(base=base), n=20)[1]
     (note,) = model.remarks(sample_prior(model, 1, 200))
     assert "leave possible" in note

@@ -1,4 +1,4 @@
-"""`ldpkit fit --check`: the same call on the same files gives the same result, or says what differs."""
+"""`ldpkit fit --check`: the same call on the same files gives the same result, or prints the differences."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_another_seed_gives_the_same_within_monte_carlo_error(
     assert "within Monte Carlo error; platform" in capsys.readouterr().out
 
 
-def test_a_changed_number_is_not_the_same(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+def test_changed_number_is_reported_as_different(fitted: Path, tmp_path: Path, capsys: Any) -> None:
     shutil.copytree(fitted / "fit", tmp_path / "fit")
     path = tmp_path / "fit" / "posterior.json"
     document = json.loads(path.read_text())
@@ -73,7 +73,7 @@ def test_a_changed_number_is_not_the_same(fitted: Path, tmp_path: Path, capsys: 
     assert "ever: p: mean was" in said
 
 
-def test_other_files_are_refused_before_anything_is_fitted(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+def test_other_input_files_are_rejected_before_fitting(fitted: Path, tmp_path: Path, capsys: Any) -> None:
     for name in ("study.json", "reports.ndjson"):
         shutil.copy(fitted / name, tmp_path)
     with (tmp_path / "reports.ndjson").open("a") as file:
@@ -84,7 +84,7 @@ def test_other_files_are_refused_before_anything_is_fitted(fitted: Path, tmp_pat
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": 3}'])
-def test_what_is_no_posterior_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_posterior_json_is_rejected(tmp_path: Path, text: str) -> None:
     (tmp_path / "posterior.json").write_text(text)
     with pytest.raises(InputError, match=r"posterior\.json"):
         compared_with(str(tmp_path / "posterior.json"), Made("2026-01-01", {}))
@@ -121,13 +121,13 @@ def compared(before: Document, now: Document, folder: Path) -> Comparison:
         (lambda entry: entry["parameters"].update(q=ROW), False),
     ],
 )
-def test_chance_is_told_from_another_result(
+def test_monte_carlo_error_is_told_from_a_changed_result(
     change: Callable[[Document], object], same: bool, tmp_path: Path
 ) -> None:
     assert compared(changed(change), WHOLE, tmp_path).same is same
 
 
-def test_draws_decide_whether_a_result_is_the_same_to_the_last_bit(tmp_path: Path) -> None:
+def test_draws_decide_bitwise_equality(tmp_path: Path) -> None:
     draws = np.random.default_rng(2).normal(0.5, 0.1, (4, 500))
     for name, values in (("before", draws), ("now", draws)):
         (tmp_path / name).mkdir()
@@ -139,7 +139,7 @@ def test_draws_decide_whether_a_result_is_the_same_to_the_last_bit(tmp_path: Pat
     assert "within Monte Carlo error" in compared(WHOLE, WHOLE, tmp_path).lines[0]
 
 
-def test_checks_that_were_made_before_are_no_part_of_the_fit(tmp_path: Path) -> None:
+def test_earlier_checks_are_ignored_in_comparison(tmp_path: Path) -> None:
     draws = netcdf_of({}, Layout({"posterior": {"p": np.zeros((4, 10))}}, {}, {}))
     for name in ("before", "now"):
         (tmp_path / name).mkdir()
@@ -149,7 +149,7 @@ def test_checks_that_were_made_before_are_no_part_of_the_fit(tmp_path: Path) -> 
     assert "to the last bit" not in compared({**WHOLE, "seed": 7}, WHOLE, tmp_path).lines[0]
 
 
-def test_a_call_is_kept_with_all_that_decides_its_numbers(tmp_path: Path) -> None:
+def test_stored_call_has_all_options_that_decide_numbers(tmp_path: Path) -> None:
     for name in ("a.json", "r.ndjson", "prior.json"):
         (tmp_path / name).write_text(name)
     wave = f"2019={tmp_path / 'a.json'},{tmp_path / 'r.ndjson'}"
@@ -163,7 +163,7 @@ def test_a_call_is_kept_with_all_that_decides_its_numbers(tmp_path: Path) -> Non
     ]
 
 
-def test_every_option_of_a_fit_is_kept_or_decides_no_number() -> None:
+def test_every_number_deciding_option_of_fit_is_stored() -> None:
     (fits,) = [one for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction)]
     options = {name for one in fits.choices["fit"]._actions for name in one.option_strings}
     shown = {"-h", "--help", "--out", "--check", "--plan", "--calibration", "--audit", "--json", "--quiet"}

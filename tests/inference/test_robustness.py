@@ -1,4 +1,4 @@
-"""Whole posteriors of odd summaries: wide and finite, never NaN, and never sure of what nobody said."""
+"""Whole posteriors of odd summaries: wide and finite, never NaN, and never too narrow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fitted(question, summaries):
 
 
 @pytest.mark.slow
-def test_choices_that_nobody_supports_or_all():
+def test_uninformative_choice_reports_leave_the_prior():
     question = question_of(studies.CHOICE, "0.05")
     # Patterns 0 and 7: no bit of any report is set, or every bit, so that shares come out below zero.
     cases = [(0, 0), (0, 1), (7, 1), (0, 2000), (7, 2000)]
@@ -54,7 +54,7 @@ def test_choices_that_nobody_supports_or_all():
 
 
 @pytest.mark.slow
-def test_statistics_that_no_records_could_have():
+def test_impossible_statistics_leave_wide_posteriors():
     question = question_of(ONE_FEATURE, "0.05")
     size = size_of(question)
     # The noise of one report has an sd of about 10⁶; the last two are 30 sds out.

@@ -1,4 +1,4 @@
-"""Linear regression from signs of sampled products: the exact law, the posterior, and what users meet."""
+"""Linear regression from signs of sampled products: the exact law, the posterior, and errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def entries(records):
     return np.column_stack([np.ones(len(age)), *scaled])
 
 
-def test_the_likelihood_is_the_mechanisms_own_law_over_any_population():
+def test_likelihood_matches_mechanism_for_any_population():
     """Four kinds of people, none of them normal: each report's law from the device's integers, then mixed."""
     m = mechanism_for(study().questions[0])
     u = entries(RECORDS)
@@ -66,8 +66,8 @@ def test_the_likelihood_is_the_mechanisms_own_law_over_any_population():
         assert float(law.log_prob(counts)) == pytest.approx(exact, abs=1e-9)
 
 
-def test_moments_are_those_of_the_line():
-    """Of features that are not normal, and of a residual that is not either."""
+def test_second_moments_match_the_line():
+    """For features and a residual that are not normal."""
     random = np.random.default_rng(2)
     x = np.column_stack([random.beta(1, 4, 200_000) * 2 - 1, np.sign(random.normal(size=200_000))])
     slopes, residual = np.array([0.3, -0.2]), random.exponential(0.2, 200_000)
@@ -87,8 +87,8 @@ def log_rest(told, bend=0.98):
 
 
 @pytest.mark.slow
-def test_the_posterior_is_that_of_brute_force():
-    """Prior draws weighted by a likelihood of its own; one that ignores the noise is another."""
+def test_posterior_matches_brute_force():
+    """Prior draws weighted by a separate likelihood agree; one that ignores the noise does not."""
     (question,) = one_feature().questions
     m = mechanism_for(question)
     counts = np.array([20, 10, 14, 18, 6, 24, 30, 34, 5, 26])
@@ -126,7 +126,7 @@ def test_the_posterior_is_that_of_brute_force():
 
 
 @pytest.mark.slow
-def test_from_answers_of_any_law_to_the_line():
+def test_fit_of_non_normal_answers_finds_the_line():
     """A skewed feature and a yes/no through the device's own sampler; intervals hold the line."""
     asked = study(mechanism={"name": "sampled_products", "epsilon": "3"})
     (question,) = asked.questions
@@ -158,13 +158,13 @@ def test_from_answers_of_any_law_to_the_line():
     assert not posterior.predictive.misfit
 
 
-def test_no_report_one_and_very_many_are_sound():
+def test_density_is_finite_for_zero_one_or_many_reports():
     counts = [np.zeros(16, int), np.eye(16, dtype=int)[3], np.arange(16) * 10**12]
     (question,) = study().questions
     assert all_finite(question, [QuestionSummary(int(found.sum()), found) for found in counts])
 
 
-def test_summaries_add_up_and_impossible_ones_are_refused():
+def test_summaries_add_up_and_impossible_ones_are_rejected():
     m = mechanism_for(study().questions[0])
     random = np.random.default_rng(6)
     n = 5000
@@ -178,7 +178,7 @@ def test_summaries_add_up_and_impossible_ones_are_refused():
     assert not reduction.possible(m, n, whole - np.eye(len(whole), dtype=int)[0] * (whole[0] + 1))
 
 
-def test_the_law_of_simulated_studies_is_that_of_the_model():
+def test_simulation_gives_yes_no_feature_its_implied_sd():
     (question,) = study().questions
     model = model_for(question, QuestionSummary(0, np.zeros(16, dtype=np.int64)))
     sites = {name: value[0] for name, value in sample_prior(model, 1, 1).items()}
@@ -187,7 +187,7 @@ def test_the_law_of_simulated_studies_is_that_of_the_model():
     assert sites["feature_sd"][1] == pytest.approx(np.sqrt(1 - sites["feature_mean"][1] ** 2))
 
 
-def test_a_yes_no_has_no_prior_of_its_mean():
+def test_prior_of_mean_is_rejected_for_yes_no_feature():
     prior = {"feature_mean": {"married": {"distribution": "normal", "loc": "0.5", "scale": "0.1"}}}
     with pytest.raises(StudyError, match="even prior") as caught:
         study(model={"name": "linear_regression", "prior": prior})

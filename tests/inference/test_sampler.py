@@ -25,7 +25,7 @@ def gaussian(vector):
     return away @ PRECISION @ away / 2, PRECISION @ away
 
 
-def test_the_shape_of_a_gaussian_is_its_own():
+def test_shape_of_gaussian_has_its_mean_and_covariance():
     shape = shape_of(finite(gaussian), np.zeros(3))
     assert shape.centre == pytest.approx(MIDDLE, abs=1e-3)
     assert shape.factor @ shape.factor.T == pytest.approx(np.linalg.inv(PRECISION), abs=1e-6)
@@ -61,7 +61,7 @@ def test_draws_outweigh_the_first_guess_as_they_become_many():
     assert np.linalg.eigvalsh(few.factor @ few.factor.T).min() > 0.5
 
 
-def test_starts_are_apart_and_none_is_lost():
+def test_starts_differ_and_have_finite_density():
     def slope(vector):
         return (np.inf, np.zeros(3)) if np.linalg.norm(vector) > 1 else (0.0, np.zeros(3))
 
@@ -102,7 +102,7 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
 
 
 @pytest.mark.slow
-def test_chains_that_never_mix_end_each_stretch_that_they_tell_of():
+def test_progress_of_unmixed_chains_ends_each_stretch():
     heard = []
     drawn = sample(
         known_model(), 3, warmup=(100,), kept=100, enough=lambda _sites: False, count=2, progress=heard.append
@@ -113,7 +113,7 @@ def test_chains_that_never_mix_end_each_stretch_that_they_tell_of():
 
 @pytest.mark.slow
 def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
-    """The shape sets the pace only: with one that is far off the draws are the same in law."""
+    """The shape only sets the pace: under a shape that is far off, the draws follow the same law."""
     monkeypatch.setattr(
         sampling, "shape_of", lambda _slope, start: Shape(start, np.diag([0.1, 3.0, 1.0, 5.0]))
     )
@@ -123,8 +123,8 @@ def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
     assert found["y"].mean() == pytest.approx(15.0, abs=2.0)
 
 
-def test_the_step_of_the_sampler_is_symplectic_in_white_coordinates():
-    """A leapfrog step there and back ends where it began."""
+def test_leapfrog_step_is_reversible_in_white_coordinates():
+    """A step there and back ends where it began."""
     from inference.sampling.chains import Chains, IntegratorState
     from inference.sampling.space import Space
 

@@ -1,4 +1,4 @@
-"""Scales: what follows from the shares of their levels, and what is said of it."""
+"""Scales: quantities from the shares of their levels, and their texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
 
 
 @pytest.mark.slow
-def test_who_refuses_stands_on_no_level():
+def test_refusals_are_on_no_level_of_a_scale():
     question, posterior = fitted(asked(refusal=True), np.append(0.5 * SHARES, 0.5))
     assert float(np.mean(posterior.draws["mean_place"])) == pytest.approx(2.7, abs=0.1)
     assert float(np.mean(posterior.draws["refused"])) == pytest.approx(0.5, abs=0.05)
@@ -81,7 +81,7 @@ def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
         },
     ],
 )
-def test_what_has_no_order_is_refused(changed):
+def test_ordered_is_rejected_for_questions_without_order(changed):
     question = {**studies.CHOICE, "ordered": True, **changed}
     with pytest.raises(StudyError, match="ordered"):
         Study(studies.document({key: value for key, value in question.items() if value is not None}))

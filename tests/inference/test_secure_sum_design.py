@@ -1,4 +1,4 @@
-"""Planning and calibrating secure sums: totals drawn from their law, which is that of the devices."""
+"""Planning and calibrating secure sums: totals are drawn from the law of the devices' sums."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of_each(answers):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_simulated_total_is_what_devices_sum_to(name):
+def test_simulated_total_matches_sum_of_devices(name):
     """To half a grid unit a person, a millionth of one device's noise."""
     question = build_study(name).questions[0]
     mechanism = mechanism_for(question)
@@ -51,7 +51,7 @@ def test_a_simulated_total_is_what_devices_sum_to(name):
     assert found == pytest.approx(devices, abs=PEOPLE * (0.5 + 4 * mechanism.grid * 2.0**-20))
 
 
-def test_its_noise_is_that_of_all_devices():
+def test_noise_of_total_adds_up_over_devices():
     total = noisy_total(np.zeros(20_000), 25, np.random.default_rng(1))
     assert total.std() == pytest.approx(5 * 2.0**NOISE_BITS, rel=0.03)
 
@@ -66,8 +66,8 @@ def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
 
 
 @pytest.mark.slow
-def test_a_plan_has_the_width_of_its_theory(tmp_path):
-    """Of a share: variance p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
+def test_planned_width_of_share_matches_theory(tmp_path):
+    """The variance of a share is p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
     study = build_study("ever", clients=1000, tolerate=0)
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", str(tmp_path / "study.json"), "--devices", "100,1000", "--epsilon", "1"]
@@ -85,7 +85,7 @@ def test_a_marginals_study_is_simulated_with_its_clipping():
     assert summary.values.shape == (6,)
 
 
-def test_a_difference_of_sums_is_refused_with_what_can_be_planned():
+def test_difference_of_secure_sums_is_rejected_with_advice():
     """A secure sum has no public field whose groups a formula could compare."""
     with pytest.raises(InputError, match=r"ever: there is no formula .* plan each group's own sum"):
         plan_difference(build_study("ever"), "ever", "p", (0.2, 0.3), [500])

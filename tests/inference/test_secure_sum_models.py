@@ -1,4 +1,4 @@
-"""Posteriors of secure sums: laws against brute force, calibrated, and not when the noise is left out."""
+"""Posteriors of secure sums: laws match brute force; intervals are calibrated only with the noise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def exact():
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 5.0])
-def test_counts_have_the_dense_normals_density(noise_sd):
+def test_counts_have_the_dense_normal_density(noise_sd):
     theta, n = np.array([0.2, 0.5, 0.05, 0.25]), 300
     covariance = n * (np.diag(theta) - np.outer(theta, theta)) + noise_sd**2 * np.eye(4)
     value = n * theta + np.array([3.0, -4.0, 1.5, 2.0])
@@ -50,7 +50,7 @@ def test_counts_have_the_dense_normals_density(noise_sd):
 
 
 @pytest.mark.parametrize("noise_sd", [0.3, 50.0])
-def test_moments_have_the_dense_normals_density(noise_sd):
+def test_moments_have_the_dense_normal_density(noise_sd):
     """The covariance of (u, 3/2 u²) from four moments; draws have it too."""
     moments, n = np.array([0.3, 0.25, 0.12, 0.11]), 300
     loc = n * np.array([moments[0], 1.5 * moments[1]])
@@ -76,7 +76,7 @@ LAWS = [
 
 
 @pytest.mark.parametrize(("law", "reference"), LAWS)
-def test_moments_of_clipped_laws(law, reference):
+def test_moments_of_clipped_laws_match_quadrature(law, reference):
     def moment(k):
         inside = integrate.quad(
             lambda x: (2 * x - 1) ** k * reference.pdf(x),
@@ -104,7 +104,7 @@ SINGULAR = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "reference"), SINGULAR)
-def test_moments_of_laws_that_are_singular_or_narrow(law, reference):
+def test_moments_of_singular_or_narrow_laws_match_quadrature(law, reference):
     """By parts, E[uᵏ] is 1 − ∫ k uᵏ⁻¹ P(U ≤ u) du: a distribution function has no singularity."""
     cuts = np.unique(np.clip([0, *reference.ppf([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999]), 1], 0, 1))
     cuts = np.concatenate([cuts[:1], cuts[1:][np.diff(cuts) > 1e-300]])
@@ -120,7 +120,7 @@ def test_moments_of_laws_that_are_singular_or_narrow(law, reference):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "reference"), LAWS)
-def test_cells_of_clipped_laws(law, reference):
+def test_cells_of_clipped_laws_match_their_cdf(law, reference):
     edges = np.linspace(0, 1, 17)
     expected = np.diff(reference.cdf(edges))
     expected[0] += reference.cdf(0)
@@ -180,7 +180,7 @@ def covered(name, epsilon="1"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_intervals_contain_the_truth_as_often_as_they_say(name):
+def test_intervals_have_their_stated_coverage(name):
     found = covered(name)
     assert all(share_is(times, STUDIES, 0.9) for times in found.values()), found
 
@@ -222,14 +222,14 @@ def covered_marginals(sums, question):
 
 
 @pytest.mark.slow
-def test_marginal_means_and_sds_are_as_certain_as_they_say(marginal_sums):
+def test_marginal_means_and_sds_have_stated_coverage(marginal_sums):
     """Clipping and noise are both in the likelihood: an sd of 4 between bounds 10 apart is found."""
     found = covered_marginals(marginal_sums[:SOUND], marginals_study().questions[0])
     assert all(share_is(times, SOUND, 0.9) for times in found.values()), found
 
 
 @pytest.mark.slow
-def test_marginals_without_clipping_are_noticed(marginal_sums, monkeypatch):
+def test_ignoring_clipping_of_marginals_breaks_coverage(marginal_sums, monkeypatch):
     monkeypatch.setattr(marginals, "signed_moments", unclipped_moments)
     found = covered_marginals(marginal_sums[:FAULTY], marginals_study().questions[0])
     assert not all(share_is(times, FAULTY, 0.9) for times in found.values()), found
@@ -243,7 +243,7 @@ def unclipped_moments(law):
 
 
 @pytest.mark.slow
-def test_leaving_the_noise_out_is_noticed(monkeypatch):
+def test_ignoring_the_noise_breaks_coverage(monkeypatch):
     honest = choice.total_of
 
     def naive(mechanism, summary):

@@ -1,4 +1,4 @@
-"""Regressions from several products a report: their likelihood, its calibration, and what users meet."""
+"""Regressions from several products a report: likelihood, calibration, and notes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def summed(question, answers):
     return QuestionSummary(int(values.sum()), values)
 
 
-def test_the_density_is_a_normal_of_the_averages_with_the_patterns_own_correlations():
+def test_density_is_normal_with_correlations_of_patterns():
     counts = np.array([30, 5, 9, 40, 22, 7, 3, 18, 6, 50, 2, 1, 4, 11, 13, 60])
     means, gain = np.array([[0.2, -0.1], [0.4, 0.0], [-0.6, 0.3], [0.9, 0.5]]), 0.9
     expected = 0.0
@@ -70,7 +70,7 @@ def test_the_density_is_a_normal_of_the_averages_with_the_patterns_own_correlati
         assert float(SignPatterns(means, gain).log_prob(0 * counts)) == 0
 
 
-def test_intervals_hold_where_signs_go_together_and_those_of_independent_signs_do_not():
+def test_coverage_requires_correlation_of_signs():
     """One mean of two products that are always the same, of 400 reports: 90 % intervals in 1,000 studies."""
     mean, gain, studies_, n = 0.4, 0.9, 1000, 400
     true = np.array([(1 - mean) / 2, 0, 0, (1 + mean) / 2])
@@ -89,7 +89,7 @@ def test_intervals_hold_where_signs_go_together_and_those_of_independent_signs_d
     assert stats.binomtest(held[1], studies_, 0.9).pvalue < 1e-12
 
 
-def test_counts_of_signs_are_those_of_the_reports():
+def test_counts_of_signs_match_the_reports():
     (question,) = study().questions
     mechanism = mechanism_for(question)
     payloads = mechanism.perturb_many(records(400, 2), seeded(2))
@@ -103,7 +103,7 @@ def test_counts_of_signs_are_those_of_the_reports():
 
 
 @pytest.mark.slow
-def test_from_answers_to_the_line():
+def test_fit_of_several_products_finds_the_line():
     asked = study(4)
     (question,) = asked.questions
     payloads = mechanism_for(question).perturb_many(records(30_000, 3), seeded(3))
@@ -122,7 +122,7 @@ def test_from_answers_to_the_line():
     assert not posterior.predictive.misfit
 
 
-def test_no_report_one_and_very_many_are_sound():
+def test_density_is_finite_for_zero_one_or_many_reports():
     for changes in ({}, YES_NO):
         (question,) = study(2, **changes).questions
         size = REDUCTIONS["sampled_products"].size(mechanism_for(question))
@@ -133,7 +133,7 @@ def test_no_report_one_and_very_many_are_sound():
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, YES_NO])
 def test_simulated_studies_have_the_moments_of_their_truth(changes):
-    """Of numbers that are not clipped; yes/no answers cannot be."""
+    """Numbers are not clipped here; yes/no answers cannot be."""
     (question,) = study(2, **changes).questions
     mechanism = mechanism_for(question)
     model = model_for(question, QuestionSummary(0, np.zeros(REDUCTIONS["sampled_products"].size(mechanism))))
@@ -152,7 +152,7 @@ def test_simulated_studies_have_the_moments_of_their_truth(changes):
     assert np.abs((seen - told) * np.sqrt(reports[:, None] / variance)).max() < 6
 
 
-def test_too_few_reports_and_false_ones_are_told():
+def test_too_few_and_false_reports_are_reported():
     (question,) = study(3).questions
     mechanism = mechanism_for(question)
     few, enough = (summed(question, records(n, 4)) for n in (60, 2000))

@@ -35,7 +35,7 @@ def _float64():
 
 
 @pytest.mark.slow
-def test_the_density_is_the_dirichlets():
+def test_density_matches_the_dirichlet():
     law = ShareSticks(CONCENTRATION)
     for y in np.random.default_rng(0).normal(0, 1.5, (4, 3)):
         shares = shares_of(jnp.asarray(y))
@@ -56,7 +56,7 @@ def test_draws_follow_the_law():
         assert stats.kstest((found[0] - found[1]) / (1 - found[1]), "uniform").pvalue > FALSE_ALARM
 
 
-def test_tiny_concentrations_are_finite_far_out():
+def test_density_at_tiny_concentrations_is_finite():
     y = jnp.linspace(-40, 40, 999)
     value, slope = jax.value_and_grad(ShareSticks(np.full(1000, 1e-4)).log_prob)(y)
     assert np.isfinite(value)
@@ -85,7 +85,7 @@ def exact_moments(counts, p: float, q: float):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [(40, 20), (600, 80)])
-def test_two_choices_of_unknown_concentration_are_exact(counts):
+def test_posterior_of_two_choices_matches_exact_moments(counts):
     question = question_of(2, UNKNOWN)
     model = model_for(question, QuestionSummary(sum(counts), np.asarray(counts)))
     found = model.parameters(sample(model, seed=2, kept=2000).sites)
@@ -119,7 +119,7 @@ def test_a_small_concentration_lets_few_choices_be_common():
     assert learnt == pytest.approx(0.5, abs=0.01)
 
 
-def test_the_prior_is_told_where_the_study_is_checked():
+def test_study_check_prints_the_prior():
     question = {**studies.CHOICE, "model": json.loads(json.dumps({"name": "multinomial"}))}
     question["model"]["prior"] = {"p": {"distribution": "dirichlet", "concentration": UNKNOWN}}
     lines = describe(Study(studies.document(question)))

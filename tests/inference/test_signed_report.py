@@ -67,7 +67,7 @@ def with_part(posterior, name, part):
 
 
 @pytest.mark.parametrize("name", ["chains", "model", "knowledge"])
-def test_a_headline_has_no_number_that_should_not_be_believed_and_is_not_good(name):
+def test_headline_of_bad_result_shows_no_numbers(name):
     question = STUDY.question("ever")
     good = headline(question, POSTERIORS["ever"])
     assert good.shown == "ok"
@@ -77,7 +77,7 @@ def test_a_headline_has_no_number_that_should_not_be_believed_and_is_not_good(na
     assert not re.search(r"\d", bad.says)
 
 
-def test_only_what_is_good_in_every_part_is_green(pictures):
+def test_only_fully_good_results_are_green(pictures):
     question = STUDY.question("ever")
     partial = headline(question, with_part(POSTERIORS["ever"], "knowledge", Part("partial", ("why",))))
     unchecked = headline(question, with_part(POSTERIORS["ever"], "model", Part("not checked", ("why",))))
@@ -88,7 +88,7 @@ def test_only_what_is_good_in_every_part_is_green(pictures):
     assert Verdict().ok
 
 
-def test_a_parameter_that_is_its_prior_is_no_headline():
+def test_headline_omits_parameters_equal_to_their_prior():
     names = ["p[" + label + "]" for label in HOSTILE]
     posterior = replace(POSTERIORS["colour"], prior_sd={**dict.fromkeys(names, 1.0), names[0]: 0.02})
     says = headline(STUDY.question("colour"), posterior).says
@@ -107,7 +107,7 @@ def folder(tmp_path_factory):
     return made
 
 
-def test_csv_has_every_parameter_and_nothing_that_a_spreadsheet_computes(folder):
+def test_csv_has_every_parameter_and_no_spreadsheet_formula(folder):
     head, *rows = csv.reader(io.StringIO((folder / "tables.csv").read_text()))
     assert [row[head.index("parameter")] for row in rows] == [
         name for one in POSTERIORS.values() for name in one.draws
@@ -116,7 +116,7 @@ def test_csv_has_every_parameter_and_nothing_that_a_spreadsheet_computes(folder)
     assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]
 
 
-def test_markdown_shows_hostile_labels_as_they_are(folder):
+def test_markdown_escapes_hostile_labels(folder):
     text = (folder / "report.md").read_text()
     assert "<b>" not in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
@@ -125,7 +125,7 @@ def test_markdown_shows_hostile_labels_as_they_are(folder):
     assert "\\*been\\*" in text
 
 
-def test_latex_compiles_whatever_labels_hold(folder, tmp_path):
+def test_latex_compiles_with_hostile_labels(folder, tmp_path):
     text = (folder / "tables.tex").read_text()
     assert "\\input{x}" not in text
     assert r"a \& b\_c\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
@@ -140,14 +140,14 @@ def test_latex_compiles_whatever_labels_hold(folder, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_methods_name_what_the_study_and_the_fit_say(folder):
+def test_methods_name_mechanism_draws_seed_and_digest(folder):
     page = (folder / "report.html").read_text()
     for said in ("with ε = 1", "Warner 1965", "4 chains of 1,000 kept draws", "seed 0", STUDY.digest):
         assert said in page
     assert "these reports do not show who added it" in page
 
 
-def test_methods_say_what_the_set_tells_of_studies_that_hide_whose_reports_are():
+def test_methods_state_epsilon_of_set_for_oblivious_channel():
     def said(question=studies.YES_NO, **fields):
         study = Study(studies.document(question, **fields))
         posterior = posterior_of(question["id"], ["p"], study=study)
@@ -157,7 +157,7 @@ def test_methods_say_what_the_set_tells_of_studies_that_hide_whose_reports_are()
     assert "only the set of reports, in no order: epsilon 0.21" in relayed
     assert "among 495 true reports (5 of 500 left out as false)" in relayed
     assert "nor towards relay and collector together" in relayed
-    assert "towards it this does not hold" in said(channel=channel())
+    assert "this bound does not hold towards it" in said(channel=channel())
     assert "the set of reports" not in said()
     # Of a cell the fewest people are not known here, and of noise with a delta no bound is certified.
     assert "the set of reports" not in said(channel=channel(oblivious=OBLIVIOUS), public=[REGION])
@@ -171,7 +171,7 @@ def test_every_mechanism_has_its_papers_and_a_short_form():
             assert re.fullmatch(r"[\w’ ]+( & \w+| et al\.)? (19|20)\d\d", references.short(paper)), paper
 
 
-def test_the_citation_is_that_of_the_repository(pytestconfig):
+def test_citation_matches_citation_cff(pytestconfig):
     stated = (pytestconfig.rootpath / "CITATION.cff").read_text()
     assert f'title: "{methods.TITLE}"' in stated
     assert f'- name: "{methods.AUTHORS}"' in stated
@@ -193,7 +193,7 @@ def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITE
     return [str(tmp_path / name) for name in ("plan", "calibration", "audit.json")]
 
 
-def test_files_of_one_name_and_what_was_done_before_each_have_their_digest(tmp_path):
+def test_every_input_and_earlier_file_has_its_digest(tmp_path):
     made = replace(made_now(), inputs=(Input("a", "1" * 64), Input("a", "2" * 64)))
     made = replace(made, beside=read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS).files)
     rows = defence_of(STUDY, POSTERIORS, made)["provenance"]
@@ -202,13 +202,13 @@ def test_files_of_one_name_and_what_was_done_before_each_have_their_digest(tmp_p
     assert told == [f"Beside it: {name}.json" for name in ("plan", "calibration", "audit")]
 
 
-def test_a_headline_says_what_a_number_counts():
+def test_headline_gives_the_unit_of_a_number():
     study = Study(studies.document({**studies.AGE, "measured_in": "years"}))
     says = headline(study.question("age"), posterior_of("age", ["mean", "sd"], study=study)).says
     assert says.startswith("The mean is 0.3 years (")
 
 
-def test_boxes_of_a_list_are_said_under_its_title():
+def test_boxes_are_printed_under_their_list_title():
     boxes = [{**studies.YES_NO, "id": name, "text": name.upper()} for name in ("asa", "ibu")]
     listed = [{"title": "Pills you take", "questions": ["asa", "ibu"], "any_of": True}]
     study = Study(studies.document(*boxes, sections=listed))
@@ -219,28 +219,28 @@ def test_boxes_of_a_list_are_said_under_its_title():
     assert lists_in_words(study, set()) == []
 
 
-def test_a_lists_title_commands_no_page(tmp_path, pictures):
-    """Of a hostile study; in HTML and in Markdown it stands as it was written."""
+def test_hostile_list_title_is_escaped(tmp_path, pictures):
+    """In HTML and in Markdown it is shown as written."""
     title = HOSTILE[2] + " <img src=x onerror=x()>"
     listed = [{"title": title, "questions": ["ever"], "any_of": True}]
     study = Study(studies.document(studies.YES_NO, sections=listed))
     found, drawn = {"ever": POSTERIORS["ever"]}, {"ever": pictures["ever"]}
     page = render_page(study, found, pictures=drawn)
-    assert "is a list, of which people tick any" in page
+    assert "is a list of boxes; people tick any number" in page
     save_report(study, found, tmp_path)
     for text in (page, (tmp_path / "report.md").read_text()):
         assert "<img src=x" not in text
         assert "<b>" not in text
 
 
-def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
+def test_headline_separates_share_of_answers_from_refusals():
     found = posterior_of("ever", ["p", "refused"])
     says = headline(STUDY.question("ever"), found).says
     assert says.startswith("The share of yes among those who say is 30.0 % (")
     assert "the share who prefer not to say is 30.1 % (" in says
 
 
-def test_where_each_device_answers_one_question_a_plan_is_told_of_devices(tmp_path):
+def test_plan_of_ask_one_study_is_stated_in_devices(tmp_path):
     study = Study({**STUDY.document, "ask_one": True})
     one = {"ever": replace(POSTERIORS["ever"], questions=10, n=400)}
     found = read_earlier(study, *earlier(tmp_path, study.digest))(one)
@@ -249,7 +249,7 @@ def test_where_each_device_answers_one_question_a_plan_is_told_of_devices(tmp_pa
     assert re.search(r"simulated studies of [\d,]+ answers to it 90 %", said["calibration"])
 
 
-def test_plan_calibration_and_audit_stand_beside_the_result(tmp_path, pictures):
+def test_result_shows_plan_calibration_and_audit(tmp_path, pictures):
     found = read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS)
     assert found.ok
     said = {(line.question, line.what): (line.state, line.says) for line in found.lines}
@@ -268,7 +268,7 @@ def test_plan_calibration_and_audit_stand_beside_the_result(tmp_path, pictures):
         {"audited": {**AUDITED, "checks": []}},
     ],
 )
-def test_what_failed_before_is_no_good_result_now(wrong, tmp_path, pictures):
+def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
     found = read_earlier(STUDY, *earlier(tmp_path, **wrong))(POSTERIORS)
     assert not found.ok
     assert "Not all of this may be believed" in render_page(
@@ -276,7 +276,7 @@ def test_what_failed_before_is_no_good_result_now(wrong, tmp_path, pictures):
     )
 
 
-def test_what_failed_before_is_in_the_files_that_programs_read(tmp_path):
+def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
     (tmp_path / "given").mkdir()
     failed = {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}
     found = read_earlier(STUDY, *earlier(tmp_path / "given", calibrated=failed))(POSTERIORS)
@@ -306,7 +306,7 @@ def test_what_failed_before_is_in_the_files_that_programs_read(tmp_path):
     assert printed.count(told) == 1
 
 
-def test_earlier_checks_of_another_study_are_refused(tmp_path):
+def test_earlier_checks_of_another_study_are_rejected(tmp_path):
     plan, calibration, audit = earlier(tmp_path, digest="0" * 64)
     for given in ({"plan": plan}, {"calibration": calibration}, {"audit": audit}):
         with raises(InputError, "result.input_of_other_study"):

@@ -24,7 +24,7 @@ def work_of(seed, items=9, size=1):
     return Work(partial(Sums, seed), items, "{} of nine", size)
 
 
-def test_works_give_each_batch_and_tell_how_far_all_is():
+def test_works_return_batches_and_report_progress():
     told = []
     found = run_works([work_of(1), work_of(2, items=4)], told.append)
     assert [len(parts) for parts in found] == [9, 4]
@@ -36,7 +36,7 @@ def test_works_give_each_batch_and_tell_how_far_all_is():
     assert shares[-1] == 1
 
 
-def test_the_last_batch_has_what_is_left():
+def test_last_batch_has_the_remaining_items():
     told = []
     (parts,) = run_works([work_of(1, items=9, size=4)], told.append)
     assert len(parts) == 3

@@ -1,6 +1,6 @@
 """All messages of errors and problems with their codes, as the source has them: `tests/golden/messages.txt`.
 
-`python -m tests.kit.messages` writes the file anew. A change of words changes this file and no test.
+`python -m tests.kit.messages` rewrites the file. A change of messages changes this file and no test.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def test_only_computes():
 
 
 @pytest.mark.slow
-def test_each_kind_is_listed_and_a_test_that_computes_is_not(tmp_path):
+def test_guard_lists_each_kind_but_not_computing_tests(tmp_path):
     (tmp_path / "conftest.py").write_text(
         "from tests.kit import guard\n"
         f"guard.TESTS = {str(tmp_path)!r}\n"

@@ -16,7 +16,7 @@ def test_each_error_states_a_code():
     assert [code for code in codes.values() if code and not CODE.fullmatch(code)] == []
 
 
-def test_each_class_of_errors_has_a_code_of_its_own():
+def test_each_error_class_has_unique_code():
     classes = [value for value in vars(errors).values() if isinstance(value, type)]
     classes = [one for one in classes if issubclass(one, LdpkitError)]
     codes = [one.code for one in classes]
@@ -24,7 +24,7 @@ def test_each_class_of_errors_has_a_code_of_its_own():
     assert len(set(codes)) == len(codes)
 
 
-def test_an_error_keeps_its_code_when_a_process_hands_it_to_another():
+def test_error_keeps_code_across_processes():
     import pickle
 
     error = pickle.loads(pickle.dumps(errors.InputError("a line", code="files.not_utf8")))
@@ -32,5 +32,5 @@ def test_an_error_keeps_its_code_when_a_process_hands_it_to_another():
 
 
 def test_the_golden_file_shows_all_messages():
-    """After a change of words: python -m tests.kit.messages, and read the difference."""
+    """After a change of messages, run `python -m tests.kit.messages` and read the difference."""
     assert GOLDEN.read_text(encoding="utf-8").splitlines() == lines()

@@ -49,7 +49,7 @@ def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
         ("hours,ever\n1,secret\n", "line 2: ever: must be yes or no"),
         ("hours\n1\n", "column ever is missing"),
         ("hours,ever,more\n1,yes,2\n", "column 'more' is not in the study"),
-        ("hours,ever,ever\n1,yes,no\n", "column ever stands twice"),
+        ("hours,ever,ever\n1,yes,no\n", "column ever appears twice"),
         ("hours,ever\n1\n", "line 2: wrong number of columns"),
         ("hours,ever\n1,yes,5\n", "line 2: wrong number of columns"),
         ('hours,ever\n1,"yes\n', "not CSV"),
@@ -57,7 +57,7 @@ def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
         ("", "column hours is missing"),
     ],
 )
-def test_bad_csv_names_line_and_column_and_no_value(tmp_path, text, says):
+def test_csv_error_names_line_and_column_without_the_value(tmp_path, text, says):
     study = Study(studies.document(studies.NUMBER, studies.YES_NO))
     path = write(tmp_path, "a.csv", text)
     with pytest.raises(InputError, match=says) as caught:
@@ -108,7 +108,7 @@ def test_one_bad_answer_writes_nothing(tmp_path, line):
     assert [file.name for file in tmp_path.iterdir()] == ["a.ndjson"]
 
 
-def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
+def test_full_disk_is_an_error_and_leaves_no_file(tmp_path):
     study = Study(studies.document(studies.NUMBER))
     path = write(tmp_path, "a.ndjson", '{"hours": 1}\n')
     with raises(InputError, "files.cannot_write"):

@@ -29,7 +29,7 @@ def report_of(answers, random=None):
     return perturb_answers(STUDY, MECHANISMS, answers, *([random] if random else []))
 
 
-def test_it_costs_the_largest_epsilon_and_delta():
+def test_study_costs_its_largest_epsilon_and_delta():
     assert (STUDY.epsilon, STUDY.delta) == (Rational(2), Rational.parse("1e-6"))
     every = Study(studies.document(*PARTS, ask_one=False))
     assert (every.epsilon, every.delta) == (Rational(5), Rational.parse("1e-6"))
@@ -45,20 +45,20 @@ REPEATED = [
 ]
 
 
-def test_memoized_questions_cost_their_sum_as_each_version_draws_another():
-    """And of those that are asked once a device answers one at most."""
+def test_memoized_questions_cost_their_summed_epsilon():
+    """A device answers at most one of the questions that are asked once."""
     whole = studies.MEMOIZED["mechanism"]["epsilon"]
     pair = Study(studies.document(*REPEATED[:2], ask_one=True))
     assert pair.epsilon == Rational.parse(whole) * Rational(2)
-    assert "(the sum of the memoized ones: over" in describe(pair)[-1]
+    assert "(the sum over the memoized questions: over" in describe(pair)[-1]
     mixed = Study(studies.document(*REPEATED, ask_one=True))
     assert mixed.epsilon == pair.epsilon + Rational.parse("0.5")
-    assert "(the sum of the memoized ones and the largest of the others: over" in describe(mixed)[-1]
+    assert "(the sum over the memoized questions and the largest of the others: over" in describe(mixed)[-1]
     once = Study(studies.document(*REPEATED[2:], REPEATED[0], ask_one=False))
     assert once.epsilon == Rational.parse(whole) + Rational.parse("0.75")
 
 
-def test_no_device_spends_more_on_memoized_questions_than_the_study_states(tmp_path):
+def test_memoized_questions_never_cost_more_than_stated(tmp_path):
     device, drawn = Device(tmp_path, "64", require_consent=False), set()
     for version in range(1, 100):
         study = Study(studies.document(*REPEATED[:2], ask_one=True, version=version))
@@ -70,7 +70,7 @@ def test_no_device_spends_more_on_memoized_questions_than_the_study_states(tmp_p
     assert 64 - device.epsilon_left == Fraction(study.epsilon.numerator, study.epsilon.denominator)
 
 
-def test_a_device_can_afford_what_a_study_states_whichever_memoized_question_is_drawn_first(tmp_path):
+def test_stated_budget_suffices_for_any_order_of_draws(tmp_path):
     noise = {**studies.MEMOIZED["mechanism"], "instantaneous_epsilon": "0.5"}
     cheap, dear = (
         {**studies.MEMOIZED, "id": name, "mechanism": {**noise, "epsilon": epsilon}}
@@ -84,8 +84,8 @@ def test_a_device_can_afford_what_a_study_states_whichever_memoized_question_is_
         assert device.epsilon_left >= 0
 
 
-def test_a_reports_size_does_not_tell_the_question():
-    """Also where a gateway or a microcontroller sends what this gives, and in a batch."""
+def test_report_size_does_not_depend_on_the_question():
+    """This also holds for gateways, microcontrollers and batches."""
     source = seeded("sizes")
     texts = [report_of(ANSWERS, source).to_json() for _ in range(60)]
     assert len({next(iter(Report.from_json(text).payloads)) for text in texts}) == len(PARTS)
@@ -123,7 +123,7 @@ def test_every_answer_is_checked_before_anything_is_drawn(wrong):
         report_of({name: ANSWERS[name] for name in list(ANSWERS)[1:]}, nothing)
 
 
-def test_each_question_is_summarized_from_the_reports_that_answer_it():
+def test_each_question_is_summarized_from_its_own_reports():
     reports = [report_of(ANSWERS) for _ in range(400)]
     summary = summarize(STUDY, reports)
     seen = Counter(name for report in reports for name in report.payloads)

@@ -59,7 +59,7 @@ def test_reports_are_written_in_chunks_and_progress_is_told(tmp_path, monkeypatc
     check_reports(reports_in(out), 25)
 
 
-def test_it_works_without_numpy(tmp_path, pytestconfig):
+def test_perturb_file_works_without_numpy(tmp_path, pytestconfig):
     write_answers(tmp_path, [ANSWERS] * 3)
     (tmp_path / "study.json").write_text(STUDY.to_json())
     command = [sys.executable, "-I", "-S", "-c", BARE, str(pytestconfig.rootpath)]
@@ -81,7 +81,7 @@ def test_each_person_gets_noise_on_their_own_answer(tmp_path, monkeypatch):
     assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
 
 
-def test_where_one_question_is_asked_each_report_is_about_one_drawn_uniformly(tmp_path, monkeypatch):
+def test_ask_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
     seed_the_system(monkeypatch, "one question")
     study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, ask_one=True))
     names = [question.id for question in study.questions]
@@ -102,8 +102,8 @@ def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
     assert not (tmp_path / "reports.ndjson").exists()
 
 
-def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
-    """Neither to write nor to audit."""
+def test_secure_sum_study_cannot_be_perturbed_to_a_file(tmp_path):
+    """Writing and auditing are both rejected."""
     route = {
         "name": "secure_sum",
         "nodes": [f"http://127.0.0.1:{port}#" + "0" * 128 for port in (9000, 9001, 9002)],
@@ -119,7 +119,7 @@ def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text"), [("empty.ndjson", "\n"), ("header.csv", "ever\n")])
-def test_a_file_without_answers_is_said(tmp_path, name, text):
+def test_file_without_answers_is_rejected(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     study = Study(studies.document(studies.YES_NO))
     with pytest.raises(InputError, match=f"{name}: there are no answers"):
@@ -138,7 +138,7 @@ def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
     assert not list(tmp_path.glob(".ldpkit-*"))
 
 
-def test_a_field_that_is_no_question_is_not_repeated(tmp_path):
+def test_error_does_not_repeat_an_unknown_field(tmp_path):
     path = write_answers(tmp_path, [{"ever": True, "red apple": True}])
     with raises(InputError, "files.line_unknown", "ever") as refused:
         batch.perturb_file(Study(studies.document(studies.YES_NO)), path, str(tmp_path / "reports.ndjson"))

@@ -46,7 +46,7 @@ NUMBERS, MODULUS, PRIVATE = new_pair()
 
 
 def sign(sent):
-    """As an issuer does, without any of its care."""
+    """Sign like an issuer, without its precautions."""
     return pow(number(sent), NUMBERS.d, NUMBERS.public_numbers.n).to_bytes(256, "big")
 
 
@@ -81,7 +81,7 @@ def test_vectors_of_rfc_9577(vector):
     assert tokens.challenge_header(challenge, spki) in vector["WWW-Authenticate"].replace("\n", "")
 
 
-def test_the_challenge_of_a_study_is_one_of_rfc_9577():
+def test_challenge_of_a_study_follows_rfc_9577():
     digest = "8a3e83a33d98005d2f30bef419fa6bf4cd5c6005e36b1285bbb4ccd40fa4b383"
     made = tokens.challenge_of("issuer.example", digest)
     with_origin = bytes_of(ISSUED[0], "token_challenge")
@@ -91,30 +91,30 @@ def test_the_challenge_of_a_study_is_one_of_rfc_9577():
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=400))
-def test_the_own_hash_is_the_platforms(content):
+def test_own_hash_matches_the_platforms(content):
     assert own_sha384(content) == hashlib.sha384(content).digest() == sha384(content)
 
 
-def test_a_platform_without_sha384_has_the_own_one(monkeypatch):
+def test_own_hash_is_used_without_platform_sha384(monkeypatch):
     monkeypatch.delattr("ldp_client.core.sha384.hashlib.sha384")
     assert sha384(b"abc").hex().startswith("cb00753f45a35e8bb5a03d699ac65007272c32ab")
 
 
-def test_another_implementation_verifies_what_was_blinded_here():
+def test_other_implementation_verifies_our_unblinded_signature():
     factor = draw_factor(MODULUS, os.urandom)
     blinded = blind(MODULUS, b"message", os.urandom(48), factor)
     signature = finalize(MODULUS, b"message", sign(blinded.sent), factor, os.urandom)
     PRIVATE.public_key().verify(signature, b"message", PSS, hashes.SHA384())
 
 
-def test_what_another_implementation_signed_is_verified_here():
+def test_signature_of_another_implementation_is_verified():
     for _ in range(4):
         signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
         assert is_signed(MODULUS, b"message", signature)
         assert not is_signed(MODULUS, b"massage", signature)
 
 
-def test_each_inverse_is_the_platforms():
+def test_inverse_matches_the_platforms():
     for one in (1, 2, N - 1, draw_factor(MODULUS, os.urandom)):
         assert inverse(one, MODULUS, os.urandom) == pow(one, -1, N)
     with pytest.raises(ValueError, match="256"):
@@ -144,7 +144,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("answer", LIES.values(), ids=LIES)
-def test_a_signer_that_lies_gives_no_signature(answer):
+def test_wrong_blind_signature_is_rejected(answer):
     assert finalize(MODULUS, b"message", SIGNED, FACTOR, os.urandom)
     assert finalize(MODULUS, b"message", answer, FACTOR, os.urandom) is None
 
@@ -173,13 +173,13 @@ WRONG_FORMS = {
 
 
 @pytest.mark.parametrize("change", WRONG_FORMS.values(), ids=WRONG_FORMS)
-def test_no_other_encoding_passes(change):
+def test_other_encodings_are_rejected(change):
     assert is_signed(MODULUS, b"message", forged(lambda encoded: encoded))
     assert not is_signed(MODULUS, b"message", forged(change))
 
 
 @pytest.mark.parametrize("size", [0, 32, 47, 49])
-def test_no_other_salt_length_passes(size):
+def test_other_salt_lengths_are_rejected(size):
     salted = sign(encode(b"message", bytes(size), 2047))
     assert is_signed(MODULUS, b"message", salted, size)
     assert not is_signed(MODULUS, b"message", salted)

@@ -53,8 +53,8 @@ def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
 
 
 @pytest.mark.parametrize("law", ["normal", "laplace"])
-def test_what_the_chord_decides_the_exact_curve_decides_alike(law):
-    """At heights all over a strip and close to its bounds; and it leaves almost nothing open."""
+def test_chord_decisions_agree_with_the_exact_curve(law):
+    """Checked at heights all over a strip and close to its bounds; the chord leaves few draws undecided."""
     numbers.draw(law, 1, Stream(0))
     bulk = numbers._tables[law]
     random = np.random.default_rng(1)
@@ -76,7 +76,7 @@ def test_what_the_chord_decides_the_exact_curve_decides_alike(law):
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
-def test_one_of_many_is_the_same_as_one(question):
+def test_perturb_many_of_one_answer_equals_perturb(question):
     """Unary encodings and subsets read their bytes in another order: for them, see their laws below."""
     m, answer = mechanism(question), ANSWERS[question["id"]]
     reordered = m.name in REORDERED or getattr(m, "of", "") == "sue"
@@ -224,8 +224,8 @@ def masked(values, *hidden):
     return np.ma.masked_array(values, [index in hidden for index in range(len(values))])
 
 
-def test_what_lies_under_a_mask_is_never_used():
-    """A masked number is a missing one, in whatever column."""
+def test_masked_values_are_never_used():
+    """A masked number is a missing number in every column."""
     hours = mechanism(studies.NUMBER)
     for values in (np.asarray([24.0, 3.0]), np.asarray([24, 3])):
         assert quantise_many(hours, masked(values)).tolist() == [hours.quantise(24), hours.quantise(3)]
@@ -237,7 +237,7 @@ def test_what_lies_under_a_mask_is_never_used():
             quantise_many(mechanism(question), columns)
 
 
-def test_a_masked_choice_is_no_answer():
+def test_masked_choice_is_a_missing_answer():
     for question, values in (
         (studies.CHOICE, np.asarray(["worker", "worker"])),
         (studies.NEWER[1], np.asarray([3, 4])),
@@ -251,7 +251,7 @@ def test_a_masked_choice_is_no_answer():
         quantise_many(mechanism(studies.LOGISTIC), risk)
 
 
-def test_numpys_booleans_are_no_numbers():
+def test_numpy_booleans_are_rejected_as_numbers():
     for question, answer in (
         (studies.NUMBER, np.bool_(True)),
         (studies.NUMBER, np.asarray(True)),

@@ -67,7 +67,7 @@ def test_the_exact_law_is_the_stated_one(name, choices, epsilon):
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "6", "17"])
 @pytest.mark.parametrize("choices", [2, 3, 1000])
 @pytest.mark.parametrize("name", NAMES)
-def test_stated_epsilon_is_that_of_the_odds_rounded_up_and_never_above_the_studys(name, choices, epsilon):
+def test_stated_epsilon_is_the_odds_rounded_up_within_the_studys(name, choices, epsilon):
     m = mechanism(name, {"count": choices}, epsilon)
     with mpmath.workprec(300):
         exact = mpmath.log(mpmath.mpf(m.odds[0]) / m.odds[1])
@@ -111,14 +111,14 @@ class LazyResponse(RandomizedResponse):
 
 
 @pytest.mark.parametrize("fault", [ForgetfulSubset, LopsidedHadamard, SharedBitSue, LazyResponse])
-def test_a_planted_fault_is_found(fault):
+def test_planted_fault_is_detected(fault):
     m = fault(Study(studies.document(question(fault.name, {"count": 5}, "1"))).questions[0])
     assert faults(m, laws_of(m))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_prime")
-def test_a_threshold_that_is_too_large_is_found():
+def test_too_large_threshold_is_detected():
     for name in NAMES:
         m = mechanism(name, {"count": 5}, "1")
         m.threshold += -1000 if name in ("oue", "sue") else 1000
@@ -142,7 +142,7 @@ def test_reports_follow_the_exact_joint_law(name):
 
 
 @pytest.mark.parametrize("name", ["subset_selection", "olh", "hadamard"])
-def test_reports_of_many_choices_support_the_truth_and_others_as_often_as_stated(name):
+def test_support_rates_of_many_choices_match_the_stated_rates(name):
     m = mechanism(name, {"count": 500}, "2")
     true, others = 77, (0, 78, 499)
     source = seeded(name)
@@ -185,7 +185,7 @@ def sylvester(width):
 
 
 @pytest.mark.parametrize(("choices", "epsilon", "blocks", "width"), [(20, "0.5", 1, 32), (20, "2.5", 8, 4)])
-def test_hadamard_columns_are_those_of_sylvesters_matrix(choices, epsilon, blocks, width):
+def test_hadamard_columns_match_sylvesters_matrix(choices, epsilon, blocks, width):
     """Blocks as Acharya, Sun & Zhang 2019: B the largest power of two below min(e^ε, 2k), b ≥ k/B + 1."""
     m = mechanism("hadamard", {"count": choices}, epsilon)
     assert (m.blocks, m.width) == (blocks, width)
@@ -203,7 +203,7 @@ def test_parity(word):
     assert hadamard.parity(word) == bin(word).count("1") % 2
 
 
-def test_hash_functions_are_drawn_below_the_prime():
+def test_hash_coefficients_are_drawn_below_the_prime():
     """The one word that is not below it is drawn again."""
     m = mechanism("olh", {"count": 100}, "1")
     drawn = [b"\xff\xff\xff\xff", b"\x00\x00\x00\x03", b"\x00\x00\x00\x04", b"\x00\x00\x00\x06"]
@@ -215,7 +215,7 @@ def test_hash_functions_are_drawn_below_the_prime():
 @pytest.mark.parametrize("three", [(0, 1, 2), (1, 4, 7), (0, 5, 12)])
 @pytest.mark.usefixtures("small_prime")
 def test_the_hashes_of_any_three_choices_are_independent(three):
-    """Also of three in arithmetic progression, where a line through two of them gives away the third."""
+    """This includes arithmetic progressions, whose third value follows from a line through two."""
     m = mechanism("olh", {"count": 13}, "1")
     m.hashes = PRIME
     values = [tuple(m.hash(seed, index) for index in three) for seed in product(range(PRIME), repeat=3)]
@@ -318,7 +318,7 @@ def test_a_bit_for_each_of_very_many_choices_is_refused_with_advice(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_epsilon_too_small_is_refused_where_the_study_states_it(name):
+def test_too_small_epsilon_is_rejected_with_its_field(name):
     document = studies.document(studies.NUMBER, question(name, {"count": 60_000}, "1e-12"))
     with raises(StudyError, "study.epsilon_too_small_for_choices") as caught:
         mechanism_for(Study(document).questions[1])

@@ -51,7 +51,7 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
     assert "at most 73.2 % sure" in shown
 
 
-def test_study_check_says_who_asks_and_what_is_missing_of_that(tmp_path, capsys):
+def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})))
     assert cli.main(["study", "check", str(path)]) == 0
@@ -79,7 +79,7 @@ def test_study_check_says_who_asks_and_what_is_missing_of_that(tmp_path, capsys)
         (["export", "x", "--out", "y", "--token", "t", "--from", "http://127.0.0.1:1"], 5, "127.0.0.1:1"),
     ],
 )
-def test_bad_input_is_one_line_and_its_class_the_exit_code(
+def test_bad_input_prints_one_line_and_sets_the_exit_code(
     tmp_path, monkeypatch, capsys, arguments, code, says
 ):
     monkeypatch.chdir(tmp_path)
@@ -118,22 +118,22 @@ def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
     assert says in error
 
 
-def test_a_signed_study_in_a_studys_place_is_named(tmp_path, capsys):
+def test_signed_study_given_as_a_study_is_named(tmp_path, capsys):
     private, _ = new_key()
     signed = sign_study(Study(studies.document(studies.YES_NO)), private.encode())
     (tmp_path / "signed.json").write_text(signed.to_json())
     assert cli.main(["study", "check", str(tmp_path / "signed.json")]) == 3
-    assert "signed.json: is a signed study, which devices take" in capsys.readouterr().err
+    assert "signed.json: is a signed study, for devices: give" in capsys.readouterr().err
 
 
-def test_perturb_draws_nothing_where_reports_without_tokens_are_taken_by_nobody(tmp_path, capsys):
+def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
     channel = channel_of("https://issuer.example")
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, channel=channel)))
     (tmp_path / "answers.ndjson").write_text('{"ever": true}\n')
     files = [str(tmp_path / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
     before = sorted(tmp_path.iterdir())
     assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 3
-    assert "no collector takes those of a file, and nothing was drawn" in capsys.readouterr().err
+    assert "No collector accepts reports from a file. No noise was drawn" in capsys.readouterr().err
     with raises(RefusedError, "files.tokenless"):
         perturb_file(Study.from_json(Path(files[0]).read_text()), *files[1:])
     assert sorted(tmp_path.iterdir()) == before
@@ -161,8 +161,8 @@ def test_the_sentence_about_odds_mentions_delta():
     assert "added" not in odds(1.0)
 
 
-def test_what_holds_at_most_is_not_rounded_down():
-    """Of every epsilon and delta the sentence is true, and tells no more than a percent too much."""
+def test_upper_bounds_in_odds_sentence_are_not_rounded_down():
+    """The sentence is true for every epsilon and delta, and at most a percent too high."""
     for step in range(1, 640):
         epsilon, delta = step / 10, 10 ** (-step / 30)
         factor = exp(epsilon)
@@ -174,8 +174,8 @@ def test_what_holds_at_most_is_not_rounded_down():
         assert delta * (1 - 1e-9) <= 1 / float(exception.replace(",", "")) <= 2 * delta
 
 
-def test_the_sentence_about_odds_is_about_what_is_seen():
-    """Of a holder's table that is its records, of a secure sum never a report."""
+def test_odds_sentence_names_the_visible_data():
+    """For a data holder the sentence names records; for a secure sum it never names a report."""
     golden = Path(__file__).parent.parent / "golden" / "studies"
     holder = Study.from_json((golden / "data-holders.json").read_bytes())
     summed = secure_sum_study("ever")
@@ -187,7 +187,7 @@ def test_the_sentence_about_odds_is_about_what_is_seen():
     assert all("at most 73.2 % sure" in sentence for sentence in said)
 
 
-def test_the_documented_exit_codes_are_those_of_the_classes(capsys):
+def test_documented_exit_codes_match_the_error_classes(capsys):
     table = re.findall(r"^\| ([0-9, ]+) \|", (ROOT / "docs" / "commands.md").read_text(), flags=re.M)
     named = {int(code) for row in table for code in row.split(",")}
     assert named == {0, *(code for name, code in vars(errors).items() if name.startswith("EXIT_"))}
@@ -273,14 +273,14 @@ def leaves(parser):
 
 
 @pytest.mark.parametrize("command", leaves(cli.build_parser()), ids=lambda command: command.prog)
-def test_every_command_says_what_it_does_and_shows_a_call_of_itself(command):
+def test_every_command_has_a_description_and_an_example(command):
     assert command.description
     (example,) = re.findall("^  ldpkit (.*)$", command.epilog, flags=re.M)
     parsed = cli.build_parser().parse_args(shlex.split(example))
     assert parsed.run is command.get_default("run")
 
 
-def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):
+def test_answer_without_consent_is_rejected(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
@@ -295,7 +295,7 @@ def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):
             tmp_path,
             stdin=subprocess.DEVNULL,
         )
-        assert (done.returncode, "say --yes" in done.stderr) == (2, True)
+        assert (done.returncode, "pass --yes" in done.stderr) == (2, True)
         assert server.asked("PUT") == []
 
 
@@ -311,15 +311,15 @@ def test_the_person_is_shown_the_study_and_asked(tmp_path, monkeypatch, capsys, 
     assert "2.72 times" in capsys.readouterr().out
 
 
-def test_a_studys_words_cannot_pass_for_lines_of_the_commands_own():
-    """Nor can they move the cursor of the terminal on which a person decides."""
+def test_study_text_cannot_imitate_the_commands_output():
+    """The text cannot move the cursor of the terminal on which a person decides."""
     spoken = "Tea?\n  oue: true epsilon 0.01\x1b[8m\x9b8m\u202e"
     lines = describe(Study(studies.document({**studies.YES_NO, "text": spoken}, title=spoken)))
     assert len(lines) == len(describe(Study(studies.document(studies.YES_NO))))
     assert all(line.isprintable() for line in lines)
 
 
-def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
+def test_answer_with_a_key_needs_its_signature(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     private, public = new_key()
     (tmp_path / "public.pem").write_text(public)
@@ -347,7 +347,7 @@ def test_a_short_option_that_a_command_does_not_have_is_named(capsys):
     with pytest.raises(SystemExit):
         cli.main(["study", "keygen", "--out", "key.pem", "-q", "-x"])
     told = capsys.readouterr().err
-    assert "not understood: -q; put" in told
+    assert "not understood: -q; quote" in told
     # It may be of an answer.
     assert "-x" not in told
 
@@ -358,7 +358,7 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
             ["answer", "http://127.0.0.1:1/v1/studies/s", "--set", "fruit=red", "apple", "--colour=green"]
         )
     told = capsys.readouterr().err
-    assert "not understood: --colour; put what has spaces in quotes" in told
+    assert "not understood: --colour; quote values that have spaces" in told
     assert "apple" not in told
     assert "green" not in told
 
@@ -384,7 +384,7 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
         (["xyz"], "invalid choice"),
     ],
 )
-def test_a_slip_in_a_command_or_an_option_is_answered_with_the_right_one(words, said, capsys):
+def test_mistyped_command_or_option_gets_a_suggestion(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(words)
     assert ended.value.code == 2
@@ -392,12 +392,12 @@ def test_a_slip_in_a_command_or_an_option_is_answered_with_the_right_one(words, 
 
 
 @pytest.mark.parametrize("end", ["sleep?version=1", "sleep/", "a/b", ""])
-def test_an_address_with_more_than_a_studys_id_is_no_studys_address(capsys, end):
+def test_study_address_with_a_further_path_is_rejected(capsys, end):
     assert cli.main(["answer", f"http://127.0.0.1:1/v1/studies/{end}", "--yes"]) == 2
     assert "is not of the form" in capsys.readouterr().err
 
 
-def test_a_study_without_signatures_is_asked_for_by_name(tmp_path, capsys):
+def test_unsigned_study_is_reported_by_name(tmp_path, capsys):
     with Server() as server:
         server.statuses = [404]
         _, public = new_key()

@@ -1,4 +1,4 @@
-"""Whoever holds the answers is told how many were clipped; a report is the same either way."""
+"""The holder of answers learns how many were clipped; a report does not depend on that."""
 
 import json
 
@@ -22,7 +22,7 @@ def question(asked, **changes):
 
 @pytest.mark.parametrize("asked", [studies.LINEAR, studies.RECORD], ids=["sums", "record"])
 @pytest.mark.parametrize(("norm", "clipped"), [({}, [1, 1, 1, 1]), (WIDE, [0, 0, 1, 1])])
-def test_beyond_bounds_or_norm(asked, norm, clipped):
+def test_values_beyond_bounds_or_norm_are_clipped(asked, norm, clipped):
     records = [dict(zip(RECORDS, values)) for values in zip(*RECORDS.values())]
     its = question(asked, **norm)
     for what in (its, mechanism_for(its)):
@@ -30,7 +30,7 @@ def test_beyond_bounds_or_norm(asked, norm, clipped):
 
 
 @pytest.mark.parametrize("form", [np.asarray, list])
-def test_many_at_once_say_it_in_one_line(caplog, form):
+def test_perturb_many_warns_of_clipping_in_one_line(caplog, form):
     hours = mechanism_for(question(studies.NUMBER))
     hours.perturb_many(form([0.0, 12.0, 12.5, -1.0, 3.0]))
     hours.perturb_many(form([0.0, 12.0]))
@@ -46,8 +46,8 @@ def test_many_at_once_say_it_in_one_line(caplog, form):
     ]
 
 
-def test_what_is_taken_as_a_number_is_counted_as_one(caplog):
-    """pyarrow's numbers compare with no other; a whole number beyond all floats becomes none."""
+def test_every_accepted_number_type_is_counted_as_clipped(caplog):
+    """pyarrow numbers do not compare with others; a huge integer does not convert to a float."""
     mechanism_for(question(studies.NUMBER)).perturb_many(pyarrow.array([3.0, 12.5]))
     rating = mechanism_for(question(studies.RECORD, **WIDE))
     rating.perturb_many({"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]})
@@ -65,7 +65,7 @@ def perturbed(folder, document, text, capsys):
     return [line for line in capsys.readouterr().err.splitlines() if "clipped" in line]
 
 
-def test_a_file_of_answers_says_it_for_each_question(tmp_path, capsys):
+def test_file_of_answers_warns_of_clipping_per_question(tmp_path, capsys):
     document = studies.document(studies.NUMBER, studies.AGE, studies.YES_NO)
     text = "hours,age,ever\n3,20,yes\n60,20,no\n13,10,no\n"
     assert perturbed(tmp_path, document, text, capsys) == [
@@ -73,11 +73,11 @@ def test_a_file_of_answers_says_it_for_each_question(tmp_path, capsys):
     ]
 
 
-def test_nothing_is_said_where_nothing_was_clipped(tmp_path, capsys):
+def test_no_warning_without_clipping(tmp_path, capsys):
     assert perturbed(tmp_path, studies.document(studies.NUMBER), "hours\n0\n12\n", capsys) == []
 
 
-def test_a_table_says_how_many_of_its_rows(tmp_path, capsys):
+def test_table_warns_of_the_number_of_clipped_rows(tmp_path, capsys):
     document = studies.document({**studies.TABLE, **WIDE}, **studies.HOLDER)
     text = "t,v,pe\n" + "10,40,480\n" * 400 + "50,40,480\n10,40,600\n"
     assert perturbed(tmp_path, document, text, capsys) == [

@@ -24,7 +24,7 @@ from tests.ldp_client.devices import PAIR, PAIR_ANSWERS, consenting, race
 STUDY = Study(studies.document())
 
 
-def test_answering_writes_spend_and_report_together(tmp_path):
+def test_answer_stores_spend_and_report_together(tmp_path):
     device = consenting(tmp_path, "7")
     report_id = device.answer(STUDY, studies.ANSWERS)
     (queued,) = device.ledger.queued()
@@ -35,7 +35,7 @@ def test_answering_writes_spend_and_report_together(tmp_path):
     assert device.epsilon_left == 0
 
 
-def test_a_question_is_answered_once_whatever_happens_between(tmp_path):
+def test_question_is_answered_once_across_restarts_and_versions(tmp_path):
     device = consenting(tmp_path, "100")
     device.answer(PAIR, PAIR_ANSWERS)
     body = device.ledger.queued()[0].body
@@ -49,7 +49,7 @@ def test_a_question_is_answered_once_whatever_happens_between(tmp_path):
     assert device.epsilon_left == 98
 
 
-def test_the_budget_is_exact_and_for_life(tmp_path):
+def test_budget_is_exact_and_lasts_for_life(tmp_path):
     tenths = [studies.with_epsilon({**studies.NUMBER, "id": f"q{i}"}, "0.1") for i in range(3)]
     device = consenting(tmp_path, "0.3")
     for i, question in enumerate(tenths):
@@ -71,7 +71,7 @@ def test_the_budget_is_exact_and_for_life(tmp_path):
         ({}, "hours"),
     ],
 )
-def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
+def test_bad_answer_spends_no_budget_and_is_not_repeated(tmp_path, answers, field):
     device = consenting(tmp_path, "4")
     with pytest.raises(AnswerError) as caught:
         device.answer(PAIR, answers)
@@ -81,7 +81,7 @@ def test_bad_answers_spend_nothing_and_show_nothing(tmp_path, answers, field):
 
 
 def test_no_noise_is_drawn_for_a_bad_answer():
-    """The good answer stands first: all are checked before the first noise."""
+    """The good answer is first: all answers are checked before any noise is drawn."""
 
     def never(_size):
         raise AssertionError("noise was drawn")
@@ -117,7 +117,7 @@ def test_a_bad_budget_is_refused(tmp_path, budget):
 
 
 def test_a_list_of_no_keys_is_refused(tmp_path):
-    """As of a folder in which none was found: it pinned nothing, and took what nobody signed."""
+    """A list from an empty folder used to pin no key and accept unsigned studies."""
     with raises(InputError, "device.no_keys"):
         consenting(tmp_path, "4", "https://collector.example", signing_keys=[])
 
@@ -153,7 +153,7 @@ def test_a_ledger_that_cannot_be_read_refuses_to_answer(tmp_path, damage):
         consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
 
 
-def test_no_true_answer_is_kept(tmp_path):
+def test_true_answer_is_not_stored(tmp_path):
     answers = {"occupation": "teacher"}
     consenting(tmp_path, "4").answer(Study(studies.document(studies.CHOICE)), answers)
     for path in tmp_path.iterdir():
@@ -168,7 +168,7 @@ def test_racing_processes_answer_once(tmp_path):
 
 
 @pytest.mark.parametrize("slip", [None, 7, b"code"])
-def test_a_callers_slip_is_no_trouble_of_the_ledger(tmp_path, slip):
+def test_callers_mistake_is_not_reported_as_a_ledger_error(tmp_path, slip):
     device = consenting(tmp_path, "4")
     with raises(InputError, "device.text"):
         device.answer(PAIR, PAIR_ANSWERS, invitation=slip)

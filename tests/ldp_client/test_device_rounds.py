@@ -49,8 +49,8 @@ def in_version(version, question, *more, **fields):
     return Study(studies.document(question, *more, version=version, **fields))
 
 
-def test_a_question_that_was_answered_without_a_kept_answer_is_not_asked_again_as_memoized(tmp_path):
-    """Its noise would be drawn twice, and only the second time paid for."""
+def test_answered_question_is_not_asked_again_as_memoized(tmp_path):
+    """Otherwise noise would be drawn twice and charged only the second time."""
     once = {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]}
     device = device_in(tmp_path)
     device.answer(in_version(1, once), {"habit": "yes"})

@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("random", 20), ("statement", 12), ("request", 0)])
-def test_a_device_that_is_killed_keeps_its_promises(kind, count):
+def test_killed_device_has_spend_and_report_or_neither(kind, count):
     """The full number of kills is in benchmarks/client_faults.py."""
     done = killing.start(kind, count)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -68,7 +68,7 @@ except LedgerError as error:
 
 
 @pytest.mark.slow
-def test_with_a_full_disk_a_device_answers_wholly_or_not_at_all_and_later_can(tmp_path):
+def test_device_on_a_full_disk_answers_completely_or_not_at_all(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     answered = []
     for room in (0, 100, 600, 4096, 9000, 1 << 16):
@@ -90,7 +90,7 @@ def answer_many(device, count):
         device.answer(study, {"rating": studies.ANSWERS["rating"]})
 
 
-def test_a_database_that_may_not_grow_refuses_and_keeps_what_it_has(tmp_path, monkeypatch):
+def test_full_ledger_rejects_answers_and_keeps_its_rows(tmp_path, monkeypatch):
     class Full(sqlite3.Connection):
         def execute(self, statement, *values):
             if statement.startswith("BEGIN"):
@@ -114,7 +114,7 @@ def answered(tmp_path_factory):
 
 
 def flipped(content, chance):
-    """With one to four bytes changed, where there are any and not only zeros."""
+    """Change one to four bytes that are not zero."""
     changed = bytearray(content)
     used = [place for place, byte in enumerate(content) if byte]
     for place in chance.sample(used, chance.randint(1, 4)):
@@ -145,8 +145,8 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
     assert LedgerError in refusals
 
 
-def test_a_ledger_that_was_made_by_a_device_that_was_killed_is_missed_too(answered, tmp_path):
-    """Between naming the ledger and noting that there is one."""
+def test_missing_ledger_of_a_killed_device_is_detected(answered, tmp_path):
+    """The device was killed after naming the ledger and before noting that it exists."""
     folder = tmp_path / "device"
     shutil.copytree(answered, folder)
     (folder / "lock.sqlite3").unlink()
@@ -168,7 +168,7 @@ def test_a_ledger_that_was_made_by_a_device_that_was_killed_is_missed_too(answer
         ("seal", "digest"),
     ],
 )
-def test_a_text_that_became_bytes_is_damage(tmp_path, table, column):
+def test_text_turned_to_bytes_counts_as_damage(tmp_path, table, column):
     """One bit of a row's header does that."""
     study = Study(studies.document(studies.MEMOIZED))
     device = consenting(tmp_path, "4", "http://127.0.0.1:9")
@@ -183,7 +183,7 @@ def test_a_text_that_became_bytes_is_damage(tmp_path, table, column):
 
 
 def test_an_error_of_the_ledger_does_not_repeat_an_answer(tmp_path):
-    """What a table of the caller's own cannot read may be named in its error."""
+    """An error of the caller's table may name the value that it cannot read."""
 
     class Table:
         def chunks(self):
@@ -197,7 +197,7 @@ def test_an_error_of_the_ledger_does_not_repeat_an_answer(tmp_path):
 
 
 @pytest.mark.parametrize("lost", ["emptied", "removed", "row", "older row"])
-def test_a_ledger_that_lost_something_refuses(answered, tmp_path, lost):
+def test_ledger_with_lost_rows_rejects_answers(answered, tmp_path, lost):
     folder = tmp_path / "device"
     shutil.copytree(answered, folder)
     file = folder / "ledger.sqlite3"
@@ -215,7 +215,7 @@ def test_a_ledger_that_lost_something_refuses(answered, tmp_path, lost):
         consenting(folder, "4").answer(STUDY, ANSWERS)
 
 
-def test_a_moved_clock_changes_nothing_of_what_was_answered(tmp_path, monkeypatch):
+def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
     today = date.today()
     study = Study(studies.document(studies.YES_NO, opens=today.isoformat(), closes=today.isoformat()))
     bodies = set()

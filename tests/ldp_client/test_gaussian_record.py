@@ -1,4 +1,4 @@
-"""Perturbed records: any two of them are as far apart as the noise hides, and the noise is what is stated."""
+"""Perturbed records: any two are within the noise radius, and the noise has its stated law."""
 
 import mpmath
 import numpy as np
@@ -35,7 +35,7 @@ def record(age, years, **response):
 
 @pytest.mark.parametrize("norm", ["0.01", "0.7", "1", "2"])
 @pytest.mark.parametrize("share", ["0.01", "0.25", "0.9"])
-def test_two_records_are_never_further_apart_than_the_noise_hides(norm, share):
+def test_any_two_records_are_within_the_noise_radius(norm, share):
     """Opposite corners reach it; random records stay within, in integers."""
     m = mechanism(studies.RECORD, norm=norm, mechanism=with_share(studies.RECORD, share))
     limit = gaussian_radius(Rational(1), Rational.parse("1e-6"), 3)
@@ -96,7 +96,7 @@ def test_a_yes_no_response_is_true_as_often_as_stated():
         assert not share_is(true, 10_000, 1.1 * float(m.p))
 
 
-def test_entries_are_those_of_the_record_in_scaled_units():
+def test_entries_are_the_record_in_scaled_units():
     m = mechanism(studies.RECORD, norm="3")
     entries = m.quantise(record(0.5, -0.25, rate=4))
     assert np.asarray(entries[:2]) / m.grid == pytest.approx([0.5, -0.25], abs=1 / m.grid)
@@ -132,7 +132,7 @@ def test_impossible_payloads_are_refused():
         (studies.YES_NO_RECORD, "1e-12", "1", "mechanism.response_share"),
     ],
 )
-def test_a_budget_too_small_is_refused_where_the_study_states_it(question, share, epsilon, field):
+def test_too_small_budget_is_rejected_with_its_field(question, share, epsilon, field):
     stated = {**with_share(question, share, epsilon), "delta": "1e-30"}
     with pytest.raises(StudyError) as caught:
         mechanism(question, mechanism=stated)

@@ -54,6 +54,6 @@ def test_normal_cdf_bounds_at_edges(x):
     assert low <= exact * mpmath.mpf(2) ** 256 <= high
 
 
-def test_the_constant():
+def test_inverse_sqrt_tau_constant_is_exact():
     exact = mpmath.mpf(2) ** 256 / mpmath.sqrt(2 * mpmath.pi)
     assert int(mpmath.floor(exact)) == integers.INVERSE_SQRT_TAU

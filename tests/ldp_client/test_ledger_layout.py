@@ -1,4 +1,4 @@
-"""There is one layout: a ledger of another one is refused, and one whose rows were changed is noticed."""
+"""There is one layout: a ledger of another layout is rejected, and changed rows are detected."""
 
 import sqlite3
 

@@ -39,7 +39,7 @@ def rounded_laplace(k, scale):
 
 @pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
 @mpmath.workprec(900)
-def test_laplace_privacy_is_the_worst_ratio_of_the_exact_law(epsilon):
+def test_laplace_epsilon_is_the_worst_ratio_of_the_exact_law(epsilon):
     m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
     points = [-5, -1, 0, 1, m.levels // 2, m.levels - 1, m.levels, m.levels + 1, 3 * m.levels]
     ratios = [
@@ -76,7 +76,7 @@ def test_gaussian_reports_follow_their_law_around_the_answer():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("8", "1e-3")])
 @mpmath.workprec(200)
-def test_gaussian_noise_hides_the_whole_range_and_no_step_more(epsilon, delta):
+def test_gaussian_noise_covers_exactly_the_whole_range(epsilon, delta):
     """The analytic Gaussian mechanism's curve (Balle & Wang 2018), without the calibration's code."""
     stated = {"name": "gaussian", "epsilon": epsilon, "delta": delta}
     m = mechanism({**studies.NORMAL, "mechanism": stated})
@@ -145,7 +145,7 @@ def record_of(question, flat):
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
-def test_any_two_records_are_within_the_radius_that_the_noise_hides(question, norm):
+def test_any_two_records_are_within_the_noise_radius(question, norm):
     """The search comes within 1 % of the bound, so the noise is not larger than it must be."""
     from ldp_client.core.noise_levels import gaussian_radius
 
@@ -253,8 +253,8 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
 
 
 @pytest.mark.parametrize("answer", [0.0, 1.0, 5.0, -5.0, 1e300, -1e300])
-def test_no_float_leads_beyond_the_grid(answer):
-    """Where twice the size is no float, the nearest may be larger: boards have floats of 24 bits."""
+def test_no_float_is_rounded_beyond_the_grid(answer):
+    """If twice the size is not a float, the nearest float may be larger: boards have 24-bit floats."""
     size = (1 << 54) + 3
     assert int(1.0 * (2 * size)) - size > size
     assert -size <= signed_units(answer, (0.0, 1.0), size, "field") <= size
@@ -337,7 +337,7 @@ def test_an_epsilon_too_small_to_hold_is_refused():
         mechanism(studies.LINEAR, mechanism={**studies.GAUSSIAN, "epsilon": "1e-9", "delta": "1e-30"})
 
 
-def test_the_catalogue_and_the_mechanisms_agree():
+def test_catalogue_and_mechanisms_agree():
     assert set(MECHANISMS) == set(CATALOGUE)
     for question in studies.ALL + studies.NEWER:
         m = mechanism(question)

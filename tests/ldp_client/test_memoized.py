@@ -35,7 +35,7 @@ def bits(m, threshold):
 
 
 def stages(m):
-    """What the permanent and the instantaneous stage read."""
+    """Return the bytes that the permanent and the instantaneous stage read."""
     thresholds = (m.first.threshold, m.again)
     if m.of == "sue":
         return [[bits(m, threshold)] for threshold in thresholds]
@@ -55,7 +55,7 @@ def test_one_report_has_the_stated_law(of, choices, epsilon, instantaneous):
 
 @pytest.mark.parametrize(("epsilon", "instantaneous"), BUDGETS)
 @pytest.mark.parametrize("of", ["randomized_response", "sue"])
-def test_both_epsilons_are_those_of_the_integers_and_no_more_than_stated(of, epsilon, instantaneous):
+def test_both_epsilons_follow_from_the_integers_within_the_stated(of, epsilon, instantaneous):
     m = mechanism(of, 7, epsilon, instantaneous)
     stated = {m.privacy: (m.first.odds, epsilon), m.report_privacy: (m.odds, instantaneous)}
     with mpmath.workprec(300):
@@ -67,7 +67,7 @@ def test_both_epsilons_are_those_of_the_integers_and_no_more_than_stated(of, eps
 
 
 @pytest.mark.parametrize("of", ["randomized_response", "sue"])
-def test_any_number_of_reports_reveals_no_more_than_the_permanent_answer(of):
+def test_many_reports_reveal_only_the_permanent_answer(of):
     """Exactly, for three reports together: the worst ratio stays below that of the permanent answer."""
     m = mechanism(of, 2, "2", "1")
     first, again = stages(m)
@@ -88,7 +88,7 @@ def test_any_number_of_reports_reveals_no_more_than_the_permanent_answer(of):
 
 
 class _Again:
-    """The instantaneous stage as a mechanism of its own."""
+    """The instantaneous stage as a separate mechanism."""
 
     def __init__(self, m):
         self.randomise = m.instantaneous
@@ -106,7 +106,7 @@ def test_reports_of_one_permanent_answer_scatter_around_it(question):
     assert m.perturb(m.labels[0]) in law
 
 
-def test_a_stage_without_noise_is_found():
+def test_stage_without_noise_is_detected():
     m = mechanism("randomized_response", 4, "2", "1")
     m.again = WHOLE
     first, again = stages(m)

@@ -45,7 +45,7 @@ def test_each_version_repeats_the_first_answer_and_is_charged_once(tmp_path):
     assert len(device.ledger.queued()) == 3
 
 
-def test_a_later_answer_is_ignored_but_must_be_one_of_the_choices(tmp_path):
+def test_later_answer_is_validated_and_ignored(tmp_path):
     device = consenting(tmp_path, "1")
     device.answer(wave(1), {"ever": True})
     with pytest.raises(AnswerError):
@@ -53,7 +53,7 @@ def test_a_later_answer_is_ignored_but_must_be_one_of_the_choices(tmp_path):
     device.answer(wave(2), {"ever": False})
 
 
-def test_another_prior_is_the_same_question_and_other_noise_is_refused(tmp_path):
+def test_changed_prior_is_the_same_question_changed_noise_is_rejected(tmp_path):
     device = consenting(tmp_path, "4")
     first = payload(device, device.answer(wave(1), {"ever": True}))
     stated = {"name": "bernoulli", "prior": {"p": {"distribution": "beta", "a": "2", "b": "2"}}}
@@ -64,7 +64,7 @@ def test_another_prior_is_the_same_question_and_other_noise_is_refused(tmp_path)
     assert device.epsilon_left == 3
 
 
-def test_a_question_that_is_added_later_is_charged_then(tmp_path):
+def test_added_question_is_charged_when_added(tmp_path):
     device = consenting(tmp_path, "3")
     device.answer(wave(1), {"ever": True})
     device.answer(wave(2, studies.YES_NO, OTHER), {"ever": True, "other": "worker"})
@@ -94,7 +94,7 @@ def test_withdrawal_wipes_the_permanent_answer_and_ends_the_rounds(tmp_path):
     assert device.epsilon_left == 0
 
 
-def test_a_refused_round_keeps_nothing(tmp_path):
+def test_rejected_round_stores_no_answer(tmp_path):
     device = consenting(tmp_path, "0.5")
     with pytest.raises(BudgetError):
         device.answer(wave(1), {"ever": True})
@@ -131,7 +131,7 @@ def test_one_question_of_many_costs_its_own_epsilon_and_the_draw_is_not_repeated
     consenting(tmp_path, "4", raise_budget=True).answer(ask_one(3), answers)
 
 
-def test_one_question_of_many_does_not_show_in_the_size(tmp_path, drawing):
+def test_drawn_question_does_not_change_the_report_size(tmp_path, drawing):
     sizes = set()
     for number, question in enumerate(["ever", "other"]):
         drawing[:] = [question]

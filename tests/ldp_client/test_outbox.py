@@ -57,7 +57,7 @@ def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, mon
     assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
 
 
-def test_now_sends_at_once_and_so_does_a_clock_that_was_moved_far_back(tmp_path, server, monkeypatch):
+def test_report_is_sent_at_once_with_now_or_after_a_clock_reset(tmp_path, server, monkeypatch):
     clock = Clock(monkeypatch)
     for number, move in enumerate([0, -8 * 86_400]):
         device = consenting(tmp_path / str(number), "4", server.url, send_window=3600)
@@ -88,7 +88,7 @@ def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
     assert windows == [60, 60]
 
 
-def test_no_more_wait_than_a_device_may_hold(tmp_path, monkeypatch):
+def test_full_outbox_rejects_further_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(outbox, "MOST_PENDING", 3)
     device = consenting(tmp_path, "4")
     for number in range(3):
@@ -109,7 +109,7 @@ def test_a_report_that_is_too_large_is_refused_and_costs_nothing(tmp_path, monke
     assert device.epsilon_left == 4
 
 
-def test_the_caps_are_those_of_glean():
+def test_outbox_limits_equal_gleans():
     assert (outbox.MOST_PENDING, outbox.MOST_BYTES, MOST_REQUESTS, PERIOD_SECONDS) == (500, 1 << 20, 15, 60)
 
 
@@ -119,7 +119,7 @@ def test_requests_are_paced(tmp_path, server):
         device.answer(study_number(number), YES)
     flushed = device.flush()
     assert (flushed.sent, flushed.waiting) == (MOST_REQUESTS, 2)
-    assert "a minute are the most" in flushed.reason
+    assert "attempts a minute" in flushed.reason
     assert len(server.requests) == MOST_REQUESTS
 
 
@@ -137,7 +137,7 @@ def test_the_pace_allows_a_full_number_in_every_period(tmp_path):
     assert [allowed(start + moment) for moment in moments] == expected
 
 
-def test_the_pace_outlasts_the_process(tmp_path, server):
+def test_pace_is_kept_across_processes(tmp_path, server):
     for number in range(MOST_REQUESTS + 2):
         device = consenting(tmp_path, "4", server.url)
         device.answer(study_number(number), YES)
@@ -147,7 +147,7 @@ def test_the_pace_outlasts_the_process(tmp_path, server):
 
 
 @pytest.mark.slow
-def test_every_attempt_counts(tmp_path, server, monkeypatch):
+def test_failed_attempts_count_towards_the_pace(tmp_path, server, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)
     device = consenting(tmp_path, "4", server.url)
     for number in range(6):
@@ -157,8 +157,8 @@ def test_every_attempt_counts(tmp_path, server, monkeypatch):
     assert len(server.requests) == MOST_REQUESTS
 
 
-def test_what_the_pace_held_back_never_left(tmp_path, server):
-    """So that its withdrawal asks nothing of the collector."""
+def test_report_held_back_by_the_pace_is_withdrawn_locally(tmp_path, server):
+    """Its withdrawal therefore sends no request to the collector."""
     device = consenting(tmp_path, "4", server.url)
     for number in range(MOST_REQUESTS):
         device.answer(study_number(number), YES)
@@ -169,8 +169,8 @@ def test_what_the_pace_held_back_never_left(tmp_path, server):
     assert device.ledger.queued() == []
 
 
-def test_reports_leave_in_an_order_that_says_nothing(tmp_path, server):
-    """Of 12! orders the one of answering would be no accident, nor the one of ids, which favours some."""
+def test_reports_are_sent_in_random_order(tmp_path, server):
+    """Among 12! orders, neither the order of answering nor that by id would occur by chance."""
     device = consenting(tmp_path, "4", server.url)
     ids = [device.answer(study_number(number), YES) for number in range(12)]
     device.flush()
@@ -195,15 +195,15 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
 @pytest.mark.parametrize(
     ("code", "follows"), [(307, True), (308, True), (301, False), (302, False), (303, False)]
 )
-def test_a_report_follows_only_redirects_that_keep_it(server, code, follows):
+def test_report_follows_only_redirects_that_preserve_the_request(server, code, follows):
     server.statuses, server.headers = [code], {"Location": f"{server.url}/moved/x"}
     assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "kept")
     moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved/x"]
     assert moved == ([("PUT", b"{}")] if follows else [])
 
 
-def test_what_comes_with_a_redirect_is_not_read(server):
-    """It may have no end."""
+def test_body_of_a_redirect_is_not_read(server):
+    """The body may be endless."""
     server.statuses = [307]
     server.headers = {"Location": f"{server.url}/moved/x", "Content-Length": str(10**12)}
     put_report(f"{server.url}/x", "{}")
@@ -259,7 +259,7 @@ def secure(certificate):
         yield server
 
 
-def test_a_collector_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path, secure):
+def test_collector_with_an_untrusted_certificate_gets_nothing(tmp_path, secure):
     device = consenting(tmp_path, "4", secure.url)
     device.answer(STUDY, YES)
     flushed = device.flush(attempts=1)
@@ -270,9 +270,7 @@ def test_a_collector_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path,
     assert secure.requests == []
 
 
-def test_a_verified_collector_gets_the_report_but_may_not_send_it_on_in_the_clear(
-    tmp_path, secure, server, certificate, monkeypatch
-):
+def test_redirect_from_https_to_http_is_not_followed(tmp_path, secure, server, certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     device = consenting(tmp_path, "4", secure.url)
     device.answer(device.fetch("survey"), YES)

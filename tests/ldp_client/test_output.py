@@ -1,4 +1,4 @@
-"""What commands print: one JSON object with --json, progress with the time left, none with --quiet."""
+"""Commands print one JSON object with --json, progress with the time left, or nothing with --quiet."""
 
 import io
 import json
@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 
 def told(file, shares, seconds_each, is_quiet=False):
-    """What a work of equal steps tells."""
+    """Return the output of a job of equal steps."""
     now = [0.0]
     progress = Progress(is_quiet, file, lambda: now[0])
     for share in shares:
@@ -29,7 +29,7 @@ def told(file, shares, seconds_each, is_quiet=False):
     return file.getvalue()
 
 
-def test_a_line_each_ten_seconds_where_nobody_watches():
+def test_progress_prints_a_line_every_ten_seconds_without_terminal():
     lines = told(io.StringIO(), [place / 60 for place in range(61)], 1).splitlines()
     assert lines[:2] == ["done 0%", "done 17%; about 50 s left"]
     assert len(lines) == 7
@@ -37,7 +37,7 @@ def test_a_line_each_ten_seconds_where_nobody_watches():
     assert told(io.StringIO(), [0.01, 0.02], 3700).splitlines()[-1] == "done 2%; about 50 h left"
 
 
-def test_a_terminal_has_one_line_that_is_drawn_again():
+def test_progress_redraws_one_line_on_a_terminal():
     drawn = told(Terminal(), [0, 0.25, 0.5, 1], 60)
     assert drawn.count("\n") == 1
     assert drawn.endswith("\r\x1b[Kdone 100%\n")
@@ -45,7 +45,7 @@ def test_a_terminal_has_one_line_that_is_drawn_again():
     assert told(Terminal(), [0, 0.5, 1], 60, is_quiet=True) == ""
 
 
-def test_what_is_said_between_steps_begins_on_its_own_line():
+def test_message_between_steps_starts_a_new_line():
     file = Terminal()
     progress = Progress(file=file)
     progress.part(1, 4)(Step("half of the second", 1, 2))
@@ -61,7 +61,7 @@ def command(capsys, *words):
     return code, json.loads(out), err
 
 
-def test_json_is_the_whole_of_standard_output(tmp_path, monkeypatch, capsys):
+def test_json_output_is_the_only_standard_output(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "answers.csv").write_text("ever\n" + "yes\nno\n" * 50)
@@ -81,19 +81,19 @@ def test_json_is_the_whole_of_standard_output(tmp_path, monkeypatch, capsys):
     assert {audit["question"] for audit in found["audits"]} == {"ever"}
 
 
-def test_a_device_says_what_it_sent(tmp_path, capsys):
+def test_answer_and_withdraw_print_counts_as_json(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
         answer = ("answer", "--max-epsilon", "8", url, "--folder", folder, "--set", "ever=yes")
         assert cli.main([*answer, "--json"]) == 2
-        assert "say --yes" in capsys.readouterr().err
+        assert "pass --yes" in capsys.readouterr().err
         code, found, _ = command(capsys, *answer, "--yes")
         assert (code, found["sent"], found["waiting"], found["epsilon_left"]) == (0, 1, 0, 7.0)
         code, found, _ = command(capsys, "withdraw", url, "--folder", folder)
         assert (code, found["withdrawn"], found["deleted"]) == (0, 1, 1)
 
 
-def test_two_results_do_not_share_standard_output(capsys):
+def test_two_results_on_standard_output_are_rejected(capsys):
     arguments = ["perturb", "study.json", "answers.csv", "--out", "-", "--json"]
     assert cli.main(arguments) == 2
-    assert "leave one of them out" in capsys.readouterr().err
+    assert "omit one" in capsys.readouterr().err

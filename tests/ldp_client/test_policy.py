@@ -1,4 +1,4 @@
-"""What a device refuses, and that a refusal costs nothing."""
+"""A device's policy rejects requests, and a rejection costs nothing."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def refuses(device, study, answers, error, match):
     assert device.ledger.spent() == device.ledger.queued() == []
 
 
-def test_nothing_is_answered_without_consent_to_this_very_document(tmp_path):
+def test_answer_needs_consent_to_the_same_document(tmp_path):
     device = Device(tmp_path, "4")
     refuses(device, STUDY, YES, RefusedError, "consent")
     device.consent(version(1, title="Another"))
@@ -51,7 +51,9 @@ def test_nothing_is_answered_without_consent_to_this_very_document(tmp_path):
 def test_a_study_above_its_own_cap_is_refused(tmp_path):
     device = consenting(tmp_path, "4", max_epsilon_per_study="1.5")
     pair = Study(studies.document(studies.YES_NO, studies.NUMBER))
-    refuses(device, pair, {**YES, "hours": 1}, BudgetError, "costs epsilon 2, but 1.5 of what one study")
+    refuses(
+        device, pair, {**YES, "hours": 1}, BudgetError, "costs epsilon 2, but 1.5 of the limit for one study"
+    )
     device.answer(STUDY, YES)
     grown = Study(studies.document(studies.NUMBER, version=2))
     with raises(BudgetError, "device.costs", "0.5"):
@@ -71,7 +73,7 @@ def test_delta_is_a_budget_too(tmp_path):
         device.answer(Study(studies.document(studies.LINEAR, id="second")), answers)
 
 
-def test_what_the_integers_spend_is_charged_where_it_exceeds_what_is_stated(tmp_path, monkeypatch):
+def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypatch):
     """A mechanism whose integers are wrong must not be believed."""
     dear = mechanism_for(Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"))).questions[0])
     monkeypatch.setattr(terms, "mechanisms_of", lambda _study: {"ever": dear})
@@ -79,7 +81,7 @@ def test_what_the_integers_spend_is_charged_where_it_exceeds_what_is_stated(tmp_
     refuses(device, version(1, title="Understated"), YES, BudgetError, "costs epsilon 3, but 2 ")
 
 
-def test_an_older_version_than_one_that_was_only_fetched_is_refused(tmp_path):
+def test_version_older_than_a_fetched_one_is_rejected(tmp_path):
     with Server(version(3).canonical()) as server:
         consenting(tmp_path, "4", server.url).fetch("survey")
         server.content = version(2).canonical()
@@ -91,7 +93,7 @@ def test_an_older_version_than_one_that_was_only_fetched_is_refused(tmp_path):
     device.answer(version(3), YES)
 
 
-def test_a_mechanism_of_the_future_is_refused_and_says_so(tmp_path):
+def test_unknown_mechanism_is_rejected_by_name(tmp_path):
     document = studies.document(studies.YES_NO)
     document["questions"][0]["mechanism"]["name"] = "quantum"
     with Server(json.dumps(document).encode()) as server:
@@ -114,7 +116,7 @@ def keys():
     return new_key()
 
 
-def test_with_a_pinned_key_only_signed_studies_are_answered(tmp_path, keys):
+def test_pinned_key_requires_signed_studies(tmp_path, keys):
     private, public = keys
     device = consenting(tmp_path, "4", signing_keys=[public])
     refuses(device, STUDY, YES, RefusedError, "not known to be signed")
@@ -134,7 +136,7 @@ def test_with_a_pinned_key_only_signed_studies_are_answered(tmp_path, keys):
         device.answer(Study(studies.document(studies.NUMBER, version=2)), {"hours": 1})
 
 
-def test_with_a_pinned_key_the_signed_form_is_fetched(tmp_path, keys):
+def test_pinned_key_fetches_the_signed_form(tmp_path, keys):
     private, public = keys
     (tmp_path / "public.pem").write_text(public)
     with Server(sign_study(STUDY, private.encode()).to_json().encode()) as server:
@@ -148,7 +150,7 @@ def test_with_a_pinned_key_the_signed_form_is_fetched(tmp_path, keys):
             device.fetch("survey")
 
 
-def test_only_allowed_hosts_are_talked_to(tmp_path):
+def test_device_contacts_only_allowed_hosts(tmp_path):
     allowed = ["collector.example", "other.example:8443"]
     for url in ("https://collector.example", "https://collector.example:9/x", "https://other.example:8443"):
         assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == url
@@ -176,7 +178,7 @@ def test_a_collector_has_one_spelling(tmp_path, url, plain):
     assert consenting(tmp_path, "4", url).collector == plain
 
 
-def test_an_allowed_port_may_be_the_schemes_own(tmp_path):
+def test_allowed_host_may_state_the_default_port(tmp_path):
     allowed = ["collector.example:443"]
     for url in ("https://collector.example", "https://collector.example:443"):
         assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector == "https://collector.example"
@@ -192,7 +194,7 @@ def test_an_allowed_port_may_be_the_schemes_own(tmp_path):
         {"signing_keys": Path("key.pem")},
     ],
 )
-def test_a_text_is_no_list_of_one(tmp_path, rules):
+def test_text_is_rejected_as_a_list(tmp_path, rules):
     """Every part of the text would be an allowed host."""
     with raises(InputError, "device.list"):
         consenting(tmp_path, "4", "https://example", **rules)
@@ -201,20 +203,20 @@ def test_a_text_is_no_list_of_one(tmp_path, rules):
 @pytest.mark.parametrize(
     ("rules", "wanted"),
     [
-        ({"collector": 5}, "collector must be a text, not int"),
-        ({"collector": b"https://example"}, "collector must be a text, not bytes"),
-        ({"known_digests": [1]}, "each of known_digests must be a text, not int"),
+        ({"collector": 5}, "collector must be a string, not int"),
+        ({"collector": b"https://example"}, "collector must be a string, not bytes"),
+        ({"known_digests": [1]}, "each of known_digests must be a string, not int"),
         ({"known_digests": 7}, "known_digests must be a list"),
-        ({"allowed_hosts": [None]}, "each of allowed_hosts must be a text, not NoneType"),
-        ({"nodes": [1]}, "each of nodes must be a text, not int"),
+        ({"allowed_hosts": [None]}, "each of allowed_hosts must be a string, not NoneType"),
+        ({"nodes": [1]}, "each of nodes must be a string, not int"),
         ({"signing_keys": [0]}, "a key must be PEM text or the path of a file, not int"),
         ({"max_delta": 0.1}, "max_delta must be a decimal"),
         ({"max_epsilon_per_study": None, "max_epsilon": 4}, "max_epsilon must be a decimal"),
         ({"send_window": "1"}, "send_window must"),
         ({"require_consent": 0}, "require_consent must be True or False"),
-        ({"folder": b"device"}, "a text or a path, not bytes"),
-        ({"folder": None}, "a text or a path, not NoneType"),
-        ({"folder": 3}, "a text or a path, not int"),
+        ({"folder": b"device"}, "a string or a path, not bytes"),
+        ({"folder": None}, "a string or a path, not NoneType"),
+        ({"folder": 3}, "a string or a path, not int"),
     ],
 )
 def test_arguments_of_another_type_are_refused_in_one_line(tmp_path, rules, wanted):
@@ -225,7 +227,7 @@ def test_arguments_of_another_type_are_refused_in_one_line(tmp_path, rules, want
 
 
 @pytest.mark.parametrize("study", [None, STUDY.document, STUDY.to_json(), 3])
-def test_what_is_no_study_is_refused_in_one_line(tmp_path, study):
+def test_object_that_is_not_a_study_is_rejected_in_one_line(tmp_path, study):
     device = Device(tmp_path, "4")
     for ask in (device.accept, device.consent, lambda given: device.answer(given, YES)):
         with raises(InputError, "device.no_study"):
@@ -233,12 +235,12 @@ def test_what_is_no_study_is_refused_in_one_line(tmp_path, study):
 
 
 @pytest.mark.parametrize("answers", [None, [], "ever", 7])
-def test_answers_that_are_none_are_refused(tmp_path, answers):
+def test_answers_of_the_wrong_type_are_rejected(tmp_path, answers):
     refuses(consenting(tmp_path, "4"), STUDY, answers, AnswerError, "answers: must be")
 
 
 @pytest.mark.parametrize("window", [-1, float("nan"), float("inf"), 8 * 86_400, "5", None])
-def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window):
+def test_send_window_of_zero_or_over_a_week_is_rejected(tmp_path, window):
     with raises(InputError, "device.send_window"):
         consenting(tmp_path, "4", send_window=window)
 
@@ -264,14 +266,14 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
 
 
 @pytest.mark.parametrize("url", ["https://b\u00fccher.example", "https://h.example/\u00fcb", "http://\u3000"])
-def test_a_collector_is_not_spelled_in_letters_that_have_another_spelling(tmp_path, url):
-    """As xn-- or %XX it would be another publisher; no request is made to a path with such letters."""
+def test_non_ascii_collector_address_is_rejected(tmp_path, url):
+    """In xn-- or %XX form it would be another publisher; such paths get no request."""
     with raises(InputError, "device.collector_ascii"):
         consenting(tmp_path, "4", url)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_a_name_that_no_file_can_have_is_told_as_any_other(tmp_path, name):
+def test_name_that_no_file_can_have_gives_a_clear_error(tmp_path, name):
     with pytest.raises(LedgerError, match="cannot make the folder"):
         Device(f"{tmp_path}/{name}", max_epsilon="2")
     with pytest.raises(InputError):

@@ -45,7 +45,7 @@ def queued(device):
     return [Report.from_json(item.body) for item in device.ledger.queued()]
 
 
-def test_a_report_carries_the_values_beside_the_noise(tmp_path):
+def test_report_contains_public_values_and_noisy_payloads(tmp_path):
     device = consenting(tmp_path, "2")
     answer(device, STUDY, ANSWERS)
     (report,) = queued(device)
@@ -83,7 +83,7 @@ def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("field", ["region", "age"])
-def test_a_value_that_nobody_gave_is_refused(tmp_path, field):
+def test_missing_public_value_is_rejected(tmp_path, field):
     device = consenting(tmp_path, "2")
     with raises(AnswerError, "core.no_answer") as caught:
         answer(device, STUDY, {name: value for name, value in ANSWERS.items() if name != field})
@@ -91,7 +91,7 @@ def test_a_value_that_nobody_gave_is_refused(tmp_path, field):
     assert device.epsilon_left == 2
 
 
-def test_what_is_queued_keeps_its_bytes_at_every_attempt(tmp_path):
+def test_queued_report_is_sent_with_the_same_bytes(tmp_path):
     with Server() as server:
         device = consenting(tmp_path, "2", server.url)
         server.content = STUDY.canonical()
@@ -103,7 +103,7 @@ def test_what_is_queued_keeps_its_bytes_at_every_attempt(tmp_path):
     assert [sent for verb, _, sent, _ in server.requests if verb == "PUT"] == [body] * 3
 
 
-def test_rounds_repeat_the_noisy_answer_beside_the_values_of_the_day(tmp_path):
+def test_each_round_repeats_the_noise_with_current_public_values(tmp_path):
     device = consenting(tmp_path, "2")
     for version, region in ((1, "north"), (2, "none")):
         study = Study(studies.document(studies.MEMOIZED, public=PUBLIC[:1], version=version))
@@ -138,14 +138,14 @@ def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, ask_one, name):
         (",country", ",", "line 3: stratum: must be one of its choices"),
     ],
 )
-def test_nothing_is_written_where_a_value_is_wrong(tmp_path, old, new, says):
+def test_wrong_public_value_writes_no_file(tmp_path, old, new, says):
     (tmp_path / "answers.csv").write_text(CSV.replace(old, new))
     with pytest.raises(InputError, match=says):
         batch.perturb_file(STUDY, str(tmp_path / "answers.csv"), str(tmp_path / "reports"))
     assert not (tmp_path / "reports").exists()
 
 
-def test_the_person_is_told_of_each_value_before_it_leaves(tmp_path, capsys):
+def test_person_sees_each_public_value_before_sending(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
         common = [
@@ -166,12 +166,12 @@ def test_the_person_is_told_of_each_value_before_it_leaves(tmp_path, capsys):
         assert "\nldpkit: answer: age: must be a number" in "\n" + capsys.readouterr().err
         assert main([*common, "--public", "region=north", "--public", "age=42"]) == 0
     assert capsys.readouterr().err.splitlines()[-2:] == [
-        "region: north is sent as it is, in clear",
-        "age: 42 is sent as it is, in clear",
+        "region: north is sent as it is, without noise",
+        "age: 42 is sent as it is, without noise",
     ]
 
 
-def test_a_report_without_its_values_is_never_made():
+def test_report_is_not_built_without_its_public_values():
     mechanisms = mechanisms_of(STUDY)
     quantised = quantise_answers(STUDY, mechanisms, ANSWERS)
     with pytest.raises(AnswerError, match="region: is missing"):
@@ -182,7 +182,7 @@ def test_a_report_without_its_values_is_never_made():
         report_of(STUDY, mechanisms, quantised, urandom, {"region": "north", "age": "42.0"})
 
 
-def test_columns_are_taken_at_once():
+def test_public_values_are_read_from_columns():
     columns = {"region": np.array(["north", "none"]), "age": np.array([42.0, 18]), "stratum": ["town"] * 2}
     assert public_many(STUDY, columns) == [
         {"region": "north", "age": "42", "stratum": "town"},
@@ -207,7 +207,7 @@ def telling_value(study, mechanisms, answers, random=urandom):
     return report
 
 
-def test_the_audit_holds_public_values_against_answers(monkeypatch):
+def test_audit_checks_public_values_against_answers(monkeypatch):
     mechanisms = mechanisms_of(STUDY)
     assert all(check.passed for check in assembly_checks(STUDY, mechanisms))
     monkeypatch.setattr(answering, "perturb_answers", telling_value)

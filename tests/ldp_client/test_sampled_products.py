@@ -60,7 +60,7 @@ def law(m, quantised):
 
 
 @pytest.mark.parametrize("weights", [None, {"response": 5, "squares": 2}])
-def test_the_exact_law_is_a_products_mean_and_a_sign_of_the_stated_privacy(weights):
+def test_exact_law_has_the_products_mean_and_stated_privacy(weights):
     m = mechanism(weights=weights)
     vectors = [m.quantise(record) for record in RECORDS]
     laws = [law(m, vector) for vector in vectors]
@@ -78,7 +78,7 @@ def test_the_exact_law_is_a_products_mean_and_a_sign_of_the_stated_privacy(weigh
 
 
 @pytest.mark.parametrize("products", [2, 3])
-def test_the_exact_law_of_several_products_is_their_joint_one_and_of_the_stated_privacy(products):
+def test_exact_joint_law_of_products_has_the_stated_privacy(products):
     """Each sign, and each product of a report's signs, has the gain times its own mean: that is all of it."""
     m = mechanism("2", {"response": 2}, products)
     vectors = [m.quantise(record) for record in RECORDS]
@@ -110,7 +110,7 @@ def signs_of(pattern, products):
     return [2 * (pattern >> (products - 1 - slot) & 1) - 1 for slot in range(products)]
 
 
-def test_blocks_hold_every_product_and_those_of_like_weights_together():
+def test_blocks_contain_every_product_grouped_by_weight():
     m = mechanism("4", {"response": 5, "squares": 3}, 3)
     assert len(m.coordinates) == 8
     assert {place for block in m.blocks for place in block} == set(range(8))
@@ -181,7 +181,7 @@ def test_bytes_read_do_not_depend_on_the_answer(products):
         assert all(sizes == taken[0] for sizes in taken)
 
 
-def test_a_word_that_would_favour_some_products_is_drawn_again():
+def test_biased_word_is_redrawn():
     m = mechanism()
     stream = BytesIO(b"\xff" * 4 + bytes(8) + (3).to_bytes(4, "big") + bytes(4))
     mended = mechanism(weights={"means": 7})
@@ -208,7 +208,7 @@ def test_a_word_that_would_favour_some_products_is_drawn_again():
         ({"mechanism": studies.GAUSSIAN, "norm": "1"}, "features[1].ask"),
     ],
 )
-def test_what_does_not_fit_is_refused_where_the_study_states_it(changes, field):
+def test_misfit_products_are_rejected_with_their_field(changes, field):
     with pytest.raises(StudyError) as caught:
         mechanism_for(Study(studies.document({**studies.PRODUCTS, **changes})).questions[0])
     assert caught.value.field == f"questions[0].{field}"

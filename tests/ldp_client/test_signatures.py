@@ -44,7 +44,7 @@ def value_of(private):
     return private.public_key().public_numbers().n.to_bytes(private.key_size // 8, "big")
 
 
-def test_a_signed_study_survives_its_text_and_is_verified(pair):
+def test_signed_study_round_trips_and_is_verified(pair):
     private, public = pair
     signed = SignedStudy.from_json(sign_study(STUDY, private.encode()).to_json())
     key = PublicKey.from_pem(public)
@@ -61,7 +61,7 @@ def test_a_key_id_is_the_digest_of_its_der(pair, tmp_path):
 
 
 @pytest.mark.needs("openssl")
-def test_what_openssl_signs_is_verified(tmp_path):
+def test_openssl_signature_is_verified(tmp_path):
     (tmp_path / "study.json").write_bytes(STUDY.canonical())
 
     def openssl(*arguments):
@@ -138,7 +138,7 @@ def cube_root_above(number):
     return low
 
 
-def test_a_cube_root_is_no_signature(rsa_key):
+def test_cube_root_forgery_is_rejected(rsa_key):
     """Bleichenbacher 2006: with exponent 3 and a parser that ignores the tail, no key is needed."""
     message = STUDY.canonical()
     start = b"\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\x00" + encoded(message, 384)[-51:]
@@ -171,7 +171,7 @@ def test_a_signature_above_the_modulus_is_refused(rsa_key):
         lambda: "no-such-file.pem",
     ],
 )
-def test_keys_that_are_too_weak_or_no_keys_cannot_be_pinned(make):
+def test_weak_or_invalid_keys_cannot_be_pinned(make):
     with pytest.raises(InputError):
         load_public_key(make())
 
@@ -201,7 +201,7 @@ def test_bad_envelopes_name_their_field(change, field):
         SignedStudy.from_json(json.dumps({**document, "signatures": document["signatures"] * 2}))
 
 
-def test_the_commands_make_keys_and_sign(tmp_path, capsys):
+def test_key_and_sign_commands_work(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     key, signed = str(tmp_path / "key.pem"), str(tmp_path / "signed.json")
     assert cli.main(["study", "keygen", "--out", key]) == 0

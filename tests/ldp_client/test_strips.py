@@ -31,7 +31,7 @@ def drawn(request):
 
 
 def cell_probabilities(cdf, edges, scale=1.0):
-    """Of integers round(2**20 · scale · X) in the cells between half-integer edges."""
+    """Return probabilities of round(2**20 · scale · X) in the cells between half-integer edges."""
     points = np.concatenate([[0.0], cdf(edges / (UNIT * scale)), [1.0]])
     return np.diff(points)
 

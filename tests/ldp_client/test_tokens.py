@@ -1,14 +1,14 @@
 """Reports that need a token: asked for once, in one window, and sent with it in another.
 
 Attack: Telling whose report it was by its deletion, right after the person did something that is seen: the
-device: deletes what left in a batch in the next window, through the same relay and apart from visits and
-requests for tokens. Known limit: who has it deleted at once (`--now`, the page's button), as they are told
-there; boards, which do not wait, but send no deletion on a waking that asks for a token
+device: deletes a batched report in the next window, through the same relay and apart from visits and
+requests for tokens. Known limit: a person who deletes at once (`--now`, the page's button), as the text there
+says; boards, which do not wait, but send no deletion on a waking that asks for a token
 (`test_tokens_beside_reports_of_boards.py`).
 
 Attack: Answer a device's request for a token with a wrong signature, another key's, a stalled or a
-redirected answer: the device: takes what the study's key signed, and else keeps the report and asks again
-in the same words.
+redirected answer: the device: accepts only signatures of the study's key, and otherwise keeps the report and
+repeats the same request.
 """
 
 import sqlite3
@@ -124,8 +124,8 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert len(token) == 354
 
 
-def test_neither_place_is_told_what_the_other_is(tmp_path, places, at):
-    """What leaves for the issuer has nothing in common with what leaves for the collector."""
+def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
+    """Requests to the issuer share no value with requests to the collector."""
     server, issuer = places
     device, _ = answered(tmp_path, places)
     device.flush()
@@ -142,7 +142,7 @@ def test_neither_place_is_told_what_the_other_is(tmp_path, places, at):
     assert not [piece for piece in pieces if piece in asked]
 
 
-def test_once_the_token_is_there_nothing_joins_it_to_the_person(tmp_path, places, at):
+def test_ledger_forgets_invitation_and_request_after_the_token(tmp_path, places, at):
     device, _ = answered(tmp_path, places)
     device.flush()
     ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
@@ -155,7 +155,7 @@ def test_once_the_token_is_there_nothing_joins_it_to_the_person(tmp_path, places
     assert row(device, "tokens") == []
 
 
-def test_a_lost_answer_is_asked_for_again_in_the_same_words(tmp_path, places, at):
+def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(tmp_path, places, at):
     _, issuer = places
     device, _ = answered(tmp_path, places)
     issuer.answers = [lost, lost]
@@ -177,7 +177,7 @@ LIES = {
     "nothing": (stalling, "did not sign"),
     "the request itself": (lambda body, _: (200, RESPONSE, body[3:]), "did not sign"),
     "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
-    "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "no answer of a collector"),
+    "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
     "another invitation's": (refusing(409, "token-issued"), "no second token"),
     "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
     "unknown key": (refusing(422, "token-key-unknown"), "a key that its issuer does not have"),
@@ -191,7 +191,7 @@ LIES = {
 
 
 @pytest.mark.parametrize(("lie", "says"), LIES.values(), ids=LIES)
-def test_an_issuer_that_lies_gets_nothing_sent_and_may_come_to_reason(tmp_path, places, lie, says):
+def test_wrong_issuer_answer_sends_no_report_and_is_retried(tmp_path, places, lie, says):
     server, issuer = places
     device, _ = answered(tmp_path, places)
     issuer.answers = [lie] * 5
@@ -236,7 +236,7 @@ def test_the_issuers_order_of_keys_need_not_be_the_studys(tmp_path, places):
     assert row(device, "tokens")[0][1] == 1
 
 
-def test_a_device_that_was_led_to_a_wrong_key_by_its_place_comes_back_by_its_id(tmp_path, places):
+def test_device_recovers_from_a_wrong_key_place_by_key_id(tmp_path, places):
     server, issuer = places
     device = consenting(tmp_path, "8", server.url)
     channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
@@ -253,8 +253,8 @@ def test_a_device_that_was_led_to_a_wrong_key_by_its_place_comes_back_by_its_id(
     assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, first, first, first]
 
 
-def test_an_issuer_on_the_device_itself_is_one_of_a_trial(tmp_path):
-    """Made at 127.0.0.1 as in docs/tokens.md, and published elsewhere: no report would ever leave."""
+def test_localhost_issuer_of_a_remote_study_is_rejected(tmp_path):
+    """A study built for a trial at 127.0.0.1 and published elsewhere would never get a report."""
     device = consenting(tmp_path, "8", "https://collector.example")
     with raises(RefusedError, "device.place_here"):
         device.answer(study_of("http://127.0.0.1:8100"), YES, "CODE")
@@ -275,7 +275,7 @@ def test_another_invitation_may_be_given_before_the_token_only(tmp_path, places)
     assert device.ledger.queued()[0].invitation == ""
 
 
-def test_without_an_invitation_it_waits_and_says_so(tmp_path, places):
+def test_report_without_an_invitation_waits_and_states_why(tmp_path, places):
     server, issuer = places
     device = consenting(tmp_path, "8", server.url)
     device.answer(study_of(issuer.url), YES)
@@ -284,7 +284,7 @@ def test_without_an_invitation_it_waits_and_says_so(tmp_path, places):
 
 
 @pytest.mark.parametrize(("status", "tries"), [(401, 1), (409, 1), (503, 5)])
-def test_a_report_that_is_not_taken_waits_for_the_next_window(tmp_path, places, at, status, tries):
+def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status, tries):
     server, _ = places
     device, _ = answered(tmp_path, places)
     device.flush()
@@ -300,7 +300,7 @@ def test_a_report_that_is_not_taken_waits_for_the_next_window(tmp_path, places, 
     assert len({headers["Authorization"] for _, _, _, headers in server.requests}) == 1
 
 
-def test_a_clock_that_was_wrong_keeps_no_report_for_ever(tmp_path, places, at):
+def test_corrected_clock_reschedules_the_report(tmp_path, places, at):
     device, _ = answered(tmp_path, places)
     at(NOON + 400 * DAY)
     device.flush()
@@ -324,7 +324,7 @@ def sent(folder, places, at):
 
 
 class TestWithdrawal:
-    def test_before_the_token_leaves_nothing(self, tmp_path, places):
+    def test_withdrawal_before_the_token_sends_no_request(self, tmp_path, places):
         server, issuer = places
         device, study = answered(tmp_path, places)
         issuer.answers = [lost]
@@ -334,7 +334,7 @@ class TestWithdrawal:
         device.flush()
         assert (len(issuer.requests), server.requests) == (1, [])
 
-    def test_after_the_token_leaves_nothing(self, tmp_path, places, at):
+    def test_withdrawal_after_the_token_sends_no_request(self, tmp_path, places, at):
         server, _ = places
         device, study = answered(tmp_path, places)
         device.flush()
@@ -344,7 +344,7 @@ class TestWithdrawal:
         device.flush()
         assert server.requests == []
 
-    def test_after_sending_asks_for_the_deletion(self, tmp_path, places, at):
+    def test_withdrawal_after_sending_requests_deletion_in_a_window(self, tmp_path, places, at):
         server, _ = places
         device, study = sent(tmp_path, places, at)
         assert device.withdraw(study.id) == 1
@@ -361,12 +361,12 @@ class TestWithdrawal:
         (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
         assert "Authorization" not in headers
 
-    def test_the_person_may_have_it_deleted_at_once(self, tmp_path, places, at):
+    def test_flush_now_deletes_at_once(self, tmp_path, places, at):
         device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
         assert device.flush(now=True).deleted == 1
 
-    def test_a_deletion_in_vain_is_asked_for_in_the_next_window(self, tmp_path, places, at):
+    def test_failed_deletion_is_retried_in_the_next_window(self, tmp_path, places, at):
         server, _ = places
         device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
@@ -376,7 +376,7 @@ class TestWithdrawal:
         assert device.flush(1).undeleted == 1
         assert deletion(device) // DAY == moment // DAY + 1
 
-    def test_a_deletion_leaves_beside_no_request_for_a_token(self, tmp_path, places, at):
+    def test_deletion_is_not_sent_together_with_a_token_request(self, tmp_path, places, at):
         server, issuer = places
         device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
@@ -387,7 +387,7 @@ class TestWithdrawal:
         assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
         assert deletion(device) // DAY == moment // DAY + 1
 
-    def test_while_the_issuer_answers_leaves_nothing(self, tmp_path, places):
+    def test_withdrawal_during_the_issuers_answer_leaves_no_rows(self, tmp_path, places):
         device, study = answered(tmp_path, places)
 
         def withdrawing(body, headers):
@@ -398,7 +398,7 @@ class TestWithdrawal:
         device.flush()
         assert row(device, "tokens") == row(device, "reports") == []
 
-    def test_while_the_issuer_names_a_key_asks_no_more(self, tmp_path, places):
+    def test_withdrawal_during_key_correction_stops_requests(self, tmp_path, places):
         server, issuer = places
         stated = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
         study = Study(studies.document(studies.YES_NO, public=[REGION], channel=stated))
@@ -415,14 +415,14 @@ class TestWithdrawal:
         assert row(device, "tokens") == []
 
 
-def test_without_tokens_a_report_leaves_in_the_next_window_too(tmp_path):
+def test_report_without_tokens_is_sent_in_the_next_window(tmp_path):
     device = consenting(tmp_path, "8", "https://collector.example")
     stated = {"batches": {"hours": 1}, "oblivious": OBLIVIOUS}
     device.answer(Study(studies.document(studies.YES_NO, channel=stated)), YES)
     assert NOON + HOUR <= due(device) < NOON + 2 * HOUR
 
 
-def test_moments_are_spread_evenly_over_the_next_window(monkeypatch):
+def test_send_times_are_uniform_over_the_next_window(monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: float(NOON))
     seed_the_system(monkeypatch, "moments")
     drawn = [clock.in_next_window(24) for _ in range(16_000)]
@@ -433,7 +433,7 @@ def test_moments_are_spread_evenly_over_the_next_window(monkeypatch):
     assert not follows([2 * hours[0], *hours[1:]], [1 / 24] * 24)
 
 
-def test_an_issuer_that_the_owner_does_not_allow_is_refused_before_anything(tmp_path):
+def test_issuer_outside_allowed_hosts_is_rejected_first(tmp_path):
     device = consenting(tmp_path, "8", "https://collector.example", allowed_hosts=["collector.example"])
     with raises(RefusedError, "device.host", "issuer.example"):
         device.answer(study_of("https://issuer.example"), YES, "CODE")
@@ -443,8 +443,8 @@ def test_an_issuer_that_the_owner_does_not_allow_is_refused_before_anything(tmp_
 
 
 @pytest.mark.slow
-def test_an_interrupted_flush_goes_on_wherever_it_was(tmp_path, places, at, monkeypatch):
-    """The ledger breaks at its 1st, 8th, … statement: one request, one token, one report in the end."""
+def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkeypatch):
+    """If the ledger fails at its 1st, 8th, … statement, one request, one token and one report result."""
     server, issuer = places
     connect, seen, breaking_at = sqlite3.connect, [0], [1]
 
@@ -505,7 +505,7 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
     assert [a[4] for a in told] == [2 * sha256(b"\0").digest()] * 2
 
 
-def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, capsys):
+def test_budget_command_lists_reports_without_a_token(tmp_path, places, at, capsys):
     device, _ = answered(tmp_path, places)
 
     def said():
@@ -520,8 +520,8 @@ def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, 
     assert "token" not in said()
 
 
-def test_the_budget_says_of_whom_the_issuer_counts_the_person(tmp_path, places, at, capsys):
-    """A lie about it would set one person apart, and nobody else's device can see it."""
+def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at, capsys):
+    """A wrong stratum would single out one person, and no other device could detect it."""
     server, issuer = places
     device = consenting(tmp_path, "8", server.url)
     channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
@@ -531,14 +531,14 @@ def test_the_budget_says_of_whom_the_issuer_counts_the_person(tmp_path, places, 
     assert device.flush(attempts=1).batched == 1
     assert told_by(device.ledger)[0].strata == [{"region": "south"}]
     assert main(["budget", "--folder", str(tmp_path)]) == 0
-    assert "the issuer says that you are of region=south" in capsys.readouterr().out
+    assert "the issuer says that you belong to region=south" in capsys.readouterr().out
     at(due(device))
     assert device.flush().sent == 1
     assert not told_by(device.ledger)[0].strata
 
 
-def test_a_stratum_in_letters_that_do_not_show_is_told_so(tmp_path, places, capsys):
-    """A hostile study turns the line around that tells the person."""
+def test_stratum_with_invisible_letters_is_escaped(tmp_path, places, capsys):
+    """A hostile study could reverse the printed line with a direction mark."""
     server, issuer = places
     device = consenting(tmp_path, "8", server.url)
     region = {**REGION, "choices": ["\u202enorth", "south"]}

@@ -21,7 +21,7 @@ def budget(capsys, folder, *options):
     return code, capsys.readouterr()
 
 
-def test_it_says_what_was_told_to_whom_and_what_became_of_it(tmp_path, capsys):
+def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     device = Device(tmp_path / "one", "8", HOST, require_consent=False)
     told = {
         study.id: device.answer(
@@ -49,7 +49,7 @@ def test_it_says_what_was_told_to_whom_and_what_became_of_it(tmp_path, capsys):
     assert [one["publisher"] for one in found["studies"]] == [HOST, HOST]
 
 
-def test_what_was_withdrawn_before_it_left_stays_paid(tmp_path, capsys):
+def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
     device = Device(tmp_path / "one", "8", HOST, require_consent=False)
     device.answer(SECOND, {"occupation": "worker"})
     device.withdraw("second")
@@ -58,7 +58,7 @@ def test_what_was_withdrawn_before_it_left_stays_paid(tmp_path, capsys):
     assert "no report is left" in said.out
 
 
-def test_who_signed_is_named_by_the_key_where_no_collector_is_known(tmp_path, capsys):
+def test_study_without_a_collector_is_named_by_its_key(tmp_path, capsys):
     device = Device(tmp_path / "one", "8", HOST, require_consent=False)
     device.answer(SECOND, {"occupation": "worker"})
     with device.ledger.writing() as connection:
@@ -69,7 +69,7 @@ def test_who_signed_is_named_by_the_key_where_no_collector_is_known(tmp_path, ca
 
 
 @pytest.mark.parametrize("second", ["Do you smoke?", "Do you take opiates?"])
-def test_what_went_over_to_another_key_is_told_once(tmp_path, capsys, second):
+def test_study_moved_to_another_key_is_listed_once(tmp_path, capsys, second):
     pairs = [new_key() for _ in range(2)]
     for version, text in enumerate(("Do you smoke?", second), 1):
         study = Study(studies.document({**studies.MEMOIZED, "text": text}, version=version))
@@ -84,7 +84,7 @@ def test_what_went_over_to_another_key_is_told_once(tmp_path, capsys, second):
     assert (told["publisher"], told["reports"]["waiting"]) == (HOST, 2)
 
 
-def test_a_folder_without_a_device_is_refused_and_stays_as_it_was(tmp_path, capsys):
+def test_folder_without_a_device_is_rejected_and_unchanged(tmp_path, capsys):
     for folder in (tmp_path, tmp_path / "none"):
         code, said = budget(capsys, folder)
         assert code == 3
@@ -92,7 +92,7 @@ def test_a_folder_without_a_device_is_refused_and_stays_as_it_was(tmp_path, caps
     assert not list(tmp_path.iterdir())
 
 
-def test_a_question_that_chance_left_out_told_nothing(tmp_path, capsys):
+def test_question_that_was_not_drawn_is_not_listed(tmp_path, capsys):
     names = ["a", "b", "c"]
     study = Study(studies.document(*[{**studies.YES_NO, "id": name} for name in names], ask_one=True))
     Device(tmp_path, max_epsilon="4", require_consent=False).answer(study, dict.fromkeys(names, True))

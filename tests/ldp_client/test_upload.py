@@ -28,7 +28,7 @@ def server():
     [(200, "sent"), (201, "sent"), (404, "kept"), (409, "kept"), (422, "kept")]
     + [(status, "waiting") for status in (408, 425, 429, 500, 503, 507)],
 )
-def test_statuses(server, status, state):
+def test_each_upload_status_gives_its_outcome(server, status, state):
     server.statuses = [status]
     assert put_report(f"{server.url}/x", "{}").state == state
 
@@ -37,12 +37,12 @@ def test_statuses(server, status, state):
     ("status", "state"),
     [(200, "sent"), (204, "kept"), (404, "kept"), (410, "kept"), (403, "kept"), (503, "waiting")],
 )
-def test_statuses_of_a_deletion(server, status, state):
+def test_each_deletion_status_gives_its_outcome(server, status, state):
     server.statuses = [status]
     assert delete_report(f"{server.url}/x", "ab" * 16).state == state
 
 
-def test_an_unreachable_collector_is_waited_for():
+def test_report_waits_for_an_unreachable_collector():
     outcome = put_report("http://127.0.0.1:9/x", "{}")
     assert outcome.state == "waiting"
     assert outcome.reason.startswith("cannot reach 127.0.0.1:")
@@ -69,7 +69,7 @@ def test_retries_stop_at_a_final_refusal(tmp_path, server, monkeypatch):
     assert server.asked("PUT") == server.asked("PUT")[:1] * 2
 
 
-def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, server):
+def test_flush_keeps_unsent_reports_and_deletes_sent_ones(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     report_id = device.answer(STUDY, {"ever": True})
     body = device.ledger.queued()[0].body
@@ -82,7 +82,7 @@ def test_flush_keeps_what_could_not_be_sent_and_forgets_the_rest(tmp_path, serve
     assert server.requests[0][1] == f"/v1/studies/survey/reports/{report_id}"
 
 
-def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, server):
+def test_rejected_report_is_dropped_and_stays_charged(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     server.statuses, server.refusals = [422], {422: problem("report-invalid", STUDY.digest)}
@@ -92,24 +92,24 @@ def test_a_refused_report_is_dropped_and_told_and_its_spend_stays(tmp_path, serv
     assert device.epsilon_left == 3
 
 
-def test_a_report_goes_to_its_own_collector_only(tmp_path, server):
+def test_report_is_sent_only_to_its_own_collector(tmp_path, server):
     first = consenting(tmp_path, "4", "http://127.0.0.1:9")
     first.answer(STUDY, {"ever": True})
     flushed = consenting(tmp_path, "4", server.url).flush()
     assert (flushed.sent, flushed.waiting, server.requests) == (0, 1, [])
-    assert "belongs to the collector http://127.0.0.1:9," in flushed.reason
+    assert "belongs to the collector http://127.0.0.1:9:" in flushed.reason
     assert len(first.ledger.queued()) == 1
 
 
-def test_another_collectors_report_is_counted_once_it_is_due(tmp_path, server):
+def test_report_of_another_collector_counts_as_later_until_due(tmp_path, server):
     first = consenting(tmp_path, "4", "http://127.0.0.1:9", send_window=86_400)
     first.answer(STUDY, {"ever": True})
     flushed = consenting(tmp_path, "4", server.url).flush()
     assert (flushed.later, flushed.waiting) == (1, 0)
 
 
-def test_a_report_that_knew_no_collector_is_deleted_where_it_went(tmp_path, server):
-    """Another collector would say truly, and in vain, that it does not have it."""
+def test_report_is_deleted_only_at_the_collector_that_got_it(tmp_path, server):
+    """Another collector would only answer that it does not have the report."""
     consenting(tmp_path, "4").answer(STUDY, {"ever": True})
     with Server() as other:
         device = consenting(tmp_path, "4", server.url)
@@ -123,7 +123,7 @@ def test_a_report_that_knew_no_collector_is_deleted_where_it_went(tmp_path, serv
     assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
 
 
-def test_a_server_that_talks_nonsense_is_waited_for():
+def test_report_waits_after_an_invalid_server_answer():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answerer = threading.Thread(target=answer_nonsense, args=(listener,))
         answerer.start()
@@ -139,7 +139,7 @@ def answer_nonsense(listener):
         connection.sendall(b"garbage\r\n\r\n")
 
 
-def test_nothing_that_identifies_is_sent(tmp_path, server):
+def test_requests_contain_no_identifying_headers(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     device.flush()
@@ -169,7 +169,7 @@ def test_fetching_a_study(server):
     assert (study, base) == (STUDY, server.url)
 
 
-def test_fetching_goes_wrong_clearly(server):
+def test_fetch_errors_are_clear(server):
     with raises(InputError, "device.study_url"):
         fetch_study("ftp://host/v1/studies/a")
     with raises(InputError, "device.study_url"):

@@ -21,7 +21,7 @@ def server():
         yield server
 
 
-def test_a_report_that_never_left_is_wiped_without_a_word(tmp_path, server):
+def test_unsent_report_is_wiped_without_a_request(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     report_id = device.answer(STUDY, YES)
     body = device.ledger.queued()[0].body
@@ -34,7 +34,7 @@ def test_a_report_that_never_left_is_wiped_without_a_word(tmp_path, server):
         assert body.encode() not in file.read_bytes()
 
 
-def test_a_sent_report_is_deleted_until_that_is_acknowledged(tmp_path, server):
+def test_deletion_is_retried_until_acknowledged(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     report_id = device.answer(STUDY, YES)
     assert device.flush().sent == 1
@@ -50,7 +50,7 @@ def test_a_sent_report_is_deleted_until_that_is_acknowledged(tmp_path, server):
     assert report_id.encode() not in (tmp_path / "ledger.sqlite3").read_bytes()
 
 
-def test_the_spend_stays_and_no_question_is_answered_again(tmp_path, server):
+def test_withdrawn_answer_stays_charged_and_is_not_asked_again(tmp_path, server):
     device = Device(tmp_path, "4", server.url)
     device.consent(STUDY)
     device.answer(STUDY, YES)
@@ -91,7 +91,7 @@ def test_a_report_that_was_refused_after_its_acknowledgement_was_lost_is_deleted
     assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"]
 
 
-def test_a_withdrawal_at_another_collector_says_whose_report_it_is(tmp_path, server, capsys):
+def test_withdrawal_at_another_collector_names_the_reports_own(tmp_path, server, capsys):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
     assert device.flush().sent == 1
@@ -100,17 +100,17 @@ def test_a_withdrawal_at_another_collector_says_whose_report_it_is(tmp_path, ser
     assert cli.main(["withdraw", url, "--folder", str(tmp_path)]) != 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert f"this device has answered that of {server.url}: name that one" in told.err
+    assert f"this device has answered the study of this id from {server.url}: name that publisher" in told.err
     assert device.withdraw("survey") == 1
     elsewhere = consenting(tmp_path, "4", alias).flush()
     assert elsewhere.undeleted == 1
-    assert f"it belongs to the collector {server.url}, name that one" in elsewhere.reason
+    assert f"it belongs to the collector {server.url}: name that collector" in elsewhere.reason
     assert server.asked("DELETE") == []
     assert consenting(tmp_path, "4", server.url).flush().deleted == 1
 
 
 def test_a_collector_may_be_spelled_in_any_way(tmp_path, server):
-    """Also in a ledger that kept the spelling it was given."""
+    """This includes a ledger that stored the given spelling."""
     device = consenting(tmp_path, "4", server.url.replace("http://", "HTTP://") + "/")
     device.answer(STUDY, YES)
     with device.ledger.writing() as connection:
@@ -120,7 +120,7 @@ def test_a_collector_may_be_spelled_in_any_way(tmp_path, server):
     assert consenting(tmp_path, "4", server.url).flush().deleted == 1
 
 
-def test_a_withdrawal_while_the_report_is_on_its_way_deletes_it_after(tmp_path, server, monkeypatch):
+def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, monkeypatch):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
     put = sending.put_report
@@ -138,7 +138,7 @@ def test_a_withdrawal_while_the_report_is_on_its_way_deletes_it_after(tmp_path, 
     assert [method for method, *_ in server.requests] == ["PUT", "DELETE"]
 
 
-def test_one_that_is_withdrawn_before_its_turn_is_not_sent(tmp_path, server, monkeypatch):
+def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypatch):
     second = Study(studies.document(studies.YES_NO, id="second"))
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
@@ -155,7 +155,7 @@ def test_one_that_is_withdrawn_before_its_turn_is_not_sent(tmp_path, server, mon
     assert server.asked("DELETE") == []
 
 
-def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
+def test_withdrawal_affects_only_the_named_study(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
     device.accept(Study(studies.document(studies.YES_NO, id="another")))
@@ -163,7 +163,7 @@ def test_only_the_study_that_is_named_is_withdrawn(tmp_path, server):
     assert device.flush().sent == 1
 
 
-def test_the_command(tmp_path, server, capsys):
+def test_withdraw_command_reports_errors_and_counts(tmp_path, server, capsys):
     url, folder = f"{server.url}/v1/studies/survey", str(tmp_path)
     assert cli.main(["withdraw", url, "--folder", folder]) == 3
     assert "has not answered study survey" in capsys.readouterr().err
@@ -177,7 +177,7 @@ def test_the_command(tmp_path, server, capsys):
     assert "0 reports sent, 1 deleted" in capsys.readouterr().out
 
 
-def test_the_command_takes_back_a_consent_that_no_answer_followed(tmp_path, server, capsys):
+def test_withdraw_command_revokes_an_unused_consent(tmp_path, server, capsys):
     device = Device(tmp_path, "4", server.url)
     device.consent(device.fetch("survey"))
     assert cli.main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path)]) == 0

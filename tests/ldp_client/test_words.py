@@ -1,4 +1,4 @@
-"""Every sentence that a participant reads stands in ldp_client/words; those of a study stay as they are."""
+"""Every sentence for participants is in ldp_client/words; sentences of a study stay unchanged."""
 
 import ast
 import json
@@ -59,8 +59,8 @@ def told(source):
             yield text
 
 
-def test_no_module_of_a_device_holds_a_sentence(pytestconfig):
-    """Commands and their help, refusals, errors, warnings: another language is a folder's matter."""
+def test_device_modules_contain_no_sentences(pytestconfig):
+    """Commands, help texts, errors and warnings can therefore be translated in one folder."""
     package = pytestconfig.rootpath / "ldp_client"
     files = [file for file in package.rglob("*.py") if file.relative_to(package).parts[0] not in OTHERS]
     assert len(files) > 60
@@ -80,7 +80,7 @@ def test_no_module_of_a_device_holds_a_sentence(pytestconfig):
         'problem = "is missing"',
     ],
 )
-def test_a_sentence_elsewhere_would_be_found(planted):
+def test_sentence_in_code_is_detected(planted):
     assert len(list(told(planted))) == 1
 
 
@@ -93,12 +93,12 @@ def test_a_sentence_elsewhere_would_be_found(planted):
         'raise RefusedError(say("device.closed", study=study))',
     ],
 )
-def test_what_is_no_sentence_for_participants_is_left_alone(silent):
+def test_strings_that_are_not_sentences_are_ignored(silent):
     assert list(told(silent)) == []
 
 
-def test_every_sentence_of_the_devices_is_said(pytestconfig):
-    """Keys in code stand in the language's files, and the other way round."""
+def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
+    """Every key in code is in the language's files, and vice versa."""
     package = pytestconfig.rootpath / "ldp_client"
     code = "".join([file.read_text("utf-8") for file in package.rglob("*.py")])
     # Codes of errors look like keys.
@@ -110,7 +110,7 @@ def test_every_sentence_of_the_devices_is_said(pytestconfig):
     assert named == {*known}
 
 
-def test_a_board_without_the_files_says_keys(monkeypatch):
+def test_board_without_language_files_prints_keys(monkeypatch):
     """An error that cannot be put in words is still the right error."""
     monkeypatch.setattr("ldp_client.words.text.ENGLISH", Words("en", "/nowhere"))
     with pytest.raises(AnswerError, match=r"^answer: hours: core\.one_of_choices choices=3$"):
@@ -125,7 +125,7 @@ def test_every_mechanism_has_its_sentence():
     assert set(FACTS) <= set(MECHANISMS)
 
 
-def test_the_words_stay_the_same(pytestconfig):
+def test_descriptions_match_the_golden_words(pytestconfig):
     golden = pytestconfig.rootpath / "tests" / "golden"
     words = json.loads((golden / "words.json").read_text("utf-8"))
     assert len(words) == 6
@@ -134,7 +134,7 @@ def test_the_words_stay_the_same(pytestconfig):
         assert describe(study) + warnings_of(study) == lines
 
 
-def test_another_language_is_one_more_file(tmp_path):
+def test_another_language_needs_only_another_file(tmp_path):
     """Every sentence of a study comes from the language's file: here all of them are their keys."""
     keys = dict.fromkeys(ENGLISH.sentences(), "»")
     (tmp_path / "keys.json").write_text(json.dumps(keys))
@@ -144,7 +144,7 @@ def test_another_language_is_one_more_file(tmp_path):
 
 
 @pytest.mark.parametrize("language", ["en"])
-def test_every_sentence_is_whole(language):
+def test_every_sentence_is_complete(language):
     """Plural forms name the same facts but the number; nothing is empty."""
     for key, said in Words(language).sentences().items():
         forms = [said] if isinstance(said, str) else [said["one"], said["other"]]
@@ -153,7 +153,7 @@ def test_every_sentence_is_whole(language):
         assert named.count(named[0]) == len(named), key
 
 
-def test_one_of_a_set_is_and_two_are():
+def test_sentence_has_singular_and_plural_verb():
     def said(size, epsilon):
         asked = {**studies.CHOICE, "mechanism": {"name": "subset_selection", "epsilon": epsilon}}
         asked["choices"] = [str(one) for one in range(size)]
@@ -166,6 +166,6 @@ def test_one_of_a_set_is_and_two_are():
 @pytest.mark.parametrize(
     ("value", "digits", "shown"), [(0.1, 12, "0.1"), (1.2341, 4, "1.235"), (2.0, 3, "2")]
 )
-def test_what_holds_at_most_is_rounded_up(value, digits, shown):
+def test_upper_bounds_are_rounded_up(value, digits, shown):
     assert rounded_up(value, digits) == shown
     assert float(shown) >= value

@@ -1,9 +1,8 @@
-"""Give a gateway what is no device's request: nothing but that is done, and nobody is kept out by it.
+"""Send a gateway requests that no device sends: it serves only device requests and blocks no one.
 
 Defence: The collector: inside are `PUT` and `DELETE` of a report and `GET` of a study's version, without an
-operator's key, within its own limits; a replay changes nothing, also once the report was deleted as its
-time was over: of a study with a relay and without tokens ids stay, with their version and day, until it is
-deleted.
+operator's key, within its own limits; a replay changes nothing, even after retention deleted the report:
+a study with a relay and without tokens keeps ids, with their version and day, until it is deleted.
 """
 
 import json
@@ -64,14 +63,14 @@ def upload(make_report, study):
         ("", ""),
     ],
 )
-def test_nothing_is_reached_inside_but_what_devices_do(gateway, method, path):
+def test_gateway_serves_only_device_routes(gateway, method, path):
     key = ("authorization", f"Bearer {gateway.harness.operator['Authorization'][7:]}")
     assert problem(gateway.ask(method, path)) == (404, "oblivious-route")
     assert gateway.ask(method, path, key).status in (400, 404)
     assert gateway.harness.client.get("/v1/studies/habits").headers["LDPKit-Study"] == "open"
 
 
-def test_an_operators_key_opens_nothing_inside(gateway, make_report, study):
+def test_operators_key_has_no_effect_inside_the_gateway(gateway, make_report, study):
     report = make_report(study)
     assert gateway.put(report).status == 201
     path = f"/v1/studies/habits/reports/{report.id}"
@@ -98,7 +97,7 @@ def test_an_operators_key_opens_nothing_inside(gateway, make_report, study):
         ("content-type", "application/json"),
     ],
 )
-def test_fields_of_a_connection_and_lengths_that_lie_are_refused(gateway, upload, field):
+def test_connection_fields_and_wrong_lengths_are_rejected(gateway, upload, field):
     """The last one is there twice."""
     _, request = upload
     answer = gateway.ask("PUT", request.path, JSON, field, content=request.content)
@@ -106,7 +105,7 @@ def test_fields_of_a_connection_and_lengths_that_lie_are_refused(gateway, upload
     assert gateway.harness.exported() == []
 
 
-def test_the_true_length_and_fields_of_nobody_do_no_harm(gateway, upload):
+def test_correct_length_and_unknown_fields_are_accepted(gateway, upload):
     _, request = upload
     more = [
         ("content-length", str(len(request.content))),
@@ -121,7 +120,7 @@ def test_the_true_length_and_fields_of_nobody_do_no_harm(gateway, upload):
     assert not [name for name in seen[0] if "FORWARDED" in name or "COOKIE" in name or name == "REMOTE_ADDR"]
 
 
-def test_a_gateway_in_a_gateway_is_none(gateway, upload):
+def test_nested_gateway_request_is_rejected(gateway, upload):
     _, request = upload
     inner = gateway.encapsulated(request.encode()).message
     answer = gateway.ask("POST", "/ohttp", ("content-type", "message/ohttp-req"), content=inner)
@@ -150,13 +149,13 @@ def test_a_gateway_in_a_gateway_is_none(gateway, upload):
         Request("PUT", "", REPORT).encode() + b"\0\1",
     ],
 )
-def test_what_is_no_request_of_known_length_is_refused_inside(gateway, content):
+def test_malformed_inner_request_is_rejected(gateway, content):
     answer = gateway.say(gateway.encapsulated(content))
     assert answer.status in (400, 404)
     assert {came for _, came in gateway.sizes} == {4128}
 
 
-def test_a_request_cut_anywhere_stores_nothing_and_never_fails(gateway, upload):
+def test_truncated_request_stores_nothing_without_a_server_error(gateway, upload):
     _, request = upload
     whole = request.encode()
     body_at = whole.index(request.content)
@@ -165,7 +164,7 @@ def test_a_request_cut_anywhere_stores_nothing_and_never_fails(gateway, upload):
     assert gateway.harness.exported() == []
 
 
-def test_flipped_bits_truncations_and_foreign_keys_are_400_outside_and_say_nothing(gateway, upload):
+def test_damaged_request_gets_a_bare_400(gateway, upload):
     _, request = upload
     message = gateway.encapsulated(request.encode(SIZE)).message
     flipped = [bytearray(message) for _ in range(60)]
@@ -186,7 +185,7 @@ def test_flipped_bits_truncations_and_foreign_keys_are_400_outside_and_say_nothi
     assert gateway.post(message).status_code == 200
 
 
-def test_bodies_have_the_collectors_limit_whole_and_inflated(make_gateway):
+def test_body_limit_applies_before_and_after_inflation(make_gateway):
     gateway = make_gateway(body_limit=1 << 16)
     assert gateway.post(bytes((1 << 16) + 1)).status_code == 413
     bomb = zlib.compress(bytes(1 << 24), 9, wbits=31)
@@ -202,7 +201,7 @@ def test_bodies_have_the_collectors_limit_whole_and_inflated(make_gateway):
     assert problem(answer) == (413, "body-too-large")
 
 
-def test_a_log_has_no_word_of_what_came(gateway, upload, caplog):
+def test_log_contains_no_request_data(gateway, upload, caplog):
     report, request = upload
     gateway.say(gateway.encapsulated(request.encode(SIZE)))
     gateway.ask("GET", "/v1/studies/some-secret-thing/reports")
@@ -211,7 +210,7 @@ def test_a_log_has_no_word_of_what_came(gateway, upload, caplog):
     assert report.id not in caplog.text
 
 
-def test_what_goes_wrong_in_the_collector_is_told_inside_alone(gateway, upload):
+def test_collector_error_is_reported_only_inside(gateway, upload):
     def broken(_environ, _start):
         raise RuntimeError("in a test")
 
@@ -221,7 +220,7 @@ def test_what_goes_wrong_in_the_collector_is_told_inside_alone(gateway, upload):
 
 
 @pytest.mark.parametrize("value", [0, 63, 64, 16383, 16384, (1 << 30) - 1, 1 << 30, (1 << 62) - 1])
-def test_numbers_are_those_of_quic(value):
+def test_numbers_are_encoded_as_quic_integers(value):
     assert len(number(value)) == 1 + (value > 63) + 2 * (value > 16383) + 4 * (value > (1 << 30) - 1)
     content = Answer(200, [], b"").encode()
     assert Answer.decode(content).status == 200
@@ -237,7 +236,7 @@ def test_an_informational_answer_may_come_before_the_final_one():
             Answer.decode(bytes([1]) + number(status))
 
 
-def test_a_relay_brings_back_no_report_whose_time_is_over(gateway, keys, make_report):
+def test_replay_does_not_restore_an_expired_report(gateway, keys, make_report):
     """Retention deletes it in an open study, and the relay kept its bytes."""
     study = relayed_study("https://relay.example/ldpkit", keys, id="rolling", retention={"days": 30})
     assert gateway.harness.publish(study).status_code == 201

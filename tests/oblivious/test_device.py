@@ -1,8 +1,8 @@
-"""A device whose study states a relay: whatever happens, its requests about the report go that way alone.
+"""A device whose study states a relay sends its requests about the report only through the relay.
 
-Defence: The device: nothing leaves through a relay for an hour, and up to one more by chance, after a visit
-in the clear, also after a restart or reload. Known limit: a visit by the person after the report left; that
-an address visits, and that it takes part.
+Defence: The device: the relay is not used for an hour, and up to a random hour more, after a direct visit,
+also after a restart or reload. Known limit: a visit by the person after the report was sent; the collector
+sees that an address visits and takes part.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ RECEIPT = ("application/json", '{"id": "x", "result": "stored"}')
         (429, {}, b"", "429"),
         (404, {"Content-Type": "text/html"}, b"<html>", "404"),
         (200, {"Content-Type": "application/json"}, b'{"result": "stored"}', "200"),
-        (200, {"Content-Type": "message/ohttp-res"}, b"", "did not say"),
-        (200, {"Content-Type": "message/ohttp-res"}, bytes(4128), "did not say"),
+        (200, {"Content-Type": "message/ohttp-res"}, b"", "not the collector's"),
+        (200, {"Content-Type": "message/ohttp-res"}, bytes(4128), "not the collector's"),
         (
             400,
             {"Content-Type": "application/problem+json"},
             b'{"type": "https://iana.org/assignments/http-problem-types#ohttp-key"}',
-            "has no more the key",
+            "no longer has the key",
         ),
         (
             410,
@@ -117,7 +117,7 @@ RECEIPT = ("application/json", '{"id": "x", "result": "stored"}')
         ),
     ],
 )
-def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
+def test_relays_own_answer_settles_no_report_and_no_fallback(
     device, relay, collector, study, status, headers, body, said, send
 ):
     relay.answer = (status, headers, body)
@@ -131,34 +131,34 @@ def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
     # Its report is stored elsewhere: the person is told whom to ask for what.
     assert (
         f"ask the study's contact to put the key back, or else to delete report {report}" in flushed.reason
-    ) == (said == "has no more the key")
+    ) == (said == "no longer has the key")
     assert len(relay.requests) == 2
     assert collector.requests == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_leads_nowhere_else(device, relay, collector, study, status, send):
+def test_relay_redirect_is_not_followed(device, relay, collector, study, status, send):
     path = f"/v1/studies/{study.id}/reports/{device.ledger.queued()[0].report_id}"
     relay.answer = (status, {"Location": collector.url + path}, b"")
     assert send(device).sent == 0
     assert collector.requests == []
 
 
-def test_a_relay_that_is_away_is_waited_for(tmp_path, keys, collector, send):
+def test_report_waits_for_an_unreachable_relay(tmp_path, keys, collector, send):
     device = consenting(tmp_path, "9", collector.url)
     device.answer(relayed_study("http://127.0.0.1:9/", keys), YES)
     assert send(device).waiting == 1
     assert collector.requests == []
 
 
-def test_a_proxy_of_the_environment_sees_the_same_bytes_as_the_relay(device, relay, monkeypatch, send):
+def test_environment_proxy_sees_only_what_the_relay_sees(device, relay, monkeypatch, send):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     send(device)
     # Nothing for this machine goes through one.
     assert len(relay.requests) == 1
 
 
-def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, relay, study, send):
+def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
     queued = device.ledger.queued()[0]
     send(device)
     device.withdraw(study.id)
@@ -183,7 +183,7 @@ def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, 
 
 
 @pytest.mark.usefixtures("device")
-def test_the_way_is_durable_with_the_report_and_sealed(relay, tmp_path, collector, send):
+def test_route_is_stored_with_the_report(relay, tmp_path, collector, send):
     ledger = tmp_path / "device" / "ledger.sqlite3"
     with closing(sqlite3.connect(ledger)) as connection:
         before = connection.execute("SELECT document, channel FROM channels").fetchall()
@@ -200,7 +200,7 @@ def test_the_way_is_durable_with_the_report_and_sealed(relay, tmp_path, collecto
     assert collector.requests == []
 
 
-def test_other_studies_of_the_device_go_as_ever(device, relay, collector, send):
+def test_other_studies_are_sent_directly(device, relay, collector, send):
     plain = Study(studies.document(studies.YES_NO, id="plain"))
     device.answer(plain, YES)
     assert send(device).sent == 1
@@ -211,7 +211,7 @@ def test_other_studies_of_the_device_go_as_ever(device, relay, collector, send):
     assert len(relay.requests) == 1
 
 
-def test_a_host_that_the_owner_does_not_allow_is_refused_before_any_answer(tmp_path, keys):
+def test_relay_outside_allowed_hosts_is_rejected_before_answering(tmp_path, keys):
     device = consenting(tmp_path, "9", COLLECTOR, allowed_hosts=["127.0.0.1:9", "127.0.0.1"])
     with raises(RefusedError, "device.host", "relay.example"):
         device.answer(relayed_study("https://relay.example/", keys), YES)
@@ -221,7 +221,7 @@ def test_a_host_that_the_owner_does_not_allow_is_refused_before_any_answer(tmp_p
 
 
 @pytest.mark.usefixtures("device")
-def test_an_owner_who_allows_it_no_more_keeps_the_report_here(relay, tmp_path, collector, send):
+def test_report_waits_if_its_relay_is_no_longer_allowed(relay, tmp_path, collector, send):
     host, _, _ = collector.url.removeprefix("http://").partition("/")
     stricter = consenting(tmp_path / "device", "9", collector.url, allowed_hosts=[host])
     flushed = send(stricter)
@@ -229,7 +229,7 @@ def test_an_owner_who_allows_it_no_more_keeps_the_report_here(relay, tmp_path, c
     assert "127.0.0.1" in flushed.reason
 
 
-def test_without_the_package_it_is_refused_in_one_line_before_any_answer(tmp_path, study, monkeypatch):
+def test_missing_hpke_package_is_rejected_before_answering(tmp_path, study, monkeypatch):
     from ldp_client.oblivious import encapsulation
 
     monkeypatch.setitem(sys.modules, "pyhpke", None)
@@ -242,7 +242,7 @@ def test_without_the_package_it_is_refused_in_one_line_before_any_answer(tmp_pat
     encapsulation._suite.cache_clear()
 
 
-def test_an_invitation_that_does_not_fit_is_kept_and_said(tmp_path, relay, study, collector, send):
+def test_oversized_invitation_is_kept_and_reported(tmp_path, relay, study, collector, send):
     device = consenting(tmp_path / "other", "9", collector.url)
     device.answer(study, YES, "x" * 4000)
     with device.ledger.writing() as connection:
@@ -267,7 +267,7 @@ def seen(device, collector, study, monkeypatch):
     return later
 
 
-def test_nothing_leaves_through_the_relay_in_the_hour_after_a_fetch_in_the_clear(seen, relay):
+def test_relay_is_not_used_for_an_hour_after_a_direct_fetch(seen, relay):
     flushed = seen(60)
     assert (flushed.batched, flushed.waiting, relay.requests) == (1, 0, [])
     assert seen(HOUR).batched == 1
@@ -277,7 +277,7 @@ def test_nothing_leaves_through_the_relay_in_the_hour_after_a_fetch_in_the_clear
     assert len(relay.requests) == 1
 
 
-def test_how_long_after_is_drawn(device, collector, study, monkeypatch):
+def test_delay_after_a_direct_fetch_is_random(device, collector, study, monkeypatch):
     collector.content = study.canonical()
     monkeypatch.setattr(clock, "now", lambda: 0.0)
     moments = []
@@ -289,7 +289,7 @@ def test_how_long_after_is_drawn(device, collector, study, monkeypatch):
     assert len(set(moments)) > 6
 
 
-def test_a_visit_is_forgotten_once_it_is_long_past(seen, device):
+def test_old_direct_visit_is_deleted_from_the_ledger(seen, device):
     # Overdue as it is, the report waits once more, as after a visit.
     seen(60)
     seen(5 * HOUR)
@@ -297,7 +297,7 @@ def test_a_visit_is_forgotten_once_it_is_long_past(seen, device):
         assert connection.execute("SELECT until FROM apart").fetchall() == []
 
 
-def test_a_clock_that_was_wrong_at_the_fetch_keeps_no_report_for_ever(seen, relay):
+def test_wrong_clock_at_the_fetch_does_not_block_the_report(seen, relay):
     # It was a year ahead then, and so was the report's moment, which is drawn anew.
     year = 365 * 24 * HOUR
     assert (seen(-year).batched, seen(2 * HOUR - 60 - year).batched, relay.requests) == (1, 1, [])
@@ -306,7 +306,7 @@ def test_a_clock_that_was_wrong_at_the_fetch_keeps_no_report_for_ever(seen, rela
     assert len(relay.requests) >= 1
 
 
-def test_a_deletion_keeps_as_far_from_a_fetch_as_a_report(device, relay, collector, study, send, monkeypatch):
+def test_deletion_keeps_the_same_delay_as_a_report(device, relay, collector, study, send, monkeypatch):
     send(device)
     device.withdraw(study.id)
     with device.ledger.reading() as connection:

@@ -1,4 +1,4 @@
-"""What a collector does with what comes out of its gateway; outside, nothing about an answer shows."""
+"""A collector handles requests from its gateway; the outer answer reveals nothing."""
 
 import json
 
@@ -30,8 +30,8 @@ def stored(gateway):
     return len(gateway.harness.exported())
 
 
-def test_a_report_is_stored_once_and_withdrawn_for_good_however_often_it_comes(gateway, make_report, study):
-    """A relay may repeat whatever it has seen: each request is one that may come twice."""
+def test_repeated_requests_store_once_and_withdraw_permanently(gateway, make_report, study):
+    """A relay may repeat any request that it has seen, so each request may arrive twice."""
     report = make_report(study)
     request = f"/v1/studies/habits/reports/{report.id}"
     assert result(gateway.put(report)) == (201, "stored")
@@ -47,7 +47,7 @@ def test_a_report_is_stored_once_and_withdrawn_for_good_however_often_it_comes(g
     assert stored(gateway) == 0
 
 
-def test_a_replay_byte_for_byte_changes_nothing_and_tells_its_sender_nothing(gateway, make_report, study):
+def test_exact_replay_changes_nothing_and_reveals_nothing(gateway, make_report, study):
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
     request = Request("PUT", "", path, [JSON], report.to_json().encode())
@@ -61,9 +61,7 @@ def test_a_replay_byte_for_byte_changes_nothing_and_tells_its_sender_nothing(gat
         gateway.encapsulated(b"x").open(again.data)
 
 
-def test_all_requests_and_all_answers_have_one_size_whatever_became_of_them(
-    gateway, make_report, study, monkeypatch
-):
+def test_all_requests_and_all_answers_have_one_size(gateway, make_report, study, monkeypatch):
     report, other = make_report(study), make_report(study)
     statuses = [gateway.put(report).status, gateway.put(report).status, gateway.delete(report).status]
     statuses += [gateway.put(report).status, gateway.delete(other, secret=bytes(16)).status]
@@ -91,7 +89,7 @@ def test_all_requests_and_all_answers_have_one_size_whatever_became_of_them(
     assert came == ANSWER_BYTES + ANSWER_OVERHEAD_BYTES
 
 
-def test_what_fits_no_answer_is_told_in_one_that_does(make_gateway, make_study):
+def test_oversized_answer_becomes_answer_too_large(make_gateway, make_study):
     gateway = make_gateway()
     assert gateway.harness.publish(make_study(2, purpose="long " * 900)).status_code == 201
     assert problem(gateway.ask("GET", "/v1/studies/habits?version=2")) == (406, "answer-too-large")
@@ -99,14 +97,14 @@ def test_what_fits_no_answer_is_told_in_one_that_does(make_gateway, make_study):
     assert {came for _, came in gateway.sizes} == {ANSWER_BYTES + ANSWER_OVERHEAD_BYTES}
 
 
-def test_the_collector_says_inside_who_it_is_and_when(gateway, make_report, study):
+def test_inner_answer_carries_collector_identity_and_date(gateway, make_report, study):
     fields = dict(gateway.put(make_report(study)).fields)
     assert fields["ldpkit-collector"] == gateway.harness.collector.identity.hex()
     assert fields["content-type"] == "application/json"
     assert fields["date"].endswith("GMT")
 
 
-def test_outside_an_answer_says_nothing_but_that_it_is_one(gateway):
+def test_outer_answer_reveals_only_its_media_type(gateway):
     asked = gateway.encapsulated(b"")
     answer = gateway.post(asked.message)
     assert answer.content_type == "message/ohttp-res"
@@ -128,7 +126,7 @@ def test_older_keys_stay_valid_until_they_are_retired(make_gateway, keys, tmp_pa
     assert answer.json["type"] == OHTTP_KEY.uri
 
 
-def test_keys_have_numbers_of_their_own_and_an_end():
+def test_key_numbers_are_distinct_and_limited():
     keys = GatewayKeys.generate()
     for _ in range(MOST_KEYS - 1):
         keys = keys.rotated()
@@ -145,19 +143,19 @@ def test_keys_have_numbers_of_their_own_and_an_end():
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.ohttp-keys/1", "keys": []}', "[1]"])
-def test_what_is_no_file_of_keys_is_refused_in_one_line_that_shows_nothing(tmp_path, text):
+def test_invalid_key_file_is_rejected_without_its_content(tmp_path, text):
     (tmp_path / "keys").write_text(text)
     with raises(InputError, "oblivious.wrong_key_file"):
         GatewayKeys.load(tmp_path / "keys")
 
 
-def test_a_collector_without_keys_is_no_gateway(make_harness):
+def test_collector_without_keys_has_no_gateway_routes(make_harness):
     harness = make_harness()
     for answer in (harness.client.post("/ohttp"), harness.client.get("/.well-known/ohttp-gateway")):
         assert (answer.status_code, answer.json["type"]) == (404, "urn:ldpkit:problem:oblivious-absent")
 
 
-def test_where_only_relays_are_heard_devices_are_told_so_in_the_clear(make_gateway, make_report, study):
+def test_only_ohttp_collector_rejects_direct_reports(make_gateway, make_report, study):
     gateway = make_gateway(only_ohttp=True)
     report = make_report(study)
     harness = gateway.harness
@@ -173,15 +171,11 @@ def test_where_only_relays_are_heard_devices_are_told_so_in_the_clear(make_gatew
 
 
 @pytest.mark.parametrize("settings", [{"only_ohttp": True}, {"only_ohttp": "perhaps"}])
-def test_settings_that_make_no_sense_are_refused(settings):
+def test_inconsistent_settings_are_rejected(settings):
     with pytest.raises(InputError, match="ohttp"):
         Settings.from_mapping(settings)
 
 
-def test_a_node_may_stand_in_a_place_that_init_made():
-    """Its settings name a gateway's keys, which a node leaves alone."""
-
-
-def test_the_size_leaves_room_beside_a_report_and_comes_in_steps():
+def test_request_size_is_rounded_up_to_512_byte_steps():
     assert request_bytes(1) == request_bytes(512) == BESIDE_BYTES + 512
     assert request_bytes(513) == request_bytes(512) + 512

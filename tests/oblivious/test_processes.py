@@ -1,7 +1,7 @@
-"""Device, relay and collector as they run: each a process of its own.
+"""Device, relay and collector as separate processes.
 
-Defence: `examples/relay.py`: hands back the body, its media type and `Retry-After` alone; the servers in
-front of it, as documented, speak to nothing else. Known limit: a relay of another make (oblivious HTTP).
+Defence: `examples/relay.py`: returns only the body, its media type and `Retry-After`; the documented servers
+in front of it contact nothing else. Known limit: other relay software (oblivious HTTP).
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ OWN = {
 
 
 class Process:
-    """A program that writes its URL to a file, or listens at a port, once it is there.
+    """A program that writes its URL to a file, or listens at a port, once it runs.
 
-    behind: another one that it hands requests to, and that stops with it.
+    behind: another program that it hands requests to, and that stops with it.
     """
 
     def __init__(self, command, folder, wait, behind=None):
@@ -200,7 +200,7 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", RELAYS)
-def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, tmp_path, keys, kind, send):
+def test_report_is_sent_and_deleted_only_through_the_relay(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
     collector = start_server("--only-ohttp", environment=environment)
@@ -233,7 +233,7 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, 
 
 
 @pytest.mark.parametrize("kind", RELAYS)
-def test_no_header_of_the_sender_goes_on(kind, tmp_path):
+def test_relay_forwards_no_sender_header(kind, tmp_path):
     with Recorder() as gateway:
         relay, url = RELAYS[kind](tmp_path, gateway.url.replace("/ldpkit", "/ohttp"))
         try:
@@ -253,8 +253,8 @@ def test_no_header_of_the_sender_goes_on(kind, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 302, 429])
 @pytest.mark.parametrize("kind", RELAYS)
-def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
-    """Chromium would obey NEL as the relay's own, and tell the collector address and moment by itself."""
+def test_relay_returns_no_collector_header(kind, status, tmp_path):
+    """Chromium would obey an NEL header as the relay's and report address and time to the collector."""
     media_type = ANSWER_TYPE if status == 200 else "application/problem+json"
     known = {"Content-Type": media_type, "Content-Length": "3", "Retry-After": "7"}
     with Recorder() as gateway:
@@ -273,8 +273,8 @@ def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
 
 
 @pytest.mark.parametrize("kind", sorted(RELAYS.keys() - {"example"}))
-def test_bodies_that_do_not_come_hold_no_place_of_the_relay(kind, tmp_path):
-    """Where the front hands on what has not come whole, a few hundred of these take all places."""
+def test_stalled_bodies_do_not_block_the_relay(kind, tmp_path):
+    """If the front forwards incomplete bodies, a few hundred of them use up all connections."""
     with Recorder() as gateway, contextlib.ExitStack() as slow:
         gateway.answer = (200, {"Content-Type": ANSWER_TYPE, "Content-Length": "3"}, b"any")
         relay, url = RELAYS[kind](tmp_path, gateway.url.replace("/ldpkit", "/ohttp"))
@@ -291,7 +291,7 @@ def test_bodies_that_do_not_come_hold_no_place_of_the_relay(kind, tmp_path):
 
 
 def _check_relay(url, is_announced):
-    """What it says to others: a browser that asks, a request for another key, what is none.
+    """Check the relay's answers to browsers, to requests for another key and to invalid requests.
 
     is_announced: whether a body that is too long is refused before it comes.
     """
@@ -319,7 +319,7 @@ def _status_of_a_long_body(url, length, is_announced):
         return int(connection.recv(64).split()[1])
 
 
-def test_a_key_that_an_open_study_states_is_not_retired(tmp_path, monkeypatch, capsys):
+def test_key_of_an_open_study_cannot_be_retired(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["init", "."]) == 0
     keys = GatewayKeys.load("ohttp.keys")
@@ -343,8 +343,8 @@ def test_a_key_that_an_open_study_states_is_not_retired(tmp_path, monkeypatch, c
     database.engine.dispose()
 
 
-def test_a_place_has_keys_from_the_beginning(tmp_path, monkeypatch, capsys):
-    """As an operator types it: the place's file, what a study states, a newer key, an older one gone."""
+def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch, capsys):
+    """Run the operator's commands: init, show, rotate and retire."""
     monkeypatch.chdir(tmp_path)
 
     def ldpkit(*arguments):

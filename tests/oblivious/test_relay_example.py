@@ -1,4 +1,4 @@
-"""examples/relay.py refuses to start with what is no gateway's address."""
+"""examples/relay.py does not start with an invalid gateway address."""
 
 from __future__ import annotations
 

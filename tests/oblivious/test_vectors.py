@@ -39,7 +39,7 @@ def asked():
     return encapsulate(keys.key_id, keys.public_key, APPENDIX["request_bhttp"], ephemeral())
 
 
-def test_the_library_opens_and_exports_what_rfc_9180_has():
+def test_hpke_library_matches_rfc_9180_vectors():
     vector = json.loads((FOLDER / "rfc9180_exporter.json").read_text())
     suite = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
     key = X25519PrivateKey.from_private_bytes(bytes.fromhex(vector["skRm"]))
@@ -55,11 +55,11 @@ def test_the_library_opens_and_exports_what_rfc_9180_has():
         assert exported.hex() == one["exported_value"]
 
 
-def test_a_request_is_the_appendix_byte_for_byte():
+def test_request_matches_the_rfc_appendix():
     assert asked().message == APPENDIX["encapsulated_request"]
 
 
-def test_a_gateway_opens_it_and_its_answer_is_the_appendix_byte_for_byte():
+def test_gateway_answer_matches_the_rfc_appendix():
     received = decapsulate(gateway_key(), APPENDIX["encapsulated_request"])
     assert received.content == APPENDIX["request_bhttp"]
     nonce = APPENDIX["salt"][-16:]
@@ -68,7 +68,7 @@ def test_a_gateway_opens_it_and_its_answer_is_the_appendix_byte_for_byte():
     assert asked().open(answer) == APPENDIX["response_bhttp"]
 
 
-def test_a_configuration_begins_with_what_a_study_states():
+def test_key_configuration_starts_with_the_stated_key():
     raw = gateway_key().public_key().public_bytes_raw()
     # The appendix's gateway offers ChaCha20-Poly1305 too.
     assert encapsulation.configuration(1, raw)[:35] == APPENDIX["key_config"][:35]
@@ -76,8 +76,8 @@ def test_a_configuration_begins_with_what_a_study_states():
     assert (stated.key_id, stated.public_key) == (7, raw)
 
 
-def test_the_appendix_messages_are_read_and_made():
-    """Its request leaves out the empty last parts, as it may."""
+def test_binary_http_messages_match_the_rfc_appendix():
+    """The appendix's request omits the empty last parts, which the RFC allows."""
     request = Request.decode(APPENDIX["request_bhttp"])
     assert (request.method, request.authority, request.path) == ("GET", "example.com", "/")
     assert request.encode().rstrip(b"\0") == APPENDIX["request_bhttp"].rstrip(b"\0")
@@ -87,7 +87,7 @@ def test_the_appendix_messages_are_read_and_made():
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 7, 20, 39, -1])
-def test_a_changed_bit_anywhere_opens_nothing(place):
+def test_message_with_a_changed_bit_is_not_opened(place):
     changed = bytearray(APPENDIX["encapsulated_request"])
     changed[place] ^= 1
     with pytest.raises(EncapsulationError):
@@ -99,25 +99,25 @@ def test_a_changed_bit_anywhere_opens_nothing(place):
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 38, 39, 54, 70])
-def test_what_was_cut_opens_nothing(length):
+def test_truncated_message_is_not_opened(length):
     with pytest.raises(EncapsulationError):
         decapsulate(gateway_key(), APPENDIX["encapsulated_request"][:length])
     with pytest.raises(EncapsulationError):
         asked().open(APPENDIX["encapsulated_response"][: length % 35])
 
 
-def test_a_point_that_gives_everybody_the_same_secret_opens_nothing():
+def test_low_order_point_is_rejected():
     message = APPENDIX["encapsulated_request"]
     with pytest.raises(EncapsulationError):
         decapsulate(gateway_key(), message[:7] + bytes(32) + message[39:])
 
 
-def test_another_key_opens_nothing():
+def test_another_key_does_not_open_the_message():
     with pytest.raises(EncapsulationError):
         decapsulate(X25519PrivateKey.generate(), APPENDIX["encapsulated_request"])
 
 
-def test_an_answer_to_another_request_opens_nothing():
+def test_answer_to_another_request_is_not_opened():
     answer = decapsulate(gateway_key(), asked().message).answer(b"for that one")
     other = encapsulate(1, gateway_key().public_key().public_bytes_raw(), b"another")
     with pytest.raises(EncapsulationError):

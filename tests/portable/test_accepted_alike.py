@@ -34,7 +34,7 @@ NOW = datetime(2026, 6, 15, 12, 30, tzinfo=timezone.utc)
 
 
 def python_keeps(folder, given: Any) -> list[str]:
-    """As `kept` in accepted.mjs, where an error is its code there."""
+    """Return what `kept` in accepted.mjs returns; an error is its code."""
     study = Study(INVITED)
     places = count()
 
@@ -75,8 +75,8 @@ def python_sends(number: str) -> str:
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "UTC", "Pacific/Pago_Pago"])
-def test_javascript_takes_and_refuses_what_python_does(tmp_path, zone):
-    """Fourteen hours ahead of UTC it is tomorrow; eleven behind it it may be yesterday."""
+def test_javascript_accepts_and_rejects_the_same_as_python(tmp_path, zone):
+    """The local date is tomorrow at UTC+14 and may be yesterday at UTC-11."""
     around = [(NOW + timedelta(days)).date().isoformat() for days in range(-3, 5)]
     days = [studies.document(studies.YES_NO, **{end: day}) for end in ("opens", "closes") for day in around]
     cases = {

@@ -61,7 +61,7 @@ def python(root, text):
     return done.stdout
 
 
-def test_its_exact_law_is_the_stated_one(blocks, copy):
+def test_new_mechanisms_exact_law_is_the_stated_one(blocks, copy):
     python(copy, dict(blocks)["check"])
 
 
@@ -73,14 +73,14 @@ def draws(blocks, copy):
     return found
 
 
-def test_its_vectors_are_the_same_on_micropython(blocks, copy, draws, tmp_path):
+def test_new_mechanisms_vectors_match_on_micropython(blocks, copy, draws, tmp_path):
     npm.install()
     python(copy, BOARD)
     text = dict(blocks)["vector"]
     assert json.loads(npm.node("micropython.mjs", copy, npm.MICROPYTHON, tmp_path, text)) == draws
 
 
-def test_a_browser_needs_its_sampler_only(copy, draws, tmp_path):
+def test_browser_needs_only_the_new_sampler(copy, draws, tmp_path):
     python(copy, "from schemas.javascript import write_all; write_all()")
     study = studies.document({**studies.CHOICE, "mechanism": {"name": "truth_or_any", "epsilon": "1"}})
     study["questions"][0]["choices"] = ["red", "green", "blue"]
@@ -127,11 +127,11 @@ assert abs(middle["mean"] - 0.6) < 5 * middle["sd"] < 0.25, middle
 """
 
 
-def test_from_device_and_file_to_the_report_page(copy):
+def test_new_mechanism_works_from_device_to_report_page(copy):
     python(copy, PIPELINE)
 
 
-def test_people_read_what_it_does(copy):
+def test_new_mechanism_has_a_description(copy):
     said = python(copy, STUDY + "print(m.in_words())")
     assert said == "The true answer is sent with probability 0.5761, else another one.\n"
 
@@ -153,6 +153,6 @@ for count in (3, 1000):
 """
 
 
-def test_an_audit_finds_no_fault_in_it(copy):
-    """Its coin says "the truth, or any choice": p is not the coin's own share."""
+def test_audit_passes_the_new_mechanism(copy):
+    """The coin decides between the truth and a uniform choice: p is not the coin's probability."""
     assert not python(copy, STUDY + AUDIT)

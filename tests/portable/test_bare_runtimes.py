@@ -19,7 +19,7 @@ CLOCK = re.compile(r"\d{13}")
 
 
 def taken(site, folder, kind, steps):
-    """What each step of channel.mjs gave, in such a runtime."""
+    """Return the result of each step of channel.mjs in such a runtime."""
     site.study = STUDY.canonical().decode()
     command = [
         npm.newer_node(),
@@ -36,7 +36,7 @@ def taken(site, folder, kind, steps):
 
 
 @pytest.mark.parametrize("kind", ["memory", "node", "expo"])
-def test_receipts_are_read_and_no_address_has_a_clock(kind, site, tmp_path):
+def test_receipts_are_read_and_urls_contain_no_clock_time(kind, site, tmp_path):
     steps = [["fetched"], *AGREED, ["flush"], ["withdraw"], ["flush"], ["fetched"]]
     said = taken(site, tmp_path, kind, steps)
     assert said == [STUDY.id, "held", "queued", "sent", 1, "gone", STUDY.id]
@@ -51,14 +51,14 @@ def test_receipts_are_read_and_no_address_has_a_clock(kind, site, tmp_path):
     assert all(abs(1000 * time.time() - stamp) > 1e6 for stamp in stamps)
 
 
-def test_uploads_keep_their_address(site, tmp_path):
+def test_upload_address_has_no_query(site, tmp_path):
     taken(site, tmp_path, "memory", [*AGREED, ["flush"]])
     ((_, path, _),) = site.requests
     assert re.fullmatch(r"/v1/studies/survey/reports/[0-9a-f]{32}", path)
 
 
 @pytest.mark.parametrize("kind", ["node", "expo"])
-def test_whole_numbers_that_an_app_writes_as_text_damage_no_ledger(kind, site, tmp_path):
+def test_integers_stored_as_text_do_not_damage_the_ledger(kind, site, tmp_path):
     """BigInt.prototype.toJSON, which many apps set: what is spent stays a whole number."""
     first = taken(site, tmp_path, kind, [*AGREED, ["left"]])
     again = taken(site, tmp_path, kind, [["left"], ["told"], ["flush"]])

@@ -1,4 +1,4 @@
-"""In JavaScript a report leaves through its relay alone, beside nothing in the clear and long after that.
+"""In JavaScript, a relayed report is never sent together with, or soon after, a direct request.
 
 The clock of the device is the test's, no server is asked, and who answers settles nothing.
 """
@@ -17,42 +17,42 @@ def found():
     return json.loads(npm.node("beside_relayed.mjs"))
 
 
-def test_of_two_kinds_one_leaves_first_what_was_never_tried(found):
+def test_direct_report_is_sent_before_relayed_reports(found):
     assert found["together"] == [COLLECTOR]
 
 
-def test_of_two_through_a_relay_one_leaves(found):
+def test_two_relayed_reports_are_not_sent_together(found):
     assert found["alone"] == [RELAY]
 
 
-def test_nothing_leaves_through_it_minutes_after_a_report_in_the_clear(found):
+def test_relay_is_not_used_minutes_after_a_direct_report(found):
     assert found["minutes"] == [[COLLECTOR], []]
 
 
-def test_a_clock_that_was_behind_sends_nothing_at_once(found):
+def test_corrected_clock_sends_nothing_at_once(found):
     assert found["jumped"] == []
 
 
-def test_nothing_leaves_through_it_after_a_study_was_fetched_for_the_device(found):
+def test_relay_is_not_used_right_after_a_study_fetch(found):
     assert found["fetched"] == []
 
 
-def test_nor_after_other_studies_were_fetched_before_it_had_any_report(found):
-    """A visit is forgotten by no later one, nor where the device has no relayed study yet."""
+def test_relay_is_not_used_after_earlier_fetches_of_other_studies(found):
+    """A later visit does not erase an earlier one, even before the device has a relayed study."""
     assert set(found["before"]) == {"one", "another", "visited", "atOnce"}
     assert all(flushes == [[], []] for flushes in found["before"].values())
 
 
-def test_an_attempt_to_come_knows_of_what_another_tab_fetched_since(found):
-    """A deletion that the person wants at once is tried again whatever that tells."""
+def test_retry_respects_a_fetch_by_another_tab(found):
+    """A deletion that the person requested at once is retried anyway."""
     once = [RELAY, COLLECTOR]
     assert found["since"] == [once, once, [*once, RELAY, RELAY]]
 
 
-def test_what_is_never_settled_keeps_neither_kind_for_good(found):
+def test_unsettled_report_does_not_block_the_other_kind(found):
     assert found["turns"] == [True, True]
     assert found["both"] == 0
 
 
-def test_what_was_tried_in_the_clear_shows_no_address_in_the_hour_after(found):
+def test_no_direct_retry_within_an_hour_of_a_relayed_report(found):
     assert found["seenAfter"] == 0

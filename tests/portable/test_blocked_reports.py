@@ -1,11 +1,11 @@
-"""In JavaScript a token that is never given, or is another collector's, keeps no other report for good."""
+"""In JavaScript, a refused token or a token of another collector does not block other reports."""
 
 import json
 
 from tests.portable import npm
 
 
-def test_a_refused_code_keeps_no_other_report_for_good():
+def test_rejected_code_does_not_block_other_reports():
     days = json.loads(npm.node("blocked_reports.mjs"))
     assert all(days.values())
     assert set(days) == {"refused", "elsewhere"}

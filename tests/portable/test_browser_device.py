@@ -1,4 +1,4 @@
-"""What the browser's device answers, and what it refuses, in headless Chromium."""
+"""The browser's device answers and rejects studies, in headless Chromium."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ from tests.portable.platforms import JAVASCRIPT
 from tests.statistics import share_is
 
 
-def test_a_report_is_written_before_it_may_leave(page, site):
+def test_report_is_stored_before_it_is_sent(page, site):
     report = answered(page)
     assert report["state"] == "held"
     parsed = Report.from_json(report["body"])
@@ -52,8 +52,8 @@ def test_a_question_is_answered_once(page):
     assert status(page)["report"] == report
 
 
-def test_only_newer_versions_are_answered_after_one_was(page):
-    """As in Python: not an older version, nor another document that says it is the same one."""
+def test_only_newer_versions_are_answered_after_an_answer(page):
+    """As in Python, an older version and another document of the same version are rejected."""
     refused = "answered"
     for version, question, error in ((2, "a", None), (1, "b", refused), (2, "c", refused), (3, "d", None)):
         document = {**studies.document({**studies.YES_NO, "id": question}), "version": version}
@@ -65,7 +65,7 @@ def test_only_newer_versions_are_answered_after_one_was(page):
 
 
 @pytest.mark.parametrize("answers", [None, 3, [4]])
-def test_answers_that_are_no_object_are_bad_input(page, answers):
+def test_answers_other_than_an_object_are_rejected(page, answers):
     script = OPEN + "return device.answer(study, answers);"
     assert attempt(page, script, DOCUMENT, answers) == {"error": "input", "field": "answers"}
     assert status(page) == {"answered": False, "report": None}
@@ -141,7 +141,7 @@ def test_delta_is_a_budget_too(page):
 
 
 @pytest.mark.parametrize("days", [{"opens": "2999-01-01"}, {"closes": "2020-01-01"}])
-def test_outside_its_days_a_study_is_not_answered(page, days):
+def test_study_outside_its_days_is_not_answered(page, days):
     document = {**DOCUMENT, **days}
     script = OPEN + "return device.answer(study, answers);"
     assert attempt(page, script, document, ANSWERS)["error"] == "closed"
@@ -195,7 +195,7 @@ def test_a_memoized_question_of_one_drawn_costs_its_own_epsilon(page):
     assert all(4 - left == spent[drawn] for drawn, _, left in found)
 
 
-def test_of_a_study_that_asks_one_question_all_count_as_asked(page):
+def test_ask_one_study_marks_every_question_as_asked(page):
     answered(page, ONE, ONE_ANSWERS)
     for question in (studies.NUMBER, studies.CHOICE, studies.LINEAR):
         script = OPEN + "return device.answer(study, answers);"
@@ -206,7 +206,7 @@ def test_of_a_study_that_asks_one_question_all_count_as_asked(page):
         )
 
 
-def test_a_question_that_was_drawn_first_is_the_one_that_is_asked(page):
+def test_drawn_question_stays_the_same(page):
     script = """
     const [document, answers] = args;
     const study = await parseStudy(JSON.stringify(document));
@@ -222,7 +222,7 @@ def test_a_question_that_was_drawn_first_is_the_one_that_is_asked(page):
     assert run(page, script, ONE, ONE_ANSWERS) == [True, "answer", True, -1]
 
 
-def test_its_types_name_what_a_device_can_do(page):
+def test_device_types_match_the_device_methods(page):
     interface = (
         (JAVASCRIPT / "index.d.ts").read_text().partition("export interface Device {")[2].partition("\n}")[0]
     )

@@ -8,7 +8,7 @@ from tests.portable.chromium import attempt, run
 
 
 def test_two_tabs_race_for_one_report(page, site):
-    """Both tabs answer when the lock they wait for is let go; for every ledger one of them wins."""
+    """Both tabs answer when the lock is released; for every ledger exactly one tab wins."""
     rounds = 20
     waiting = """
     window.outcomes = (async () => {
@@ -61,7 +61,7 @@ def test_two_tabs_race_for_one_report(page, site):
 
 
 @pytest.mark.slow
-def test_killed_at_any_step_it_has_spend_and_report_or_neither(page):
+def test_killed_worker_stores_spend_and_report_or_neither(page):
     """A worker is terminated at each of its steps: random bytes, transaction, reads and writes."""
     script = """
     const [document, answers, steps, name] = args;
@@ -120,7 +120,7 @@ def test_reloads_mid_way_never_give_a_second_report(page):
         assert len(set(seen)) <= 1
 
 
-def test_a_ledger_of_another_layout_is_left_alone(page):
+def test_ledger_of_another_layout_is_not_changed(page):
     """To forget it would be to answer again."""
     other = """
     await new Promise((resolve) => {

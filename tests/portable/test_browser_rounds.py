@@ -1,4 +1,4 @@
-"""Kept answers in the browser: drawn once, paid once, wiped for good."""
+"""Kept answers in the browser: drawn once, charged once, erased permanently."""
 
 import base64
 from itertools import product
@@ -64,7 +64,7 @@ def test_a_memoized_answer_is_drawn_once_and_paid_once(page):
     assert kept_answers(page) == [[question, answer]]
 
 
-def test_a_round_that_nobody_agreed_to_is_dropped_by_the_next(page):
+def test_round_without_consent_is_dropped_by_the_next(page):
     script = """
     const [first, second, other, answers] = args;
     const device = await openDevice({ maxEpsilon: "9" });
@@ -117,8 +117,8 @@ def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(pag
 @pytest.mark.parametrize(
     "change", [{"choices": ["a", "b", "worker"]}, {"text": "Which of these?"}, {"title": "Other brands"}]
 )
-def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(page, change):
-    """It is a new one, paid for anew; both are then remembered."""
+def test_reused_question_id_does_not_reuse_the_old_answer(page, change):
+    """It is a new question, charged again; both are then stored."""
     other = {**rounds(2, question={**studies.MEMOIZED_BITS, **change})[0]}
     if "title" in change:
         del other["questions"][0]["title"]
@@ -130,22 +130,22 @@ def test_another_question_of_the_same_name_is_not_answered_with_the_old_answer(p
     assert len(kept_answers(page)) == 2
 
 
-def test_the_same_question_with_other_noise_is_refused(page):
+def test_question_with_changed_noise_is_rejected(page):
     for noise in (studies.CHOICE["mechanism"], {**studies.MEMOIZED_BITS["mechanism"], "epsilon": "1.5"}):
         changed = rounds(2, question={**studies.MEMOIZED_BITS, "mechanism": noise})
         *_, (refused, _, left) = run(page, ROUNDS, rounds(1) + changed, {"brand": "worker"})
         assert (refused, left) == ("answered", 2)
 
 
-def test_what_was_answered_without_a_permanent_answer_is_not_asked_again_as_memoized(page):
-    """Its noise would be drawn twice, and only the second time paid for."""
+def test_answered_question_is_not_asked_again_as_memoized(page):
+    """Otherwise noise would be drawn twice and charged only the second time."""
     once = {**studies.MEMOIZED_BITS, "mechanism": studies.CHOICE["mechanism"]}
     documents = [studies.document(once), *rounds(2)]
     *_, (refused, was_answered, left) = run(page, ROUNDS, documents, {"brand": "worker"})
     assert (refused, was_answered, left) == ("answered", True, 3)
 
 
-def test_withdrawal_wipes_the_permanent_answer_for_good(page):
+def test_withdrawal_erases_the_permanent_answer(page):
     (document,) = rounds(1)
     answered(page, document, {"brand": "worker"})
     assert withdraw(page, document) == 0
@@ -171,8 +171,8 @@ def test_two_versions_race_for_one_permanent_answer(page):
     assert run(page, script, rounds(1, 2), {"brand": "worker"}) == [2] * 10
 
 
-def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
-    """The question came to ask other words in between."""
+def test_question_once_noised_in_an_older_round_is_not_sent_in_clear(page):
+    """The question's text changed in between."""
     old, new = ({**studies.MEMOIZED, "text": text} for text in ("Have you ever?", "Have you lately?"))
     versions = [{**studies.document(old), "version": 1}, {**studies.document(new), "version": 2}]
     answers = {studies.MEMOIZED["id"]: "yes"}
@@ -184,8 +184,8 @@ def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
     assert refused == "answered"
 
 
-def test_a_question_is_known_by_what_stood_above_it_and_by_no_title_beyond(page):
-    """By its own words, else by its section's title, else by the study's: as Python's devices know it."""
+def test_question_is_identified_by_its_nearest_title(page):
+    """By its own text, else its section's title, else the study's title, as in Python."""
     script = """
     return Promise.all(args[0].map(async (versions, index) => {
       const device = await openDevice({ maxEpsilon: "4", name: `titles-${index}` });
@@ -219,7 +219,7 @@ def test_a_question_is_known_by_what_stood_above_it_and_by_no_title_beyond(page)
         ],
     ],
 )
-def test_what_was_behind_noise_never_leaves_in_clear(page, field):
+def test_question_once_noised_is_not_sent_in_clear(page, field):
     """A later version asks in clear what an earlier one protected: by its id, text, title or column."""
     kept = {**studies.ONE_OF, "mechanism": studies.KEPT}
     rating = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"}}

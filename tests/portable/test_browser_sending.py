@@ -1,6 +1,6 @@
-"""When the browser's device sends, to whom, and what it asks to be deleted.
+"""The browser's device sends reports, retries them and requests deletions.
 
-Defence: The device: URLs are kept and compared in one spelling; Python refuses those that are not ASCII.
+Defence: The device: URLs are stored and compared in one spelling; Python rejects URLs that are not ASCII.
 """
 
 import json
@@ -31,7 +31,7 @@ SETTLED = {"reason": "", "publisher": IDENTITY}
 
 
 def wiped(report):
-    """What is left of a withdrawn report: of its text how long it was."""
+    """Return the rest of a withdrawn report, which keeps only its text's length."""
     return {**report, "state": "withdrawn", "body": "", "size": len(report["body"]), **SETTLED}
 
 
@@ -86,7 +86,7 @@ def test_retries_send_the_same_bytes_with_full_jitter(page, site):
     assert site.bodies() == [report["body"]] * 5
 
 
-def test_each_request_is_made_once_before_any_a_second_time(page, site):
+def test_every_request_is_tried_once_before_any_retry(page, site):
     """A deletion that is never acknowledged holds no upload of another study up."""
     answered(page)
     consent(page)
@@ -101,12 +101,12 @@ def test_each_request_is_made_once_before_any_a_second_time(page, site):
 
 
 def refuse(site, name, status, digest):
-    """Have the collector say so in its own words, about the study with that digest."""
+    """Make the collector answer with this problem, for the study with that digest."""
     said = {"type": f"urn:ldpkit:problem:{name}", "digest": digest}
     site.refusals[status] = ("application/problem+json", json.dumps(said))
 
 
-def test_a_report_refused_for_good_is_not_sent_again(page, site):
+def test_permanently_rejected_report_is_not_sent_again(page, site):
     report = answered(page)
     consent(page)
     site.statuses = [422]
@@ -116,7 +116,7 @@ def test_a_report_refused_for_good_is_not_sent_again(page, site):
     assert len(site.requests) == 1
 
 
-def test_a_refused_report_may_be_at_the_collector_and_is_to_be_deleted(page, site):
+def test_withdrawing_a_rejected_report_requests_its_deletion(page, site):
     """Its first upload arrived, and the answer was lost."""
     report = answered(page)
     consent(page)
@@ -130,7 +130,7 @@ def test_a_refused_report_may_be_at_the_collector_and_is_to_be_deleted(page, sit
     assert [(method, path) for method, path, _ in site.requests[2:]] == [("DELETE", path_of(report))]
 
 
-def test_a_report_goes_to_its_own_collector_only(page, site):
+def test_report_is_sent_only_to_its_own_collector(page, site):
     """Another one would answer that it knows of no such report: it would be lost, or taken for deleted."""
     script = """
     const [document, answers, elsewhere] = args;
@@ -153,7 +153,7 @@ def test_a_report_goes_to_its_own_collector_only(page, site):
 
 
 @pytest.mark.parametrize("spelling", ["/", "upper case"])
-def test_a_report_goes_to_its_collector_however_that_is_spelled(page, site, spelling):
+def test_report_is_sent_to_any_spelling_of_its_collector(page, site, spelling):
     """The app opens the device with another spelling from the one that the report was made with."""
     script = """
     const [document, answers, first, later] = args;
@@ -172,7 +172,7 @@ def test_a_report_goes_to_its_collector_however_that_is_spelled(page, site, spel
     assert run(page, script, DOCUMENT, ANSWERS, spelled, site.url) == [site.url, "sent", "gone"]
 
 
-def test_an_invitation_goes_to_one_waiting_report(page, site):  # noqa: ARG001
+def test_invitation_is_used_for_one_waiting_report(page, site):  # noqa: ARG001
     """The other one's, of an earlier version, is not lost."""
     script = """
     const [document, answers] = args;
@@ -240,7 +240,7 @@ def test_withdrawal_asks_for_deletion_until_it_is_acknowledged(page, site):
 
 
 @pytest.mark.parametrize("status_code", [200, 204, 302, 401, 403, 404, 410, 413, 422, 451])
-def test_what_a_proxy_or_a_captive_portal_says_drops_nothing(page, site, status_code):
+def test_answers_of_proxies_and_captive_portals_drop_no_report(page, site, status_code):
     report = answered(page)
     consent(page)
     site.statuses = [status_code]
@@ -249,7 +249,7 @@ def test_what_a_proxy_or_a_captive_portal_says_drops_nothing(page, site, status_
     assert flush(page)["state"] == "sent"
 
 
-def test_only_the_studys_own_collector_refuses_for_good(page, site):
+def test_only_the_studys_collector_can_reject_permanently(page, site):
     report = answered(page)
     consent(page)
 
@@ -272,7 +272,7 @@ def test_only_the_studys_own_collector_refuses_for_good(page, site):
 @pytest.mark.parametrize(
     "served", ["", "<html>", Study({**DOCUMENT, "title": "Another"}).canonical().decode()]
 )
-def test_nothing_leaves_before_the_studys_own_collector_is_known(page, site, served):
+def test_no_report_is_sent_before_its_collector_is_known(page, site, served):
     report = answered(page)
     assert report["publisher"] == ""
     consent(page)
@@ -286,8 +286,8 @@ def test_nothing_leaves_before_the_studys_own_collector_is_known(page, site, ser
     assert site.asked == ["/v1/studies/survey?version=1"] * 2
 
 
-def test_another_collector_settles_nothing_though_the_uploads_answer_was_lost(page, site):
-    """It may know of no such report, and would have the secret dropped by its receipts."""
+def test_another_collector_does_not_settle_a_lost_upload(page, site):
+    """It may not know the report, and its receipt would make the device drop the secret."""
     report = answered(page)
     consent(page)
     site.statuses = [502]
@@ -302,7 +302,7 @@ def test_another_collector_settles_nothing_though_the_uploads_answer_was_lost(pa
     assert flush(page) is None
 
 
-def test_the_collector_hears_nothing_of_a_report_that_never_left(page, site):
+def test_collector_gets_no_request_for_an_unsent_report(page, site):
     """Consented to, and also tried where no collector of the study was found."""
     for study in (CANONICAL, ""):
         document = {**DOCUMENT, "id": f"never-{len(study)}"}
@@ -334,7 +334,7 @@ database.close();
 
 
 @pytest.mark.parametrize("lacking", [["publisher"], ["publisher", "digest", "version"]])
-def test_a_queued_report_of_an_older_ledger_may_have_left(page, site, lacking):
+def test_withdrawal_deletes_a_queued_report_of_an_older_ledger(page, site, lacking):
     report = answered(page)
     consent(page)
     run(page, EDIT, lacking)
@@ -344,7 +344,7 @@ def test_a_queued_report_of_an_older_ledger_may_have_left(page, site, lacking):
 
 
 @pytest.mark.parametrize(("days", "state"), [(29, "queued"), (32, "refused")])
-def test_a_closed_study_is_over_thirty_days_after_its_last_day(page, site, days, state):
+def test_closed_study_expires_thirty_days_after_its_last_day(page, site, days, state):
     last = date.today() - timedelta(days)
     document = {**DOCUMENT, "closes": last.isoformat()}
     study = Study(document)
@@ -359,7 +359,7 @@ def test_a_closed_study_is_over_thirty_days_after_its_last_day(page, site, days,
     assert flush(page, document=document)["state"] == state
 
 
-def test_an_invitation_goes_beside_the_report_and_is_forgotten(page, site):
+def test_invitation_is_sent_with_the_report_and_forgotten(page, site):
     script = OPEN + "return device.answer(study, answers, 'first');"
     report = run(page, script, DOCUMENT, ANSWERS)
     assert report["invitation"] == "first"
@@ -375,7 +375,7 @@ def test_an_invitation_goes_beside_the_report_and_is_forgotten(page, site):
     assert site.bodies() == [report["body"]] * 2
 
 
-def test_without_an_invitation_none_is_sent(page, site):
+def test_no_invitation_header_without_an_invitation(page, site):
     answered(page)
     consent(page)
     flush(page)

@@ -1,4 +1,4 @@
-"""The conformance kit: ports pass, one of them by docs/payloads.md; faults are found; the page is true."""
+"""The conformance kit: ports pass, including one written from docs/payloads.md; faults are detected."""
 
 import re
 import sys
@@ -90,31 +90,31 @@ def names(cases):
 
 
 @pytest.mark.slow
-def test_the_laws_of_the_page_are_those_of_the_vectors():
+def test_documented_laws_pass_every_vector():
     found = judged([sys.executable, str(PORT)])
     assert (found["failed"], found["unsupported"]) == ([], [])
     assert names(found["passed"]) == {*DRAWN, *OF_SUMS, "id", "digest"}
 
 
-def test_the_port_takes_nothing_from_the_library():
-    """Else it would tell nothing of the page."""
+def test_port_imports_nothing_from_the_library():
+    """Otherwise the port would not test the page."""
     for part in PARTS:
         assert not re.search(r"^(?:from|import) (?:ldp_client|schemas|tests)", part.read_text(), re.MULTILINE)
 
 
-def test_the_page_has_all_that_a_study_may_name():
+def test_page_covers_every_name_a_study_may_use():
     named = set(re.findall(r"`(\w+)`", PAGE))
     of_people = {name for name in MECHANISMS if not name.startswith("table_")}
     assert of_people - named == set()
     assert not re.search(r"ldp_client/\S+\.py", PAGE)
 
 
-def test_the_kits_shares_are_those_of_the_device():
+def test_conformance_shares_match_the_device():
     assert vector_shares.FILE.read_text("utf-8") == vector_shares.shares_file()
 
 
-def test_the_page_says_what_devices_go_by():
-    """Names and numbers of sending, in its words; and its example."""
+def test_page_states_the_sending_rules_of_devices():
+    """Problem types, numbers for sending and the worked example."""
     for name in (*upload.FINAL, *upload.STORED, *upload.WITHDRAWN, "invitation-needed", upload.IDENTITY):
         assert f"`{name}`" in PAGE, name
     for said in (
@@ -135,7 +135,7 @@ def test_the_page_says_what_devices_go_by():
 
 
 @pytest.mark.slow
-def test_javascript_passes():
+def test_javascript_port_passes_the_kit():
     found = judged(["node", str(REPOSITORY / "conformance" / "javascript.mjs")])
     assert found["failed"] == []
     assert names(found["unsupported"]) == OF_SUMS
@@ -156,7 +156,7 @@ def faulty(tmp_path_factory):
 
 
 def failed(folder, change, mechanism):
-    """Of what a port with this change fails, of the cases of this mechanism."""
+    """Return the cases of this mechanism that a port with this change fails."""
     folder.mkdir()
     wrong, found = change, 0
     for part in PARTS:
@@ -169,10 +169,10 @@ def failed(folder, change, mechanism):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found(faulty, fault):
+def test_faulty_port_is_detected(faulty, fault):
     assert faulty[fault] == {FAULTS[fault][1]}
 
 
-def test_a_port_that_stops_is_found():
+def test_port_that_stops_is_detected():
     with pytest.raises(SystemExit, match="after 0 of"):
         judged([sys.executable, "-c", ""])

@@ -30,7 +30,7 @@ def stored(server):
 
 
 @pytest.mark.slow
-def test_phone(server, tmp_path):
+def test_phone_example_works(server, tmp_path):
     source = code("python", "device.fetch").replace("https://collector.example", server.url)
     names = {"FOLDER": tmp_path}
     exec(source, names)
@@ -40,7 +40,7 @@ def test_phone(server, tmp_path):
         exec(source, names)
 
 
-def test_the_core_is_as_large_as_it_says():
+def test_core_has_the_documented_size():
     """The files that the microcontroller's section says to copy, in KB of 1000 bytes."""
     folders = ("ldp_client/documents", "ldp_client/core", "ldp_client/mechanisms")
     files = [file for folder in folders for file in (REPOSITORY / folder).glob("*.py")]
@@ -52,7 +52,7 @@ def test_the_core_is_as_large_as_it_says():
     assert abs(size / 1000 - int(said)) < 10
 
 
-def test_policy_and_withdrawal(server, tmp_path):
+def test_policy_and_withdrawal_examples_work(server, tmp_path):
     names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1]}
     exec(code("python", "signing_keys"), names)
     with pytest.raises(RefusedError, match="signed"):
@@ -67,7 +67,7 @@ def test_policy_and_withdrawal(server, tmp_path):
     assert report_id not in stored(server)
 
 
-def test_gateway(server, tmp_path):
+def test_gateway_example_works(server, tmp_path):
     names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
     exec(code("python", "answer_for"), names)
     before = stored(server)
@@ -76,7 +76,7 @@ def test_gateway(server, tmp_path):
     assert Device(tmp_path / "a", max_epsilon="4").epsilon_left == 1
 
 
-def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
+def test_gateway_example_sends_waiting_reports_later(server, tmp_path, monkeypatch):
     def down(*_):
         raise TransferError("down")
 
@@ -92,7 +92,7 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_browser(server, browser):
+def test_browser_example_works(server, browser):
     start, more, script = code("js", "device.consent").split("\n", 2)
     (module,) = re.findall(r'^import \{ openDevice \} from "(.*)";$', start)
     script = re.sub(r"^import (.*) from (.*);$", r"const \1 = await import(\2);", more) + script
@@ -156,7 +156,7 @@ def on_micropython(folder, source, *_):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", [on_this_python, on_micropython])
-def test_a_boards_ledger(platform, tmp_path, capsys, monkeypatch):
+def test_board_ledger_example_works(platform, tmp_path, capsys, monkeypatch):
     study = build_study()
     (tmp_path / "study.json").write_text(study.to_json())
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))

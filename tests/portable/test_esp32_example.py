@@ -17,18 +17,18 @@ STEPS_OF_A_WRITE = 4
 
 @pytest.fixture
 def trials(tmp_path):
-    """What became of a board in each of these trials."""
+    """Return a function that gives the outcome of each of these trials of a board."""
     return partial(run_trials, tmp_path / "data")
 
 
-def test_it_answers_once_and_sends(trials):
+def test_board_answers_once_and_sends(trials):
     (found,) = trials({})
     assert (found["stored"], found["puts"], found["waits"]) == (1, 1, 0)
     assert found["later"] == found["left"]["outbox"] == []
     assert found["left"]["spent"] == ["survey/ever"]
 
 
-def test_where_there_are_no_tokens_the_invitation_leaves_with_the_report(trials):
+def test_invitation_is_sent_with_the_report_without_tokens(trials):
     (found,) = trials({}, invited=True)
     assert (found["stored"], found["tokens"]) == (1, ["LDPKit-Invitation: CODE"])
 
@@ -37,8 +37,8 @@ FAULTS = ["timeout", "reset", "server error", "portal", "proxy", "echo", "lost",
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_goes_wrong_the_same_report_is_sent_until_it_is_stored(trials, fault):
-    """At the study, at the report, and again and again there."""
+def test_same_report_is_retried_after_any_fault_until_stored(trials, fault):
+    """The fault occurs at the study fetch, at the upload, or repeatedly at the upload."""
     scripts = [[fault], ["well", fault], ["well", fault, fault, fault]]
     for found in trials(*[{"script": script} for script in scripts]):
         assert (found["stored"], found["bodies"]) == (1, 1)
@@ -46,14 +46,14 @@ def test_whatever_goes_wrong_the_same_report_is_sent_until_it_is_stored(trials, 
         assert found["left"]["outbox"] == []
 
 
-def test_it_joins_later_where_there_is_no_network(trials):
+def test_board_waits_for_the_network(trials):
     (found,) = trials({"joins_after": 3})
     assert (found["stored"], found["waits"]) == (1, 3)
 
 
 @pytest.mark.slow
-def test_the_power_is_cut_at_every_write(trials):
-    """One report in the end, and never another's bytes; where the answer was lost before, too."""
+def test_power_cut_at_any_write_keeps_one_report(trials):
+    """One report is stored with the same bytes, also after a lost answer."""
     writes = list(range(1, 3 * STEPS_OF_A_WRITE + 1))
     each = trials({"cut_at": writes}, {"cut_at": writes, "script": ["well", "lost"]})
     assert [found["cuts"] for found in each] == [1] * len(each)
@@ -63,7 +63,7 @@ def test_the_power_is_cut_at_every_write(trials):
 
 
 @pytest.mark.parametrize("problem", ["report-invalid", "report-conflict", "report-withdrawn"])
-def test_what_the_collector_will_never_take_is_not_sent_again(trials, problem):
+def test_permanently_rejected_report_is_not_sent_again(trials, problem):
     (found,) = trials({"script": ["well", f"problem {problem}"]})
     assert (found["stored"], found["puts"], found["left"]["outbox"]) == (0, 1, [])
 
@@ -71,7 +71,7 @@ def test_what_the_collector_will_never_take_is_not_sent_again(trials, problem):
 SECOND = Study(STUDY.document | {"version": 2}).canonical().decode()
 
 
-def test_a_second_version_strands_neither_the_report_nor_its_withdrawal(trials):
+def test_new_version_keeps_a_waiting_report_and_withdrawal(trials):
     """The collector takes reports of the first one still; under the study's id it serves the second."""
     lost = ["well", "reset", "reset"]
     sent, withdrawn = trials({"then": SECOND, "script": lost}, {"then": SECOND, "withdraws": True})
@@ -79,19 +79,19 @@ def test_a_second_version_strands_neither_the_report_nor_its_withdrawal(trials):
     assert (withdrawn["stored"], withdrawn["deletions"], withdrawn["left"]["deletions"]) == (0, 1, [])
 
 
-def test_what_an_earlier_release_kept_is_sent_too(trials):
+def test_report_stored_by_an_earlier_release_is_sent(trials):
     (found,) = trials({"script": ["well", "lost"], "forgets": 3})
     assert (found["stored"], found["fetched"], found["left"]["outbox"]) == (1, 2, [])
 
 
 def test_a_board_that_answered_a_trial_study_answers_the_real_one(trials):
-    """It did nothing, and ended as if all were done."""
+    """The board used to do nothing and to end as if all were done."""
     (found,) = trials({"next": next_config()})
     assert (found["stored"], found["later"], found["left"]["outbox"]) == (2, [], [])
     assert found["left"]["spent"] == ["survey/ever", "next/ever"]
 
 
-def test_of_a_further_version_it_answers_nothing(trials):
+def test_board_does_not_answer_a_further_version(trials):
     further = Study(studies.document({**studies.YES_NO, "id": "other", "text": "Is it so?"}, version=2))
     (found,) = trials({"next": next_config(study=further)})
     assert (found["stored"], found["later"], found["left"]["spent"]) == (1, [], ["survey/ever"])
@@ -100,7 +100,7 @@ def test_of_a_further_version_it_answers_nothing(trials):
 UNSENT = ["well", *["reset"] * 60]
 
 
-def test_what_waits_follows_its_collector_to_another_host(trials):
+def test_waiting_report_follows_its_collector_to_another_host(trials):
     sent, deleted = trials(
         {"script": UNSENT, "next": next_config("other.example.org")},
         {"next": next_config("other.example.org", withdraws=True)},
@@ -109,8 +109,8 @@ def test_what_waits_follows_its_collector_to_another_host(trials):
     assert (deleted["stored"], deleted["deletions"], deleted["left"]["deletions"]) == (1, 1, [])
 
 
-def test_what_waits_goes_to_no_other_collector(trials):
-    """A report, and the secret that deletes one, went to whatever host the configuration named."""
+def test_waiting_report_is_not_sent_to_another_collector(trials):
+    """Reports and deletion secrets used to go to whatever host the configuration named."""
     sent, deleted = trials(
         {"script": UNSENT, "next": next_config("other.example.org", identity=ANOTHER)},
         {"next": next_config("other.example.org", identity=ANOTHER, withdraws=True)},
@@ -121,8 +121,8 @@ def test_what_waits_goes_to_no_other_collector(trials):
 
 
 @pytest.mark.slow
-def test_nor_where_a_study_has_tokens_and_no_identity_is_kept(trials):
-    """Whoever was there passed for the report's collector, whose public study anybody can serve."""
+def test_tokened_report_is_not_sent_to_another_host(trials):
+    """Any host can serve a public study, so a host that serves it could pass as the report's collector."""
     for identity in (ANOTHER, IDENTITY):
         sent, deleted = trials(
             {"script": UNSENT, "next": next_config("other.example.org", identity=identity)},
@@ -137,8 +137,8 @@ def test_nor_where_a_study_has_tokens_and_no_identity_is_kept(trials):
 
 
 @pytest.mark.slow
-def test_nor_does_what_an_earlier_release_kept(trials):
-    """Its ledger does not say at which host the collector was, or not even which collector it was."""
+def test_report_of_an_earlier_release_is_not_sent_to_another_host(trials):
+    """An earlier release's ledger does not store the collector's host, or not even its identity."""
     for kept in (8, 3):
         (found,) = trials(
             {"script": UNSENT, "forgets": kept, "next": next_config("other.example.org", identity=ANOTHER)}
@@ -146,7 +146,7 @@ def test_nor_does_what_an_earlier_release_kept(trials):
         assert (found["stored"], found["puts"], found["deletions"]) == (1, 1, 0)
 
 
-def test_who_withdraws_before_the_board_has_answered_sends_nothing(trials):
+def test_withdrawal_before_the_answer_sends_nothing(trials):
     (found,) = trials({"withdraws": "before"})
     assert (found["stored"], found["puts"], found["left"]["outbox"]) == (0, 0, [])
 
@@ -164,28 +164,28 @@ CLOSED = ["well", *["problem study-closed"] * 50]
         ([JUNE], "Wed, 22 Jul 2026 10:00:00 GMT", False),
     ],
 )
-def test_a_closed_study_is_given_up_when_both_clocks_say_so(trials, days, date, gives_up):
+def test_closed_study_is_given_up_if_both_clocks_agree(trials, days, date, gives_up):
     (found,) = trials({"script": CLOSED, "days": days, "date": date})
     assert found["stored"] == 0
     assert found.get("asleep", False) != gives_up
     assert found["puts"] == (2 if gives_up else 41)
 
 
-def test_what_was_withdrawn_is_deleted(trials):
+def test_withdrawn_report_is_deleted(trials):
     (found,) = trials({"withdraws": True})
     assert (found["stored"], found["deletions"], found["left"]["deletions"]) == (0, 1, [])
 
 
 @pytest.mark.parametrize("became", ["well", "lost", "problem report-invalid"])
-def test_what_is_withdrawn_while_it_is_sent_is_deleted(trials, became):
+def test_report_withdrawn_during_its_upload_is_deleted(trials, became):
     (found,) = trials({"withdraws": "meanwhile", "script": ["well", became]})
     assert (found["stored"], found["puts"], found["deletions"]) == (0, 1, 1)
     assert found["left"]["outbox"] == found["left"]["deletions"] == []
 
 
 @pytest.mark.parametrize("said", ["problem report-invalid", "problem report-conflict", "stored", "portal"])
-def test_a_deletion_is_asked_for_until_it_is_done(trials, said):
-    """Whatever settles a report settles no deletion of it."""
+def test_deletion_is_retried_until_done(trials, said):
+    """An answer that settles a report does not settle its deletion."""
     (found,) = trials({"withdraws": True, "script": ["well", "well", said]})
     assert (found["stored"], found["left"]["deletions"]) == (0, [])
     assert found["waits"] == 1
@@ -203,7 +203,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("reason", REFUSALS)
-def test_what_is_not_to_be_answered_is_not(trials, reason):
+def test_refused_studies_are_not_answered(trials, reason):
     for found in trials(*REFUSALS[reason]):
         assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
 
@@ -227,7 +227,7 @@ def check_sent(found, study, key=KEYS[0]):
 @pytest.mark.slow
 @pytest.mark.parametrize("script", [[], ["timeout"], ["lost"], ["lost", "forged", "timeout"]])
 def test_a_report_leaves_with_its_token_in_a_later_window(trials, script):
-    """What was lost is asked for by the same request: the token is given once."""
+    """A lost answer is requested again with the same bytes: the token is given once."""
     study = with_tokens()
     (found,) = trials({"issuer": script}, study=study)
     check_sent(found, study)
@@ -235,7 +235,7 @@ def test_a_report_leaves_with_its_token_in_a_later_window(trials, script):
     assert len({(code, body) for code, _, body in found["asked"]}) == 1
 
 
-def test_what_the_collector_does_not_take_leaves_in_the_window_after(trials):
+def test_rejected_report_is_sent_in_the_next_window(trials):
     study = with_tokens()
     (found,) = trials({"problems": ["token-spent", "token-invalid"]}, study=study)
     check_sent(found, study)
@@ -264,14 +264,14 @@ def test_a_key_that_is_named_by_its_id_is_taken_for_its_place(trials):
 
 
 @pytest.mark.slow
-def test_another_invitation_may_have_another_key_named_once_more(trials):
+def test_new_invitation_allows_another_key_correction(trials):
     study = with_tokens("north", "south")
     (found,) = trials({"issuer": ["key 1", "code NEW", "key 0"]}, study=study)
     check_sent(found, study, KEYS[0])
     assert [code for code, _, _ in found["asked"]] == ["CODE", "CODE", "NEW", "NEW"]
 
 
-def test_a_clock_that_jumps_ahead_sends_no_report_right_behind_its_token(trials):
+def test_clock_jump_does_not_send_a_report_right_after_its_token(trials):
     study = with_tokens()
     (found,) = trials({"jumps_at": 1}, study=study)
     check_sent(found, study)
@@ -281,22 +281,22 @@ def test_a_clock_that_jumps_ahead_sends_no_report_right_behind_its_token(trials)
     assert window(sent) > window(asked + 30 * 24 * 3600)
 
 
-def test_what_never_left_is_not_asked_to_be_deleted(trials):
-    """Its id and secret would tell the collector who took part, and took back."""
+def test_unsent_report_is_wiped_without_a_deletion_request(trials):
+    """The id and secret would reveal to the collector who took part and withdrew."""
     (found,) = trials({"withdraws_at": 1}, study=with_tokens())
     assert (len(found["asked"]), found["puts"], found["deletions"]) == (1, 0, 0)
     assert found["left"]["outbox"] == found["left"]["deletions"] == []
 
 
-def test_an_identity_shown_to_this_board_alone_tells_nothing_of_its_report(trials):
+def test_forged_collector_identity_does_not_mark_the_report(trials):
     study = with_tokens()
     (found,) = trials({"shown": "b" * 32}, study=study)
     check_sent(found, study)
 
 
 @pytest.mark.slow
-def test_a_second_version_strands_no_batch_and_no_deletion_of_one(trials):
-    """Who has the study is asked right before, and then the second version is what its id leads to."""
+def test_new_version_keeps_a_waiting_batch_and_its_deletion(trials):
+    """The board checks the study at the collector first, whose id then gives the second version."""
     study = with_tokens()
     second = Study(study.document | {"version": 2}).canonical().decode()
     sent, withdrawn, earlier = trials(
@@ -313,8 +313,8 @@ def test_a_second_version_strands_no_batch_and_no_deletion_of_one(trials):
 
 
 @pytest.mark.slow
-def test_what_can_never_be_done_keeps_no_report_from_leaving(trials):
-    """The deletion of a report to a study that the collector has no more."""
+def test_impossible_deletion_does_not_block_reports(trials):
+    """The owed deletion is for a study that the collector no longer has."""
     owed = ["gone", "f" * 32, "aa", None, "00" * 32, None, None, 1]
     found, tokens = (
         trials({"owes": [owed], "script": ["well", "lost"]}),
@@ -326,7 +326,7 @@ def test_what_can_never_be_done_keeps_no_report_from_leaving(trials):
 
 
 @pytest.mark.slow
-def test_the_power_is_cut_while_a_token_is_asked_for(trials):
+def test_power_cut_during_a_token_request_is_recovered(trials):
     """One invitation gives one token, whatever was lost."""
     study = with_tokens()
     # While the request is written, and the token, and that the report was taken.

@@ -1,4 +1,4 @@
-"""A page of another origin is a device, where the collector lists its site; browsers stop others."""
+"""A page of another origin is a device if the collector lists its site; browsers block others."""
 
 import json
 

@@ -37,7 +37,7 @@ def framing(host, tmp_path_factory):
 
 
 def published(server, name):
-    """A study of its own for each test: browsers keep a frame's storage as long as themselves."""
+    """A separate study for each test: browsers keep a frame's storage as long as they run."""
     study = Study({**DOCUMENT, "id": name})
     server.request("POST", "/v1/studies", study.document)
     return study
@@ -53,7 +53,7 @@ class Framed(Participant):
         browser.get(f"{host.url}/pages/{page}.html?{asked}")
 
     def outside(self, script):
-        """What the host's page finds."""
+        """Return what the host's page finds."""
         self.browser.switch_to.default_content()
         return self.browser.execute_script(f"return {script}")
 
@@ -84,7 +84,7 @@ SEEN = f"""[document.body.innerHTML, {SHOWN}.innerHTML.replace(/ cd_frame_id_="\
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(LABELS)))
-def test_the_page_around_learns_that_it_was_answered_and_nothing_else(browser, host, framing, place):
+def test_embedding_page_learns_only_that_it_was_answered(browser, host, framing, place):
     study = published(framing, f"framed-{place}")
     person = Framed(browser, host, framing, study)
     person.until_outside("heard.includes('event ready')")
@@ -128,7 +128,7 @@ def test_the_frame_is_made_once(browser, host, framing, given):
 
 
 @pytest.mark.slow
-def test_a_site_that_is_not_listed_shows_a_link_instead(browser, host, tmp_path):
+def test_unlisted_site_shows_a_link_instead(browser, host, tmp_path):
     closed = Server(tmp_path)
     try:
         person = Framed(browser, host, closed, published(closed, "closed"), hasty="yes")
@@ -150,14 +150,14 @@ def test_a_site_that_is_not_listed_shows_a_link_instead(browser, host, tmp_path)
         ("OWN/s/habits", "of another origin than this page"),
     ],
 )
-def test_what_a_frame_may_not_show_is_refused(browser, host, framing, src, says):
+def test_invalid_frame_address_is_rejected(browser, host, framing, src, says):
     person = Framed(browser, host, framing, Study(DOCUMENT), src=src.replace("OWN", host.url))
     person.until_outside("heard.includes('event refused')")
     assert says in person.outside(f"{SHOWN}.textContent")
     assert person.outside(f"{SHOWN}.querySelector('iframe')") is None
 
 
-def test_words_of_another_window_change_nothing(browser, host, framing):
+def test_messages_from_another_window_are_ignored(browser, host, framing):
     person = Framed(browser, host, framing, published(framing, "forged"))
     person.until_outside("heard.includes('event ready')")
     person.browser.execute_script("postMessage({ ldpkit: 'done' }, '*')")
@@ -166,7 +166,7 @@ def test_words_of_another_window_change_nothing(browser, host, framing):
 
 
 @pytest.mark.parametrize(("tool", "press"), [("surveyjs", True), ("jspsych", False)])
-def test_survey_tools_go_on_and_keep_no_answer(browser, host, framing, tool, press):
+def test_survey_tools_continue_without_storing_an_answer(browser, host, framing, tool, press):
     person = Framed(browser, host, framing, published(framing, tool), page=tool)
     person.inside()
     person.until("ask")
@@ -190,8 +190,8 @@ def test_survey_tools_go_on_and_keep_no_answer(browser, host, framing, tool, pre
     assert len(person.stored()) == 1
 
 
-def test_a_frame_gets_its_token_and_is_done_before_its_report_leaves(browser, host, framing):
-    """The page around may take it away then: what waits for its moment alone needs nobody."""
+def test_frame_is_done_after_its_token_before_sending(browser, host, framing):
+    """The embedding page may then remove the frame: the report needs only its send time."""
     issuer = TokenIssuer()
     issuer.strata["CODE"] = 0
     try:

@@ -1,4 +1,4 @@
-"""Where the participant's page is opened over http at a name of the network, it says that it wants https."""
+"""The participant's page, opened over http at a network name, asks for https."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def hint(language):
 
 
 def opened(browser, address, language):
-    """What the page shows once it has said something, and whether it asks."""
+    """Return the page's text once it has one, and whether it asks."""
     browser.get("about:blank")
     browser.get(f"{address}/s/{SMALL['id']}?lang={language}")
     WebDriverWait(browser, WAIT_SECONDS).until(
@@ -63,7 +63,7 @@ def asked(browser):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_over_http_at_a_name_it_says_so_and_asks_nothing(elsewhere, collector, language):
+def test_page_over_http_shows_the_https_hint_and_no_questions(elsewhere, collector, language):
     address = collector.url.replace("127.0.0.1", NAME)
     text, inputs = opened(elsewhere, address, language)
     assert not elsewhere.execute_script("return isSecureContext")
@@ -72,7 +72,7 @@ def test_over_http_at_a_name_it_says_so_and_asks_nothing(elsewhere, collector, l
     assert len({hint(one) for one in LANGUAGES}) == len(LANGUAGES)
 
 
-def test_on_the_machine_itself_it_asks(elsewhere, collector):
+def test_page_on_localhost_over_http_asks_questions(elsewhere, collector):
     text, inputs = opened(elsewhere, collector.url, "en")
     assert elsewhere.execute_script("return isSecureContext")
     assert hint("en") not in text

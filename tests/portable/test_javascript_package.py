@@ -77,11 +77,11 @@ def bundle_size(modules):
 
 
 @pytest.mark.parametrize("named", NAMED, ids=",".join)
-def test_what_a_study_of_one_mechanism_loads_is_small(named):
+def test_bundle_of_one_mechanism_is_small(named):
     assert 8_000 < bundle_size(named) <= MOST_BYTES
 
 
-def test_what_more_a_study_may_load_is_small():
+def test_bundles_of_optional_features_are_small():
     named = ["memoized", "sue", "sue_twice"]
     size = bundle_size(named)
     more = {
@@ -105,7 +105,7 @@ def test_what_more_a_study_may_load_is_small():
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
-def test_numbers_that_may_be_refused_load_what_they_need(mechanism):
+def test_bundle_of_refusable_numbers_is_small(mechanism):
     assert (
         200
         < bundle_size([mechanism, "refusal"]) - bundle_size([mechanism])
@@ -113,17 +113,17 @@ def test_numbers_that_may_be_refused_load_what_they_need(mechanism):
     )
 
 
-def test_features_with_levels_are_loaded_where_a_study_has_some():
+def test_level_features_are_loaded_on_demand():
     without = bundle_size(["sampled_products"])
     assert 1_000 < bundle_size(["sampled_products", "levels"]) - without <= MOST_BYTES_OF_LEVELS
 
 
-def test_weights_and_several_products_a_report_are_loaded_where_a_study_has_them():
+def test_weighted_products_are_loaded_on_demand():
     without = bundle_size(["sampled_products"])
     assert 500 < bundle_size(["sampled_products", "product_blocks"]) - without <= MOST_BYTES_OF_BLOCKS
 
 
-def test_batches_and_tokens_are_loaded_where_a_study_has_them():
+def test_batches_and_tokens_are_loaded_on_demand():
     sending = bundle_size(["laplace", "sending"])
     batches = bundle_size(["laplace", "sending", "leaving"])
     tokens = bundle_size(["laplace", "sending", "leaving", "tokens"])
@@ -137,7 +137,7 @@ def test_batches_and_tokens_are_loaded_where_a_study_has_them():
     assert MOST_BYTES_OF_RELAYED // 2 < relayed - batches <= MOST_BYTES_OF_RELAYED
 
 
-def test_all_of_it_is_small():
+def test_complete_bundle_is_small():
     assert bundle_size([]) < bundle_size([*MECHANISMS, "priors"]) <= MOST_BYTES_IN_ALL
 
 
@@ -163,7 +163,7 @@ console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
         ({"unit": "holder"}, "unit"),
     ],
 )
-def test_what_it_cannot_do_is_refused_before_any_noise(change, field):
+def test_unsupported_study_is_rejected_before_any_noise(change, field):
     document = studies.document(studies.YES_NO, **change)
     script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
     assert npm.node("--input-type=module", "-e", script).strip() == f"study {field}"
@@ -172,14 +172,14 @@ def test_what_it_cannot_do_is_refused_before_any_noise(change, field):
 @pytest.mark.parametrize(
     ("asked", "found"), [(studies.NUMBER, ""), (studies.YES_NO, "study questions[0].model")]
 )
-def test_a_number_alone_needs_no_model(asked, found):
+def test_only_number_questions_may_omit_the_model(asked, found):
     document = studies.document({key: value for key, value in asked.items() if key != "model"})
     script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
     assert npm.node("--input-type=module", "-e", script).strip() == found
 
 
-def test_what_trying_again_does_not_mend_is_not_said_to_be_a_part_that_did_not_load():
-    """No text at all, and a page that is not over https, where browsers have no digests."""
+def test_permanent_errors_are_not_reported_as_failed_loads():
+    """A study that is not a text, and a page without https, where browsers have no digests."""
     script = f"""
     const {{ parseStudy }} = await import("{JAVASCRIPT / "index.js"}");
     const codes = [await parseStudy(undefined).catch(({{ code }}) => code)];
@@ -190,8 +190,8 @@ def test_what_trying_again_does_not_mend_is_not_said_to_be_a_part_that_did_not_l
     assert npm.node("--input-type=module", "-e", script).strip() == "study,input: needs https"
 
 
-def test_an_older_ledger_says_what_it_knows():
-    """Neither title, owner, collector nor days; delta neither; of a report that is deleted nothing."""
+def test_budget_of_an_older_ledger_has_empty_unknown_fields():
+    """An older ledger stores no title, owner, collector, days or delta, and nothing of deleted reports."""
     rows = "[{ study: 'old', question: 'age', epsilon: [3n, 2n] }, { study: 'old', question: 'job' }]"
     script = f"""
     const {{ told }} = await import("{JAVASCRIPT / "told.js"}");
@@ -206,8 +206,8 @@ def test_an_older_ledger_says_what_it_knows():
     assert old == {**empty, "epsilon": 1.5, "studies": [{**known, **unknown}]}
 
 
-def test_what_is_no_number_is_not_sent_in_clear_as_one():
-    """A list of one number reads like it. Python refuses it too."""
+def test_non_number_is_rejected_as_a_public_number():
+    """JavaScript converts a list of one number to that number. Python rejects it too."""
     age = {"id": "age", "bounds": ["18", "99"], "step": "1"}
     text = json.dumps(json.dumps(studies.document(studies.YES_NO, public=[age])))
     script = f"""
@@ -221,26 +221,26 @@ def test_what_is_no_number_is_not_sent_in_clear_as_one():
     assert npm.node("--input-type=module", "-e", script).strip() == ",".join(["42"] * 2 + ["answer"] * 6)
 
 
-def test_a_view_is_of_its_bytes_alone():
-    """Not of the buffer that they may be a part of: other bytes would decide what is drawn."""
+def test_typed_array_view_is_read_without_its_buffer():
+    """A view of the whole buffer would draw noise from other bytes."""
     part = "viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0)"
     script = f"const {{ viewOf }} = await import('{JAVASCRIPT / 'randomness.js'}'); console.log({part})"
     assert int(npm.node("--input-type=module", "-e", script)) == 0x01020304
 
 
 @pytest.mark.slow
-def test_its_types_say_how_it_is_used():
+def test_types_accept_the_documented_usage():
     npm.node(npm.TYPESCRIPT, *TYPESCRIPT_OPTIONS, "usage.ts")
 
 
-def test_its_types_name_what_it_exports():
+def test_types_match_the_exports():
     typed = re.findall(r"export (?:class|function) (\w+)", (JAVASCRIPT / "index.d.ts").read_text())
     script = f"console.log(Object.keys(await import('{JAVASCRIPT / 'index.js'}')).join())"
     exported = npm.node("--input-type=module", "-e", script)
     assert sorted(typed) == sorted(exported.strip().split(","))
 
 
-def test_it_imports_nothing_but_itself():
+def test_package_has_no_external_imports():
     package = json.loads((JAVASCRIPT / "package.json").read_text())
     assert "dependencies" not in package
     imported = {

@@ -1,4 +1,4 @@
-"""What the participants' page says of when a report leaves, in states that hours of waiting bring about."""
+"""The participant's page states when a report is sent, in states that take hours to reach."""
 
 import json
 
@@ -25,7 +25,7 @@ CHANNEL = {"batches": {"hours": 1}, "tokens": TOKENS, "oblivious": {"relay": "ht
 
 @pytest.fixture
 def said(tmp_path):
-    """What is said of a report that waits with its token."""
+    """Return the sentence about a report that waits with its token."""
     script = tmp_path / "says.mjs"
     script.write_text(SAYS)
     leaves = REPOSITORY / "collector" / "assets" / "leaves.js"
@@ -42,11 +42,11 @@ def said(tmp_path):
     ("apart", "begins"),
     [(DUE_MS + HOUR_MS, "Nothing leaves through relay.example before"), (0, "It leaves by itself")],
 )
-def test_whatever_it_waits_for_the_person_reads_their_stratum(said, apart, begins):
+def test_waiting_report_shows_the_persons_stratum(said, apart, begins):
     sentence = said(apart, asked={"place": 1})
     assert sentence.startswith(begins)
     assert "issuer.example says that you are of region: south" in sentence
 
 
-def test_of_a_token_from_before_nothing_is_said(said):
+def test_stratum_is_not_shown_for_an_older_token(said):
     assert "region" not in said(0)

@@ -44,11 +44,11 @@ def close_page(browser):
 
 
 def workers(browser):
-    """What each of them was asked for."""
+    """Return the tags that each worker was registered for."""
     return browser.execute_async_script(WORKERS)
 
 
-def test_a_report_leaves_when_its_page_is_closed(meet, cut_off):
+def test_worker_sends_the_report_after_its_page_is_closed(meet, cut_off):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -71,7 +71,7 @@ def test_a_report_leaves_when_its_page_is_closed(meet, cut_off):
     until(lambda: workers(person.browser) == [])
 
 
-def test_a_deletion_too(meet, cut_off):
+def test_worker_sends_the_deletion_after_its_page_is_closed(meet, cut_off):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -86,8 +86,8 @@ def test_a_deletion_too(meet, cut_off):
     until(lambda: not person.stored())
 
 
-def test_a_page_asks_again_for_what_waits_again(meet, cut_off):
-    """A report, then its deletion: each is left to the browser, by one page."""
+def test_page_registers_the_worker_again_for_a_deletion(meet, cut_off):
+    """One page leaves first a report and then its deletion to the worker."""
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -103,7 +103,7 @@ def test_a_page_asks_again_for_what_waits_again(meet, cut_off):
     until(lambda: not person.stored())
 
 
-def test_without_anything_that_waits_there_is_no_worker(meet):
+def test_no_worker_is_registered_if_nothing_waits(meet):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -113,8 +113,8 @@ def test_without_anything_that_waits_there_is_no_worker(meet):
     assert workers(person.browser) == []
 
 
-def test_a_page_that_is_left_while_it_sends_stops_no_other(meet, cut_off):
-    """Its worker waited behind it for the same turn, which Chromium then gave to nobody."""
+def test_page_left_while_sending_does_not_block_another(meet, cut_off):
+    """The worker waited for the page's lock, which Chromium then never granted."""
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")

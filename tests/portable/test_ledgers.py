@@ -39,7 +39,7 @@ def node():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_path):
+def test_ledger_stores_answers_once_exactly_and_in_order(kind, node, site, tmp_path):
     documents = [NUMBERS, BITS, DEAR, CLEAR]
     site.study = Study(NUMBERS).canonical().decode()
     found = json.loads(
@@ -71,8 +71,8 @@ def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_p
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_study_with_public_fields_is_answered_once_too(kind, node, site, tmp_path):
-    """What it was asked behind noise is read back to see that it does not leave in clear."""
+def test_study_with_public_fields_is_answered_once(kind, node, site, tmp_path):
+    """Earlier noised questions are read back to check that they are not sent in clear."""
     region = {"id": "region", "choices": ["north", "south"]}
     document = json.dumps(studies.document(studies.NUMBER, public=[region]))
     answer = ["answer", {"hours": 3, "region": "north"}]
@@ -94,7 +94,7 @@ def test_processes_race_for_one_report_each(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_any_time_it_has_spend_and_report_or_neither(tmp_path):
+def test_killed_process_stores_spend_and_report_or_neither(tmp_path):
     """A process that answers on one ledger after the other is killed, later each time.
 
     First after one answer, in the end after three: how many there are by a clock is the machine's affair.
@@ -160,15 +160,15 @@ def refused(folder, words=""):
     return said and words in done.stderr
 
 
-def test_an_empty_file_has_lost_what_was_answered(node, tmp_path):
-    """SQLite takes it for a new database."""
+def test_empty_ledger_file_is_rejected(node, tmp_path):
+    """SQLite would treat the empty file as a new database."""
     answer_on(node, tmp_path)
     (tmp_path / "0.db").write_bytes(b"")
     assert refused(tmp_path, "ledger: the file is empty: what was answered is lost")
     assert (tmp_path / "0.db").read_bytes() == b""
 
 
-def test_what_is_no_database_is_left_alone(tmp_path):
+def test_file_that_is_not_a_database_is_not_changed(tmp_path):
     (tmp_path / "0.db").write_text("no database" * 100)
     assert refused(tmp_path, "ledger: file is not a database")
     assert (tmp_path / "0.db").read_text() == "no database" * 100
@@ -188,8 +188,8 @@ for (const path of [":memory:", ""]) {
 """
 
 
-def test_nothing_is_kept_in_memory_or_in_some_folder_by_mistake(tmp_path):
-    """SQLite has names for databases that are on no disk; another folder has another kept.db."""
+def test_in_memory_and_relative_ledger_paths_are_rejected(tmp_path):
+    """SQLite has names for in-memory databases; a relative path is another file in each folder."""
     stand_in = npm.FOLDER / "expo_stand_in.mjs"
     (tmp_path / "use.mjs").write_text(MEMORY % (JAVASCRIPT, JAVASCRIPT, stand_in))
     command = [npm.newer_node(), "use.mjs"]
@@ -203,14 +203,14 @@ def test_nothing_is_kept_in_memory_or_in_some_folder_by_mistake(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["use.mjs"]
 
 
-def test_a_file_that_others_could_read_is_theirs_no_more(node, tmp_path):
+def test_readable_ledger_file_becomes_private(node, tmp_path):
     answer_on(node, tmp_path)
     (tmp_path / "0.db").chmod(0o644)
     assert answer_on(node, tmp_path) == "answered"
     assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_node_without_sqlite_says_what_is_needed(node, tmp_path):
+def test_node_without_sqlite_names_the_required_version(node, tmp_path):
     script = f"""
     const {{ nodeLedger }} = await import("{JAVASCRIPT / "ledgers" / "node.js"}");
     console.log(await nodeLedger("{tmp_path / "kept.db"}").catch(({{ message }}) => message));

@@ -47,7 +47,7 @@ def board(tmp_path):
     return folder
 
 
-def test_what_mip_installs_answers(board, tmp_path):
+def test_package_installed_by_mip_answers(board, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     (data / "study.json").write_text(json.dumps(STUDY))
@@ -61,14 +61,14 @@ def test_what_mip_installs_answers(board, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_mip_installs_stands_all_vectors(board):
+def test_package_installed_by_mip_passes_all_vectors(board):
     found = micropython(make_vectors.FOLDER, board)
     assert found
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
-def test_a_file_that_is_left_out_is_noticed(board, tmp_path):
-    """Nothing else than what was installed is at hand: without one file nothing works."""
+def test_omitted_file_is_detected(board, tmp_path):
+    """Only installed files are available: without one file nothing works."""
     data = tmp_path / "data"
     data.mkdir()
     (data / "study.json").write_text(json.dumps(STUDY))
@@ -77,7 +77,7 @@ def test_a_file_that_is_left_out_is_noticed(board, tmp_path):
         run_micropython(data, ANSWERS, board)
 
 
-def test_a_package_that_lacks_a_file_is_none(tmp_path):
+def test_package_with_a_missing_file_is_not_installed(tmp_path):
     copy = tmp_path / "package"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "js"))
     (copy / "core" / "strips.py").unlink()

@@ -1,7 +1,7 @@
-"""Call a stratum's public field what a ledger in a text marks its numbers by: it is read all the same.
+"""Name a stratum's public field like a tag in a text ledger: the ledger is still read correctly.
 
-Defence: The device: what a study names is told from what the ledger writes; a study of another id is
-refused, in Python and JavaScript.
+Defence: The device: names of a study are kept apart from tags of the ledger; a study of another id is
+rejected, in Python and JavaScript.
 """
 
 import json
@@ -19,7 +19,7 @@ __all__ = ["node"]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["integer", "bytes", "length"])
 @pytest.mark.parametrize("values", [["north", "south"], ["5", "-6"]])
-def test_a_ledger_is_read_whatever_a_study_calls_its_fields(name, values, kind, node, site, tmp_path):
+def test_ledger_is_read_with_field_names_that_look_like_tags(name, values, kind, node, site, tmp_path):
     field = {"id": name, "choices": values, "source": "invitation"}
     channel = channel_of("https://issuer.example", *[{name: value} for value in values])
     document = studies.document(studies.MEMOIZED_BITS, public=[field], channel=channel)

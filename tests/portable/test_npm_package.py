@@ -104,7 +104,7 @@ def collect(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ledger", ["node", "memory"])
-def test_in_node_it_answers_once_and_sends(ledger, app, collect):
+def test_package_in_node_answers_once_and_sends(ledger, app, collect):
     server = collect()
     make = {
         "node": (
@@ -131,7 +131,7 @@ def test_in_node_it_answers_once_and_sends(ledger, app, collect):
 
 
 @pytest.mark.slow
-def test_in_node_without_a_ledger_it_says_so(app):
+def test_missing_ledger_in_node_gives_a_clear_error(app):
     script = """
     import { openDevice } from "ldpkit";
     const said = (options) => openDevice({ maxEpsilon: "4", ...options }).catch(({ message }) => message);
@@ -145,14 +145,14 @@ def test_in_node_without_a_ledger_it_says_so(app):
 
 
 @pytest.mark.slow
-def test_its_types_hold_where_it_is_installed(app):
+def test_types_work_after_installation(app):
     (app / "app.mts").write_text(TYPED)
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
     npm.node(npm.TYPESCRIPT, *options, "app.mts", cwd=app)
 
 
 def taken_in(browser, url):
-    """What the page says once its button was pressed."""
+    """Return the page's text after its button was pressed."""
     steps = [["fill", "#hours", "3.5"], ["click", "#take"], ["wait", "#said"], ["look", "end"]]
     return visit(browser, [{"url": url, "steps": steps}], "light", 390)["looks"]["end"]["text"]
 
@@ -169,7 +169,7 @@ def taken_in_webkit(url):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
-def test_bundled_for_a_browser_it_answers_and_sends(browser, app, collect):
+def test_browser_bundle_answers_and_sends(browser, app, collect):
     with served(app) as origin:
         server = collect(LDPKIT_ORIGINS=origin)
         (app / "take.mjs").write_text(ANSWER % ("", ""))

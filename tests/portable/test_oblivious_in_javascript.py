@@ -66,7 +66,7 @@ place.hidden = false;
 """
 
 
-def test_the_appendix_byte_for_byte_and_what_is_refused():
+def test_rfc_appendix_matches_and_damaged_messages_are_rejected():
     said = npm.node("oblivious_vectors.mjs", MODULE, GOLDEN / "rfc" / "rfc9458_appendix_a.json")
     assert json.loads(said) == {
         "request": True,
@@ -138,7 +138,7 @@ def study(request, collector, keys):
 
 
 def take(study, collector, steps, folder, kind="memory"):
-    """What each step of a device gave."""
+    """Return the result of each step of a device."""
     arguments = [
         INDEX,
         kind,
@@ -178,9 +178,7 @@ def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, col
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "node"])
-def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
-    kind, study, collector, passed, tmp_path
-):
+def test_relay_is_not_used_for_an_hour_after_a_direct_visit(kind, study, collector, passed, tmp_path):
     """A page that is opened again comes from the collector; its report is overdue."""
     late = [["due", HOUR_MS // 2], ["visited"], ["apart"], ["flush"]]
     sent = take(study, collector, [*ANSWERED, *late, ["report"]], tmp_path, kind)
@@ -200,8 +198,8 @@ def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
 
 
 @pytest.mark.parametrize("kind", ["memory", "node"])
-def test_when_it_left_is_forgotten(kind, study, collector, tmp_path):
-    """Much later the ledger has no moment of it; while something is to be kept apart from it, until when."""
+def test_send_time_is_deleted_from_the_ledger(kind, study, collector, tmp_path):
+    """The ledger stores the time only while other requests must keep a delay from it."""
     left = [
         *ANSWERED,
         ["flush"],
@@ -215,14 +213,14 @@ def test_when_it_left_is_forgotten(kind, study, collector, tmp_path):
     assert unseen > time.time() * 1000
 
 
-def test_how_long_it_keeps_apart_is_drawn(study, collector, tmp_path):
+def test_delay_after_a_visit_is_random(study, collector, tmp_path):
     steps = [["answer", {"ever": "yes"}], *[["visited"], ["apart"]] * 12]
     drawn = take(study, collector, steps, tmp_path)[2::2]
     assert all(HOUR_MS <= apart <= 2 * HOUR_MS for apart in drawn)
     assert len(set(drawn)) > 6
 
 
-def test_a_clock_that_was_ahead_at_a_visit_keeps_nothing_for_ever(study, collector, tmp_path):
+def test_clock_ahead_at_a_visit_does_not_block_the_report(study, collector, tmp_path):
     now = int(time.time() * 1000) + 5 * HOUR_MS
     ahead = [["at", now + 9000 * HOUR_MS], ["visited"], ["at", now], ["flush"]]
     later = [["at", now + 2 * HOUR_MS - 1000], ["flush"], ["at", now + 2 * HOUR_MS], ["flush"]]
@@ -230,14 +228,14 @@ def test_a_clock_that_was_ahead_at_a_visit_keeps_nothing_for_ever(study, collect
     assert (waits, still, sent) == ("queued", "queued", "sent")
 
 
-def test_a_relay_that_brings_nothing_back_leaves_it_waiting(study, collector, passed, tmp_path, monkeypatch):
+def test_report_waits_if_the_relay_returns_nothing(study, collector, passed, tmp_path, monkeypatch):
     monkeypatch.setattr(relaying, "forwarded", lambda *_: (502,))
     *_, state, report = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path)
     assert (state, report["reason"]) == ("queued", "unserved foreign 502")
     assert exported(collector, study) == passed == []
 
 
-def test_what_a_relay_makes_up_is_no_answer(study, collector, tmp_path, monkeypatch):
+def test_answer_forged_by_a_relay_is_ignored(study, collector, tmp_path, monkeypatch):
     genuine = relaying.forwarded
     kept = []
 
@@ -253,7 +251,7 @@ def test_what_a_relay_makes_up_is_no_answer(study, collector, tmp_path, monkeypa
     assert exported(collector, study) == [report["id"]]
 
 
-def test_where_the_browser_is_too_old_it_is_refused_before_any_answer(study):
+def test_browser_without_x25519_is_rejected_before_answering(study):
     script = f"""
     const {{ openDevice, parseStudy }} = await import("{INDEX}");
     const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
@@ -278,9 +276,7 @@ def page_of(folder, **values):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox"])
-def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
-    browser, study, collector, origin, passed
-):
+def test_foreign_page_sends_and_withdraws_in_both_browsers(browser, study, collector, origin, passed):
     folder, site = origin
     withdraws = "true" if browser == "firefox" else "false"
     with page_of(folder, collector=collector.url, study=study.id, withdraws=withdraws):
@@ -293,7 +289,7 @@ def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
 
 
 @pytest.mark.slow
-def test_the_participants_page_may_reach_the_relay_and_does(study, collector, browser, passed):
+def test_participants_page_sends_through_the_relay(study, collector, browser, passed):
     """Under its Content-Security-Policy."""
     person = Participant(browser, collector, study)
     person.answer(ever="yes")

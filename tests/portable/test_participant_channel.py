@@ -81,7 +81,7 @@ def asked_for(person, method):
 
 
 @pytest.mark.slow
-def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited, issuer, later):
+def test_page_names_the_issuer_and_the_send_window(invited, issuer, later):
     person = invited()
     host = issuer.url.split("//")[1]
     assert f"Your invitation goes to {host} alone" in person.text
@@ -103,8 +103,8 @@ def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited,
     assert len(issuer.asked) == 1
 
 
-def test_the_person_reads_of_whom_the_issuer_counts_them(meet, issuer):
-    """A lie about it would set one person apart, and nobody else can see that it is one."""
+def test_page_shows_the_stratum_from_the_issuer(meet, issuer):
+    """A wrong stratum would single out one person, and no one else could detect it."""
     channel = issuer.channel({"region": "north"}, {"region": "south"})
     region = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
     issuer.strata["CODE"] = 1
@@ -115,7 +115,7 @@ def test_the_person_reads_of_whom_the_issuer_counts_them(meet, issuer):
 
 
 @pytest.mark.slow
-def test_it_leaves_by_itself_while_the_page_is_open(invited):
+def test_open_page_sends_the_report_at_its_time(invited):
     person = invited()
     agreed(person)
     person.until_says("It leaves by itself")
@@ -127,7 +127,7 @@ def test_it_leaves_by_itself_while_the_page_is_open(invited):
     assert len(person.stored()) == 1
 
 
-def test_an_invitation_that_the_issuer_does_not_know_is_entered_anew(invited, issuer):
+def test_page_asks_for_another_invitation_if_unknown(invited, issuer):
     person = invited("WRONG")
     agreed(person)
     person.until_says("has given no token: there was no invitation, it is not known there, or it was used")
@@ -138,7 +138,7 @@ def test_an_invitation_that_the_issuer_does_not_know_is_entered_anew(invited, is
     assert len({body for _, body in issuer.asked}) == 1
 
 
-def test_an_issuer_that_is_busy_or_cut_off_is_asked_again(invited, issuer):
+def test_page_retries_a_busy_or_unreachable_issuer(invited, issuer):
     issuer.told = [(503, "busy"), "lost"]
     person = invited()
     agreed(person)
@@ -150,7 +150,7 @@ def test_an_issuer_that_is_busy_or_cut_off_is_asked_again(invited, issuer):
     ("told", "why"),
     [((422, "token-key-unknown"), "HTTP status 422, token-key-unknown"), ("forged", "HTTP status 200, –")],
 )
-def test_why_there_is_no_token_yet_is_said(told, why, invited, issuer):
+def test_page_states_why_the_token_is_missing(told, why, invited, issuer):
     issuer.told = [told]
     person = invited()
     host = issuer.url.split("//")[1]
@@ -161,7 +161,7 @@ def test_why_there_is_no_token_yet_is_said(told, why, invited, issuer):
     person.until_says("It leaves by itself")
 
 
-def test_it_is_withdrawn_before_it_leaves(invited):
+def test_report_is_withdrawn_before_it_is_sent(invited):
     person = invited()
     agreed(person)
     person.until_says("It leaves by itself")
@@ -177,7 +177,7 @@ def policy_of(person, path):
         return answer.headers["Content-Security-Policy"]
 
 
-def test_its_policy_lets_it_ask_this_issuer_and_no_other(invited, issuer):
+def test_content_policy_allows_only_this_issuer(invited, issuer):
     person = invited()
     other = TokenIssuer()
     try:
@@ -204,7 +204,7 @@ def test_its_policy_lets_it_ask_this_issuer_and_no_other(invited, issuer):
         other.close()
 
 
-def test_a_study_without_a_channel_adds_no_place_to_ask(meet):
+def test_content_policy_without_a_channel_allows_no_issuer(meet):
     person = meet(studies.document(ASKED))
     before = policy_of(person, f"/s/{person.study.id}")
     another = meet(studies.document(ASKED))
@@ -212,8 +212,8 @@ def test_a_study_without_a_channel_adds_no_place_to_ask(meet):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_says_it_with_the_same_facts(language):
-    """None falls back on English, and none leaves a name out."""
+def test_every_language_states_the_channel_with_the_same_fields(language):
+    """No language falls back to English or omits a field."""
     english, words = words_of("en"), words_of(language)
     prefixes = ("page.promise.batches", "page.promise.tokens", "page.promise.relay", "page.promise.address")
     prefixes += ("page.queued.channel", "page.uninvited.tokens", "script.leaves.", "script.reason.issuer")
@@ -224,8 +224,8 @@ def test_every_language_says_it_with_the_same_facts(language):
             assert language == "en" or own != sentence
 
 
-def test_a_browser_that_wakes_workers_sends_it_though_the_page_is_closed(invited, browser):
-    """As browsers do for sites that are installed; no worker is there where they do not."""
+def test_periodic_sync_sends_the_report_of_a_closed_page(invited, browser):
+    """Browsers wake workers of installed sites; other browsers register no worker."""
     person = invited()
     server = person.server
     allowed = {"origin": server.url, "permissions": ["periodicBackgroundSync"]}
@@ -260,7 +260,7 @@ navigator.serviceWorker.getRegistrations().then(end).then(() => done());
 """
 
 
-def test_what_waits_for_its_moment_has_no_worker_elsewhere(invited, browser):
+def test_waiting_report_has_no_worker_without_periodic_sync(invited, browser):
     person = invited()
     agreed(person)
     person.until_says("It leaves by itself")

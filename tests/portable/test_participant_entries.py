@@ -1,7 +1,7 @@
-"""Answers on the participant's page are read, said back and corrected before any noise is drawn.
+"""Answers on the participant's page are read, repeated and corrected before any noise is drawn.
 
-Defence: The participant's page: refuses what has two readings, one beyond the bounds too, or lies beyond
-the bounds, and shows what it understood before noise is drawn.
+Defence: The participant's page: rejects an entry with two readings, even if one is outside the bounds, or
+outside the bounds itself, and shows what it understood before noise is drawn.
 """
 
 import json
@@ -76,8 +76,8 @@ def test_numbers_are_read_as_people_write_them_or_not_at_all(meet):
     assert person.ledger() == ([], [])
 
 
-def test_a_whole_number_with_a_mark_between_thousands_has_one_reading(meet):
-    """It has no fraction."""
+def test_thousands_separator_is_read_unambiguously(meet):
+    """A whole number has no fraction."""
     numbered = {**studies.CHOICE, "choices": {"count": 2000}}
     person = meet(studies.document(numbered))
     box = person.find("[name=occupation]")
@@ -95,7 +95,7 @@ def test_a_whole_number_with_a_mark_between_thousands_has_one_reading(meet):
         person.until("ask")
 
 
-def test_what_was_entered_can_be_changed_before_noise_and_is_gone_after(meet):
+def test_entries_can_be_changed_before_noise_and_are_then_erased(meet):
     person = meet()
     person.fill(hours="11.987654", ever="yes")
     person.click("#answers button[type=submit]")
@@ -131,7 +131,7 @@ PRESSURE = {
 }
 
 
-def test_units_and_fields_are_named_in_the_pages_language_and_said_back(meet):
+def test_units_and_fields_are_shown_in_the_pages_language(meet):
     person = meet(studies.document(SLEEP, PRESSURE, languages=["en", "fr"]))
     assert person.find("[name='salary/bp']").accessible_name == "In the morning"
     assert "hours\nfrom 0 to 24" in person.text
@@ -147,8 +147,8 @@ def test_units_and_fields_are_named_in_the_pages_language_and_said_back(meet):
     assert set(json.loads(person.body)["payloads"]) == {"hours", "salary"}
 
 
-def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet):
-    """The list keeps the invitation behind the address's #."""
+def test_phone_lists_missing_answers_with_links_at_the_top(meet):
+    """The links keep the invitation in the address's fragment."""
     many = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}?"} for number in range(11)]
     person = meet(studies.document(*many))
     address = person.browser.current_url
@@ -176,8 +176,8 @@ def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet
         person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_sections_are_shown_one_at_a_time_and_all_is_sent(meet):
-    """By the keyboard too; what is entered stays, and what is wrong is said where it stands."""
+def test_sections_are_shown_one_at_a_time_and_sent_together(meet):
+    """Works by keyboard too; entries stay, and each error is shown at its field."""
     titles = {"Work": ["hours"], "Life": ["occupation"], "More": ["ever"]}
     sections = [{"title": title, "questions": ids} for title, ids in titles.items()]
     asked = studies.document(studies.NUMBER, studies.YES_NO, studies.CHOICE, sections=sections)
@@ -222,8 +222,8 @@ PILLS = [
 ]
 
 
-def test_of_a_list_any_boxes_are_ticked_or_that_none_is(meet):
-    """Silence is no answer: a box that nobody looked at is not a no."""
+def test_checkbox_list_needs_a_tick_or_none_of_these(meet):
+    """An untouched list is unanswered: an empty box does not count as a no."""
     sections = [
         {"title": "Work", "questions": ["hours"]},
         {"title": "Which of these do you take?", "questions": ["asa", "ibu"], "any_of": True},
@@ -263,8 +263,8 @@ def test_of_a_list_any_boxes_are_ticked_or_that_none_is(meet):
     assert set(json.loads(person.body)["payloads"]) == {"hours", "asa", "ibu"}
 
 
-def test_no_answer_is_an_answer_in_plain_sight(meet):
-    """A button and an item of a menu like the others, reached by keyboard, said back, sent as a choice is."""
+def test_refusal_is_offered_like_any_other_choice(meet):
+    """It is a button or menu item like the others, works by keyboard, is shown again and is sent."""
     menu = {**MENU, "refusal": True, "mechanism": {"name": "randomized_response", "epsilon": "4"}}
     ever = {**studies.YES_NO, "refusal": True, "mechanism": menu["mechanism"]}
     hours = {**studies.NUMBER, "refusal": {"share": "0.5"}}
@@ -303,8 +303,8 @@ fetch = async (url, options) => {
 """
 
 
-def test_what_was_changed_while_the_page_still_asked_takes_another_press(meet):
-    """The first press confirmed other answers than those that the page shows when the collector answers."""
+def test_changed_entries_need_a_second_confirmation(meet):
+    """The first press confirmed answers that differ from those shown when the collector answers."""
     person = meet()
     person.browser.execute_script(HELD, f"/v1/studies/{person.study.id}")
     person.fill(hours="3.5", ever="yes")

@@ -67,7 +67,7 @@ NEWER = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEWER)
-def test_answer_reload_offline_again_withdraw(meet, name):
+def test_answer_survives_reload_and_offline_and_is_withdrawn(meet, name):
     question, answers, words = NEWER[name]
     person = meet(studies.document(question))
     other = person.duplicate()
@@ -107,7 +107,7 @@ SCALE = {
 }
 
 
-def test_a_scale_stands_in_a_row_in_its_order_where_there_is_room(meet):
+def test_scale_is_a_row_in_order_on_wide_screens(meet):
     person = meet(studies.document(SCALE))
 
     def places():
@@ -175,7 +175,7 @@ def test_consent_is_to_the_report_that_is_shown(meet):
     assert person.stored() == [Report.from_json(later)]
 
 
-def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
+def test_page_draws_one_question_and_explains_it(meet):
     person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, ask_one=True))
     assert "has drawn one of the 3 questions by chance" in person.text
     assert odds(2.0) in person.text
@@ -201,11 +201,11 @@ def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
 
 @pytest.fixture
 def invitations(server):
-    """A function study id, count → so many new invitations, without which it takes no more reports."""
+    """A function study id, count → so many new invitations; the study then requires one."""
     return server.invitations
 
 
-def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
+def test_invitation_in_the_address_admits_one_report(meet, invitations):
     person = meet()
     first, second = invitations(person.study.id, 2)
     person = Participant(person.browser, person.server, person.study, first)
@@ -230,7 +230,7 @@ def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):
 
 
 def test_an_earlier_versions_report_still_takes_an_invitation(meet, invitations):
-    """Its own, not what is typed into the form of the version that is asked now."""
+    """It takes its own invitation, not the one typed into the current version's form."""
     person = meet()
     (code,) = invitations(person.study.id, 1)
     person.answer(**ANSWERS)

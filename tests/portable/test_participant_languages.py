@@ -79,8 +79,8 @@ def test_arabic_is_mirrored_and_a_report_is_the_same(meet):
     assert report["digest"] == person.study.digest
 
 
-def test_a_study_is_read_in_ones_language_and_answered_in_its_own(meet):
-    """What is counted and what stands in clear are the study's own labels, whoever reads which."""
+def test_translated_study_is_answered_in_its_own_language(meet):
+    """Counts and public values use the study's own labels, whatever language a participant reads."""
     person = meet(WHOLE)
     in_language(person, "de")
     assert person.find("h1").text == "Gewohnheiten"
@@ -103,7 +103,7 @@ def test_a_study_is_read_in_ones_language_and_answered_in_its_own(meet):
     assert json.loads(person.body) == report
 
 
-def test_browsers_and_the_collector_count_alike():
+def test_browsers_and_collector_use_the_same_plural_forms():
     """Plural forms and marks in numbers come from two libraries."""
     script = f"""
     console.log(JSON.stringify({json.dumps(LANGUAGES)}.map((language) => {{

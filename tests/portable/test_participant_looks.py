@@ -18,7 +18,7 @@ LEAST_CONTRAST = 4.5
 NAMED_ROLES = {"button", "combobox", "radio", "region", "textbox"}
 
 
-def test_ids_that_look_like_the_pages_own_are_read_right(meet):
+def test_question_ids_equal_to_page_ids_work(meet):
     """A form finds its fields by name and by id: no question's name may be another field's id."""
     names = ["q2", "q1", "answers", "invitation"]
     person = meet(studies.document(*[{**studies.NUMBER, "id": name} for name in names]))
@@ -28,7 +28,7 @@ def test_ids_that_look_like_the_pages_own_are_read_right(meet):
     assert not {name for _, name in fields} & ({identity for identity, _ in fields} - {""})
 
 
-def test_it_says_what_epsilon_means(meet):
+def test_page_explains_epsilon(meet):
     person = meet()
     for summary in person.browser.find_elements(By.CSS_SELECTOR, "#answers summary"):
         summary.click()
@@ -41,7 +41,7 @@ def test_it_says_what_epsilon_means(meet):
     assert TEXT["text"] in said
 
 
-def test_what_the_study_says_is_text_and_not_markup(meet):
+def test_study_texts_are_escaped(meet):
     person = meet()
     assert "Hours & <b>habits</b>" in person.text
     assert person.browser.find_elements(By.CSS_SELECTOR, "h1 b, main i") == []
@@ -66,7 +66,7 @@ def test_noise_can_be_tried_with_invented_answers(meet):
     assert person.requests() == []
 
 
-def test_it_loads_nothing_from_elsewhere_and_reports_no_fault(meet):
+def test_page_loads_only_its_own_files_without_errors(meet):
     person = meet(EVERY_KIND)
     person.browser.get_log("browser")
     person.browser.refresh()
@@ -105,7 +105,7 @@ def test_other_files_are_not_served(server, path):
     assert status == 404
 
 
-def test_the_keyboard_is_enough(meet):
+def test_page_works_with_the_keyboard_only(meet):
     person = meet()
     keys = person.browser.switch_to
     person.find("h2#ask").click()
@@ -131,7 +131,7 @@ def test_the_keyboard_is_enough(meet):
     assert keys.active_element.get_attribute("id") == "report"
 
 
-def test_everything_has_a_name_and_is_large_enough_to_touch(meet):
+def test_controls_have_names_and_touch_size(meet):
     person = meet(EVERY_KIND)
     nodes = person.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     named = [(node["role"]["value"], node["name"]["value"]) for node in nodes if "name" in node]
@@ -161,7 +161,7 @@ def contrast(pair):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_and_nothing_moves_when_asked(meet, scheme):
+def test_text_has_contrast_and_reduced_motion_is_respected(meet, scheme):
     person = meet(EVERY_KIND)
     features = [("prefers-color-scheme", scheme), ("prefers-reduced-motion", "reduce")]
     media = {"features": [{"name": name, "value": value} for name, value in features]}

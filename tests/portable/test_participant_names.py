@@ -21,8 +21,8 @@ return [...document.querySelectorAll("#answers input")]
 @pytest.mark.parametrize(
     ("name", "public_name"), [("elements", "action"), ("reset", "submit"), ("robots", "viewport")]
 )
-def test_a_questions_name_does_not_break_the_form(meet, name, public_name):
-    """Nor keeps the true answers in it, behind what is shown."""
+def test_question_id_does_not_break_the_form(meet, name, public_name):
+    """The hidden form does not keep the true answers either."""
     public = [{"id": public_name, "choices": ["a", "b"]}]
     person = meet(studies.document({**studies.YES_NO, "id": name}, NUMBER, public=public))
     person.answer(**{name: "yes", "hours": "3.5", public_name: "b"})
@@ -52,8 +52,8 @@ def seeded(browser):
 
 
 @pytest.mark.usefixtures("seeded")
-def test_a_question_that_was_not_drawn_is_no_property_that_all_objects_have(meet):
-    """A report of the other question could be neither read nor sent."""
+def test_undrawn_question_called_constructor_is_not_reported(meet):
+    """Otherwise the other question's report could be neither read nor sent."""
     person = meet(studies.document({**studies.YES_NO, "id": "constructor"}, NUMBER, ask_one=True))
     asked = person.browser.execute_script("return document.querySelector('#answers [name]').name")
     assert asked == "hours"

@@ -47,8 +47,8 @@ def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     assert [method for method, _ in person.requests() if method != "GET"] == []
 
 
-def test_it_warns_of_sending_only_what_one_likes(meet):
-    """That choice would not be bounded by epsilon; the warning stands where it is made."""
+def test_page_warns_against_selective_sending(meet):
+    """Epsilon does not bound that choice; the warning is next to the consent."""
     person = meet()
     assert "not by what the report says" not in person.text
     person.answer(**ANSWERS)
@@ -88,7 +88,7 @@ def test_nothing_is_sent_without_consent(meet):
     assert kept["state"] == "held"
 
 
-def test_offline_then_online(meet):
+def test_report_waits_offline_and_is_sent_online(meet):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -121,7 +121,7 @@ def test_a_second_answer_from_another_tab_is_refused(meet):
     assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
 
 
-def test_a_double_tap_answers_once_and_without_alarm(meet):
+def test_double_tap_answers_once_without_an_error(meet):
     person = meet()
     person.find("[name=hours]").send_keys("3.5")
     person.click("[name=ever][value=no]")
@@ -138,7 +138,7 @@ def test_a_double_tap_answers_once_and_without_alarm(meet):
     assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
 
 
-def test_a_study_that_is_over_asks_nothing_and_lets_people_withdraw(meet):
+def test_ended_study_asks_nothing_and_allows_withdrawal(meet):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -158,7 +158,7 @@ def test_a_study_that_is_over_asks_nothing_and_lets_people_withdraw(meet):
     assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
 
 
-def test_a_study_that_was_closed_since_the_page_was_opened_takes_no_noise(meet):
+def test_study_closed_after_loading_draws_no_noise(meet):
     person = meet()
     person.server.request("POST", f"/v1/studies/{person.study.id}/close")
     person.answer(**ANSWERS)
@@ -174,7 +174,7 @@ def test_a_study_beyond_the_budget_is_not_answered(meet):
     assert person.ledger() == ([], [])
 
 
-def test_on_a_phone_a_problem_is_seen_from_the_end_of_a_long_page(meet):
+def test_phone_scrolls_to_the_problem_on_a_long_page(meet):
     many = [{**studies.with_epsilon(studies.NUMBER, "2"), "id": f"hours{number}"} for number in range(9)]
     person = meet(studies.document(*many))
     size = {"width": chromium.PHONE[0], "height": chromium.PHONE[1], "deviceScaleFactor": 1, "mobile": True}
@@ -190,7 +190,7 @@ def test_on_a_phone_a_problem_is_seen_from_the_end_of_a_long_page(meet):
         person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_without_a_ledger_nothing_is_asked(meet):
+def test_page_without_a_ledger_asks_no_questions(meet):
     person = meet()
     script = """
     const done = arguments[0];
@@ -205,7 +205,7 @@ def test_without_a_ledger_nothing_is_asked(meet):
     assert not person.find("#answers").is_displayed()
 
 
-def test_withdrawal_before_sending_leaves_nothing(meet):
+def test_withdrawal_before_sending_erases_the_report(meet):
     person = meet()
     person.answer(**ANSWERS)
     person.until("report")
@@ -234,8 +234,8 @@ def test_withdrawal_wipes_the_report_and_asks_for_its_deletion(meet):
     person.until("withdrawn", "gone")
 
 
-def test_the_true_answers_are_nowhere(meet):
-    """Neither in the form after a reload, nor in any storage, nor in a request."""
+def test_true_answers_are_not_stored_or_sent(meet):
+    """Not in the form after a reload, not in any storage, and not in a request."""
     person = meet()
     person.answer(hours="11.987654", ever="yes")
     person.until("report")
@@ -263,7 +263,7 @@ def test_every_kind_of_question_can_be_answered(meet):
         mechanism_for(question).check(report.payloads[question.id])
 
 
-def test_a_report_that_a_proxy_refused_is_deleted_from_a_collector_that_has_it_all_the_same(meet):
+def test_report_stored_despite_a_proxy_error_is_deleted(meet):
     """The collector stores it, the answer is lost, and a proxy refuses the second attempt."""
     person = meet()
     person.answer(**ANSWERS)

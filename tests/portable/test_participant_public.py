@@ -15,7 +15,7 @@ QUESTIONS = ({**studies.NUMBER, **TEXT}, studies.YES_NO)
 ANSWERS = {"hours": "3.5", "ever": "yes", "region": "region 7", "sex": "male <b>", "weight": "70.50"}
 
 
-def test_what_is_sent_in_clear_is_marked_and_shown_before_it_leaves(meet):
+def test_values_sent_in_clear_are_marked_and_shown_first(meet):
     person = meet(studies.document(*QUESTIONS, public=PUBLIC))
     assert "leaves with the report exactly as you enter it, without noise" in person.text
     card = person.find("#in-clear").text
@@ -37,7 +37,7 @@ def test_what_is_sent_in_clear_is_marked_and_shown_before_it_leaves(meet):
     assert [stored.public for stored in person.stored()] == [shown]
 
 
-def test_a_value_off_the_grid_is_taken_back_to_the_person(meet):
+def test_value_off_the_grid_is_returned_to_the_person(meet):
     person = meet(studies.document(*QUESTIONS, public=PUBLIC))
     person.fill(**ANSWERS)
     for wrong in ("39.5", "70.25", "141"):
@@ -49,8 +49,8 @@ def test_a_value_off_the_grid_is_taken_back_to_the_person(meet):
     assert person.ledger() == ([], [])
 
 
-def test_the_invitations_field_is_said_and_not_asked(meet, server):
-    """The collector adds what the invitation carries; without one the report waits."""
+def test_invitations_field_is_explained_and_not_asked(meet, server):
+    """The collector adds the invitation's value; without an invitation the report waits."""
     stratum = {
         "id": "stratum",
         "text": "Your part of the sample",

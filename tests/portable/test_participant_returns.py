@@ -1,7 +1,7 @@
-"""Finds a true answer on the screen after its report was made: by the Back button, or in another tab.
+"""Find a true answer on the screen after its report was made: by the Back button, or in another tab.
 
-Defence: The participant's page: forgets what was entered when it is shown or looked at again. Known limit:
-a window that stays in sight beside the one that answered shows it until somebody goes there.
+Defence: The participant's page: erases entries when it is shown or focused again. Known limit: a second
+window that stays in sight shows them until it gets the focus.
 """
 
 import pytest
@@ -29,7 +29,7 @@ def in_german(person):
     person.until("ask")
 
 
-def test_back_from_another_language_shows_no_answer_of_a_report_that_was_made(meet):
+def test_back_button_shows_no_answer_after_the_report(meet):
     person = meet()
     person.fill(**ANSWERS)
     in_german(person)
@@ -39,7 +39,7 @@ def test_back_from_another_language_shows_no_answer_of_a_report_that_was_made(me
     shows_nothing(person)
 
 
-def test_back_to_a_form_that_nobody_has_answered_keeps_what_was_entered(meet):
+def test_back_button_keeps_entries_before_the_report(meet):
     person = meet()
     person.fill(**ANSWERS)
     in_german(person)
@@ -50,7 +50,7 @@ def test_back_to_a_form_that_nobody_has_answered_keeps_what_was_entered(meet):
 
 @pytest.mark.parametrize("looked", [False, True])
 @pytest.mark.parametrize("kind", ["tab", "window"])
-def test_another_tab_or_window_shows_none_either(meet, looked, kind):
+def test_another_tab_shows_no_answer_after_the_report(meet, looked, kind):
     person = meet()
     person.fill(**ANSWERS)
     if looked:

@@ -1,8 +1,8 @@
-"""Reads answers, or keeps reports from leaving, as what translates pages in a browser, or spells.
+"""Read answers, or block reports, as a browser's page translator or spelling checker.
 
-Defence: The participant's page: marks as not to be translated what repeats an answer and the report that
-nobody agreed to yet, has no field spelt, and sends what it showed, whatever was made of it. Known limit: a
-program that keeps to no such mark, as whatever else is installed in a browser.
+Defence: The participant's page: marks repeated answers and the report as not translatable until consent,
+turns spelling checks off, and sends the report as first shown. Known limit: a program that ignores such
+marks, like any other browser extension.
 """
 
 import pytest
@@ -38,7 +38,7 @@ TYPED = "return [...document.querySelectorAll('#answers [type=text], #answers')]
 
 
 def taken(person):
-    """What was translated since this was asked last."""
+    """Return the texts translated since the last call."""
     return person.browser.execute_script("return taken.splice(0)")
 
 
@@ -48,7 +48,7 @@ def said_of(person, place):
     )
 
 
-def test_no_answer_and_no_report_is_taken_to_be_translated(meet):
+def test_answers_and_report_are_marked_as_not_translatable(meet):
     person = meet()
     person.browser.execute_script(TRANSLATOR, POLITE)
     assert any("How many hours" in text for text in taken(person))
@@ -72,7 +72,7 @@ def test_no_answer_and_no_report_is_taken_to_be_translated(meet):
 
 
 @pytest.mark.parametrize("left", [POLITE, RUDE])
-def test_a_page_that_is_translated_sends_what_was_shown(meet, left):
+def test_translated_page_sends_the_report_as_shown(meet, left):
     person = meet()
     person.browser.execute_script(TRANSLATOR, left)
     person.answer(**ANSWERS)
@@ -85,6 +85,6 @@ def test_a_page_that_is_translated_sends_what_was_shown(meet, left):
     person._until(lambda: len(person.stored()) == 1)
 
 
-def test_what_is_typed_is_not_looked_up(meet):
+def test_fields_have_spell_checking_off(meet):
     person = meet()
     assert set(person.browser.execute_script(TYPED)) == {False}

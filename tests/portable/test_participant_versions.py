@@ -1,7 +1,7 @@
-"""The participant's page when a report that it holds answers another version than the one it shows.
+"""The participant's page with a stored report for another version than the page shows.
 
-Defence: The page: it shows an earlier version's report, with its forms to send, invite or withdraw, beside
-what is asked now. Known limit: of several that wait for an invitation it shows the latest answered alone.
+Defence: The page: it shows an earlier version's report, with its forms to send, invite or withdraw, next to
+the current questions. Known limit: of several reports that wait for an invitation it shows only the latest.
 """
 
 import pytest
@@ -30,7 +30,7 @@ def held(meet):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATER)
-def test_a_report_is_shown_in_the_words_of_its_own_version(meet, name):
+def test_report_is_shown_in_its_own_versions_words(meet, name):
     person, said = held(meet)
     shown = person.body
     assert not person.find("#version").is_displayed()
@@ -45,8 +45,8 @@ def test_a_report_is_shown_in_the_words_of_its_own_version(meet, name):
     assert person.stored() == [Report.from_json(shown)]
 
 
-def test_what_was_agreed_to_leaves_though_its_words_cannot_be_loaded(meet):
-    """The page goes on to send where the version's document does not come, or is not the one answered."""
+def test_consented_report_is_sent_without_its_versions_document(meet):
+    """The page sends the report even if its version's document is missing or differs."""
     person, _ = held(meet)
     shown = person.body
     publish(person, 2, LATER["another kind"])
@@ -65,8 +65,8 @@ def test_what_was_agreed_to_leaves_though_its_words_cannot_be_loaded(meet):
     assert person.stored() == [Report.from_json(shown)]
 
 
-def test_an_earlier_versions_report_stays_the_persons(meet):
-    """Beside the questions that are asked now, or where none are: to look at, send and withdraw."""
+def test_earlier_versions_report_can_be_sent_or_withdrawn(meet):
+    """With or without current questions on the page, it can be viewed, sent and withdrawn."""
     person, _ = held(meet)
     shown = person.body
     publish(person, 2, [{**studies.YES_NO, "id": "more"}])

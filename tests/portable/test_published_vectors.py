@@ -36,7 +36,7 @@ def groups(name):
 
 
 def taken_and_valid(name, is_signed):
-    """The numbers of the tests whose signature is taken, those that are valid, and how many there are."""
+    """Return the tests whose signature is accepted, the valid tests, and the number of tests."""
     taken, valid, count = [], [], 0
     for group in groups(name):
         key = PublicKey.from_pem(group["pem"])
@@ -48,15 +48,15 @@ def taken_and_valid(name, is_signed):
     return taken, valid, count
 
 
-def test_rsa_takes_valid_signatures_and_no_other():
-    """Of 258 one is "acceptable", an encoding that lacks its NULL: it is not taken either."""
+def test_rsa_accepts_only_valid_signatures():
+    """One of the 258 is "acceptable", an encoding without its NULL: it is rejected too."""
     taken, valid, count = taken_and_valid("rsa_pkcs1_3072_sha256", is_signed_by_rsa)
     assert taken == valid
     assert count == 258
     assert 0 < len(valid) < count
 
 
-def test_a_verification_that_looks_at_the_end_alone_is_found():
+def test_verification_of_the_end_only_is_detected():
     """The fault of 2006: padding that is not read as a whole lets a forged signature in."""
 
     def careless(message, signature, modulus):
@@ -102,8 +102,8 @@ def opened(secret_key, info, sealed, aad):
     return cipher.decrypt(labeled_expand(suite, secret, b"base_nonce", context, 12), sealed[32:], aad)
 
 
-def test_shares_are_sealed_as_rfc_9180_says():
-    """What opens the RFC's own message opens a share, and only with the right context."""
+def test_shares_are_sealed_by_rfc_9180():
+    """The code that opens the RFC's message opens a share, and only with the right context."""
     vector = json.loads((GOLDEN / "rfc" / "hpke.json").read_text())
     info, sent, public, secret, plain, aad, cipher = (
         bytes.fromhex(vector[name]) for name in ("info", "enc", "pkRm", "skRm", "pt", "aad", "ct")

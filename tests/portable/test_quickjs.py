@@ -16,7 +16,7 @@ ASKED = [
 ]
 
 
-def test_reports_are_those_of_node(tmp_path):
+def test_quickjs_and_node_make_the_same_reports(tmp_path):
     app = npm.installed_in(tmp_path, JAVASCRIPT)
     bundle, map_of = tmp_path / "ldpkit.js", tmp_path / "ldpkit.js.map"
     command = [npm.ESBUILD, "--bundle", "--format=iife", "--global-name=ldpkit", f"--outfile={bundle}"]

@@ -137,7 +137,7 @@ def requests(browser):
 
 
 @pytest.mark.slow
-def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
+def test_typed_number_is_only_in_its_input(app, visit, browser):
     app[2]()
     server = visit(HOURS)
     browser.find_element(By.CSS_SELECTOR, "#app input").send_keys(ENTERED)
@@ -160,8 +160,8 @@ def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", ["7,5", "7.5"])
-def test_a_phones_one_decimal_mark_is_taken(app, visit, browser, typed):
-    """A keypad for decimals has the comma alone where that is the language's."""
+def test_decimal_comma_of_a_phone_is_accepted(app, visit, browser, typed):
+    """A decimal keypad offers only a comma in some languages."""
     app[2]()
     visit(HOURS)
     field = browser.find_element(By.CSS_SELECTOR, "#app input")
@@ -184,8 +184,8 @@ def test_a_number_below_0_is_typed_with_a_minus(app, visit, browser):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", ["1.234,5", "1,234", "1.234", "-12,345", "7,5,5", "seven", "1e3", ".", ","])
-def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
-    """A field for numbers drops the comma in an English browser: 75."""
+def test_invalid_number_is_not_read_as_another_number(app, visit, browser, typed):
+    """A number field in an English browser drops the comma: 7,5 becomes 75."""
     app[2]()
     visit(HOURS)
     field = browser.find_element(By.CSS_SELECTOR, "#app input")
@@ -195,7 +195,7 @@ def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
 
 
 @pytest.mark.slow
-def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, browser):
+def test_double_click_answers_and_sends_once_without_an_error(app, visit, browser):
     main = app[0] / "main.jsx"
     source = main.read_text()
     assert THANKED in source
@@ -213,8 +213,8 @@ def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, bro
 
 
 @pytest.mark.slow
-def test_where_the_collector_has_another_address_nobody_is_told_that_they_withdrew(app, visit, browser):
-    """The report is stored, or waits, for the address before."""
+def test_withdrawal_is_not_confirmed_at_a_changed_address(app, visit, browser):
+    """The report is stored at, or waits for, the previous address."""
     app[2]()
     server = visit(EVER)
     browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
@@ -228,16 +228,16 @@ def test_where_the_collector_has_another_address_nobody_is_told_that_they_withdr
 
 
 @pytest.mark.slow
-def test_no_browser_keeps_what_was_picked_and_not_sent(app, visit, browser):
-    """Firefox fills it in again after a reload, where a form does not say otherwise."""
+def test_form_disables_autocomplete(app, visit, browser):
+    """Firefox restores the choice after a reload unless the form forbids it."""
     app[2]()
     visit(EVER)
     assert browser.find_element(By.CSS_SELECTOR, "#app form").get_attribute("autocomplete") == "off"
 
 
 @pytest.mark.slow
-def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):
-    """The fault that the example is about: were it there, the test above would find it."""
+def test_controlled_input_is_detected_as_a_leak(app, visit, browser):
+    """Shows that `test_typed_number_is_only_in_its_input` detects the fault that the example avoids."""
 
     def control(source):
         assert CONTROLLED in source
@@ -253,7 +253,7 @@ def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):
 
 
 @pytest.mark.slow
-def test_which_choice_is_picked_leaves_no_trace(app, visit, browser):
+def test_picked_choice_leaves_no_trace(app, visit, browser):
     app[2]()
     looks = []
     for answer in EVER.questions[0].choices:
@@ -272,7 +272,7 @@ def is_time(text):
 @pytest.mark.parametrize(
     ("study", "why"), [(BITS, "asks one number or choice, once"), (RELAYED, "through a relay")]
 )
-def test_what_it_cannot_ask_is_said(study, why, app, visit, browser):
+def test_unsupported_study_shows_an_alert(study, why, app, visit, browser):
     app[2]()
     visit(study, "[role=alert]")
     assert why in browser.find_element(By.CSS_SELECTOR, "#app").text

@@ -1,4 +1,4 @@
-"""What `make release` builds: the same bytes each time, whole, and no more than it says."""
+"""`make release` builds the same complete files each time, and no others."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_device_library_stands_alone(dist, tmp_path):
-    """Its wheel has one package, needs nothing, and works on the oldest Python, where there is one."""
+def test_device_wheel_is_self_contained(dist, tmp_path):
+    """The wheel has one package, needs no other, and works on the oldest installed Python."""
     wheel = path_of(dist, "ldp_client-*.whl")
     assert {name.partition("/")[0].partition("-")[0] for name in names_in(wheel)} == {"ldp_client"}
     metadata = metadata_of(wheel)
@@ -143,8 +143,8 @@ def without_docstrings(source):
     return ast.dump(tree, include_attributes=True)
 
 
-def test_the_wheel_runs_the_sources_line_by_line(dist):
-    """It has no comments and less documentation, and nothing else is another."""
+def test_wheel_code_matches_the_sources_line_by_line(dist):
+    """The wheel has no comments and less documentation; nothing else differs."""
     with zipfile.ZipFile(path_of(dist, "ldp_client-*.whl")) as archive:
         installed = {name: archive.read(name).decode() for name in names_in(archive.filename)}
     modules = [name for name in installed if name.endswith(".py")]
@@ -160,8 +160,8 @@ def test_the_wheel_runs_the_sources_line_by_line(dist):
     assert found["_record"] is None
 
 
-def test_a_fault_of_what_makes_it_lean_is_seen():
-    """What the test above compares differs where a statement goes, or a line."""
+def test_fault_of_the_minifier_is_detected():
+    """The comparison of wheel and sources fails if a statement or a line is lost."""
     source = 'def one():\n    """Give one."""\n    two = 2  # not one\n    return 1\n'
     lean = make_lean_text(source, frozenset())
     assert lean == "def one():\n\n two = 2\n return 1\n"
@@ -179,7 +179,7 @@ def test_a_fault_of_what_makes_it_lean_is_seen():
     )
 
 
-def test_the_whole_stands_on_it(dist):
+def test_complete_wheel_depends_on_the_device_wheel(dist):
     wheel = path_of(dist, "ldpkit-*.whl")
     packages = {name.partition("/")[0] for name in names_in(wheel) if ".dist-info" not in name}
     assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference", "ldp_client"}
@@ -197,7 +197,7 @@ def test_the_whole_stands_on_it(dist):
 
 
 def pip(interpreter, dist, target, *packages):
-    """What pip of this Python does with these packages of dist/: (its exit status, all that it says)."""
+    """Run pip of this Python on these packages of dist/: (its exit status, its output)."""
     command = [
         interpreter,
         "-m",
@@ -216,8 +216,8 @@ def pip(interpreter, dist, target, *packages):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", ["", "[all]"])
-def test_an_older_python_is_refused_at_the_installation(dist, tmp_path, extra):
-    """Where there is one: from a folder of packages, and of the wheel itself."""
+def test_installation_on_an_older_python_is_rejected(dist, tmp_path, extra):
+    """If an older Python is installed: from a folder of packages, and from the wheel itself."""
     for interpreter in older_pythons():
         for wanted in ("ldpkit", path_of(dist, "ldpkit-*.whl")):
             status, said = pip(interpreter, dist, tmp_path / "old", f"{wanted}{extra}")
@@ -228,15 +228,15 @@ def test_an_older_python_is_refused_at_the_installation(dist, tmp_path, extra):
 
 
 @pytest.mark.slow
-def test_this_python_takes_the_whole(dist, tmp_path):
-    """The same call, so that what refuses above is the version alone."""
+def test_complete_wheel_installs_on_this_python(dist, tmp_path):
+    """The same call succeeds here, so only the version is rejected on older Pythons."""
     status, said = pip(sys.executable, dist, tmp_path, "ldpkit")
     assert status == 0, said
     assert (tmp_path / "ldpkit" / "__init__.py").exists()
 
 
 @pytest.mark.slow
-def test_an_older_python_takes_the_device_library(dist, tmp_path):
+def test_device_library_installs_on_an_older_python(dist, tmp_path):
     for interpreter in (*older_pythons(), sys.executable):
         target = tmp_path / Path(interpreter).name
         status, said = pip(interpreter, dist, target, "ldp-client")
@@ -247,8 +247,8 @@ def test_an_older_python_takes_the_device_library(dist, tmp_path):
 @pytest.mark.parametrize(
     "package", ["ldp_client", "ldpkit", "schemas", "summaries", "collector", "inference"]
 )
-def test_no_module_is_left_out(dist, package):
-    """Each file below a package is in a wheel, but what only builds it."""
+def test_wheels_contain_every_module(dist, package):
+    """Each file of a package is in a wheel, except files used only for building."""
     inside = set(names_in(path_of(dist, "ldpkit-*.whl")))
     if package == "ldp_client":
         beyond = tuple(f"ldp_client/{folder}/" for folder in BEYOND_DEVICES)
@@ -270,7 +270,7 @@ def test_no_module_is_left_out(dist, package):
     assert listed - builds <= inside
 
 
-def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
+def test_npm_tarball_works_in_node(dist, tmp_path):
     modules = tmp_path / "node_modules" / "ldpkit"
     modules.mkdir(parents=True)
     with tarfile.open(path_of(dist, "ldpkit-*.tgz")) as archive:
@@ -283,7 +283,7 @@ def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
     assert found == [["ever"], "randomized_response"]
 
 
-def test_a_package_without_its_types_is_no_release(dist, tmp_path):
+def test_release_without_types_is_rejected(dist, tmp_path):
     with tarfile.open(path_of(dist, "ldpkit-*.tgz")) as archive:
         archive.extractall(tmp_path, filter="data")
     (tmp_path / "package" / "index.d.ts").unlink()
@@ -310,7 +310,7 @@ def test_the_npm_package_names_the_repository_that_builds_it(tmp_path, monkeypat
     assert json.loads(Path(package).read_text()) == {**before, "repository": stated}
 
 
-def test_only_what_publishes_may_and_everything_else_came_first():
+def test_only_publishing_jobs_get_tokens_after_all_checks():
     jobs = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())["jobs"]
     trusted = {name for name, job in jobs.items() if job["permissions"].get("id-token") == "write"}
     assert trusted == {"python", "npm"}
@@ -324,7 +324,7 @@ def test_only_what_publishes_may_and_everything_else_came_first():
     assert all(re.fullmatch(r"[\w/-]+@(v\d+|release/v1)", one) for one in used)
 
 
-def test_bills_of_materials_have_what_is_installed(dist):
+def test_bills_of_materials_list_installed_packages(dist):
     device = json.loads((dist / "ldp-client.cdx.json").read_text())
     whole = json.loads((dist / "ldpkit.cdx.json").read_text())
     assert device["metadata"]["component"]["name"] == "ldp-client"
@@ -334,7 +334,7 @@ def test_bills_of_materials_have_what_is_installed(dist):
     assert not {"pytest", "ruff", "selenium"} & names
 
 
-def test_versions_that_differ_are_no_release(tmp_path):
+def test_release_with_differing_versions_is_rejected(tmp_path):
     assert release.unlike_versions(REPOSITORY) == []
     for name in release.VERSIONS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -349,15 +349,15 @@ def test_versions_that_differ_are_no_release(tmp_path):
     assert "ldp_client/js/package.json says version 0.2.0" in release.unlike_versions(tmp_path)
 
 
-def test_changes_are_those_of_the_newest_version():
+def test_release_notes_are_the_newest_versions_changes():
     assert release.changes(REPOSITORY).startswith("## 0.1.0")
     stated = tomllib.loads((REPOSITORY / "ldp_client" / "pyproject.toml").read_text())
     assert stated["project"]["dependencies"] == []
 
 
 @pytest.mark.needs("git")
-def test_slips_before_a_release_are_said(tmp_path, capsys):
-    """A change that nobody committed is left out, and a folder in dist/ is somebody's."""
+def test_mistakes_before_a_release_are_reported(tmp_path, capsys):
+    """An uncommitted change is left out, and a folder in dist/ belongs to a developer."""
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     (tmp_path / "new.py").write_text("")
     release.tell_uncommitted(tmp_path)

@@ -19,7 +19,7 @@ DAY_MS = 86_400_000
 REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
 
 
-def test_the_vectors_of_the_rfcs():
+def test_rfc_token_vectors_match():
     """RFC 9474 (blind signatures), RFC 9578 (tokens) and RFC 9577 (challenges)."""
     said = npm.node("token_vectors.mjs", JAVASCRIPT / "tokens.js", GOLDEN / "rfc")
     assert json.loads(said) == {"rfc9474": [4, 4], "rfc9578_public": [5, 5], "rfc9577_header": [2, 2]}
@@ -50,7 +50,7 @@ def take(issuer, site, tmp_path):
 
 
 def check_token(header, study, issuer, key):
-    """Whoever knows the study can check it, and its challenge."""
+    """Check the token and its challenge, with the study alone."""
     return token_in(header, study, issuer.url.split("//")[1], key)
 
 
@@ -60,7 +60,7 @@ def window(moment_ms, hours=24):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_token_is_asked_for_in_one_window_and_the_report_sent_in_the_next(kind, take, issuer, site):
-    """Each step opens the ledger anew, and every ledger keeps what the next one needs."""
+    """Each step opens the ledger again, and every ledger keeps what the next step needs."""
     begun = time.time() * 1000
     *_, asked, waits, early, due, sent, left = take(
         *ANSWERED, ["flush"], ["report"], ["flush"], ["due"], ["flush"], ["report"], kind=kind
@@ -80,13 +80,13 @@ def test_a_token_is_asked_for_in_one_window_and_the_report_sent_in_the_next(kind
     assert left["token"] == ""
 
 
-def test_nothing_of_the_collectors_is_asked_before_its_time(take, site):
+def test_collector_gets_no_request_before_the_send_time(take, site):
     take(*ANSWERED, ["flush", 5], ["due", -1], ["flush", 5])
     assert (site.requests, site.asked) == ([], [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_lost_answer_is_asked_for_again_by_the_same_request(kind, take, issuer, site):
+def test_lost_issuer_answer_is_requested_again_unchanged(kind, take, issuer, site):
     issuer.told = ["lost", (503, "busy")]
     *_, lost, _, busy, _, _, sent = take(
         *ANSWERED,
@@ -144,7 +144,7 @@ OTHER = "other"
         ("forged", "queued", "issuer foreign 200"),
     ],
 )
-def test_what_the_issuer_may_say_and_then_a_token(told, state, reason, take, issuer, site):
+def test_device_recovers_from_every_issuer_answer(told, state, reason, take, issuer, site):
     if told[-1] == {"key_id": OTHER}:
         told = (*told[:2], {"key_id": keys()[1].short_id})
     issuer.told = [told]
@@ -156,7 +156,7 @@ def test_what_the_issuer_may_say_and_then_a_token(told, state, reason, take, iss
     check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[0])
 
 
-def test_a_code_that_is_unknown_or_used_up_takes_another_one(take, issuer):
+def test_unknown_or_used_code_can_be_replaced(take, issuer):
     issuer.strata["OTHER"] = 0
     issuer.given["CODE"] = (b"", b"")
     *_, used, _, unknown, _, given = take(
@@ -170,7 +170,7 @@ def test_a_code_that_is_unknown_or_used_up_takes_another_one(take, issuer):
 STRATA = ({"region": "north"}, {"region": "south"})
 
 
-def test_the_issuer_says_which_stratums_key_once(take, issuer, site):
+def test_issuer_corrects_the_stratums_key_once(take, issuer, site):
     issuer.strata["CODE"] = 1
     *_, waits, _, _ = take(
         *ANSWERED,
@@ -189,8 +189,8 @@ def test_the_issuer_says_which_stratums_key_once(take, issuer, site):
     assert "region" not in site.bodies()[0]
 
 
-def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
-    """Its choice of keys would tell people apart. What was drawn last is kept."""
+def test_repeated_key_corrections_are_not_followed(take, issuer):
+    """The issuer's choice of keys could single out people. The last draw is kept."""
     other = [(409, "token-key-other", {"key_id": keys()[place].short_id}) for place in (1, 0, 0)]
     issuer.told = other
     *_, first, second, left = take(
@@ -202,8 +202,8 @@ def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
     assert left["reason"] == "issuer problem 409 token-key-other"
 
 
-def test_an_issuer_on_the_device_itself_is_one_of_a_trial():
-    """Its study was published elsewhere: nothing is drawn, and the collector is at fault."""
+def test_localhost_issuer_of_a_remote_study_is_rejected():
+    """The study was published elsewhere: no noise is drawn, and the error names the collector."""
     script = f"""
     const {{ openDevice, parseStudy }} = await import("{INDEX}");
     const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
@@ -235,8 +235,8 @@ def test_the_issuers_order_of_keys_need_not_be_the_studys(take, issuer, site):
     ("status", "name"),
     [(401, "token-needed"), (401, "token-invalid"), (409, "token-spent"), (503, "busy"), (502, "")],
 )
-def test_a_report_that_is_not_taken_leaves_in_the_window_after(status, name, take, site):
-    """With the same token, and the reason is kept; nothing that the collector says of tokens is final."""
+def test_rejected_report_is_sent_in_the_next_window(status, name, take, site):
+    """It keeps its token and the reason; no answer of the collector about tokens is final."""
     tries = 2 if status > 500 else 1
     site.statuses = [status] * tries
     if name:
@@ -252,13 +252,13 @@ def test_a_report_that_is_not_taken_leaves_in_the_window_after(status, name, tak
     assert len({*zip(site.tokens, site.bodies())}) == 1
 
 
-def test_an_invitation_that_comes_late_never_travels_with_the_token(take, site):
+def test_late_invitation_is_not_sent_with_the_token(take, site):
     take(*ANSWERED, ["flush"], ["invite", "LATE"], ["due"], ["flush"])
     assert site.invitations == [None]
     assert len(site.tokens) == 1
 
 
-def test_without_an_invitation_no_issuer_is_asked(take, issuer):
+def test_issuer_is_not_asked_without_an_invitation(take, issuer):
     *_, state, _, given = take(
         ["answer", {"ever": "yes"}], ["consent"], ["flush"], ["invite", "CODE"], ["flush"]
     )
@@ -266,7 +266,7 @@ def test_without_an_invitation_no_issuer_is_asked(take, issuer):
     assert [code for code, _ in issuer.asked] == ["CODE"]
 
 
-def test_a_clock_that_was_moved_far_back_brings_a_new_moment(take, site):
+def test_clock_moved_far_back_draws_a_new_send_time(take, site):
     *_, due, _, moved, again = take(
         *ANSWERED, ["flush"], ["due"], ["at", DAY_MS * 1000], ["flush"], ["report"]
     )
@@ -287,8 +287,8 @@ WITHDRAWN = {
 
 
 @pytest.mark.parametrize("stage", WITHDRAWN)
-def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
-    """What never left is wiped; what may have left is to be deleted, and neither comes back."""
+def test_report_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
+    """An unsent report is wiped; a report that may have left is deleted; neither is sent again."""
     steps, deletions, asked = WITHDRAWN[stage]
     if stage.startswith("without"):
         issuer.told = ["lost"]
@@ -298,7 +298,7 @@ def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
     assert len(issuer.asked) == asked
 
 
-def test_a_deletion_leaves_in_the_next_window_as_a_report_does(take, site):
+def test_deletion_is_sent_in_the_next_window(take, site):
     sent = [*ANSWERED, ["flush"], ["due"], ["flush"]]
     waits = [["withdraw"], ["flush"], ["report"]]
     # Withdrawn again it is put off no more.
@@ -311,7 +311,7 @@ def test_a_deletion_leaves_in_the_next_window_as_a_report_does(take, site):
     assert [method for method, *_ in site.requests] == ["PUT", "DELETE"]
 
 
-def test_a_deletion_in_vain_is_asked_for_in_the_window_after(take, site):
+def test_failed_deletion_is_retried_in_the_next_window(take, site):
     site.statuses = [200, 503]
     withdrawn = [["withdraw"], ["flush"], ["due"], ["flush"], ["report"]]
     *_, due, state, kept = take(*ANSWERED, ["flush"], ["due"], ["flush"], *withdrawn)
@@ -320,7 +320,7 @@ def test_a_deletion_in_vain_is_asked_for_in_the_window_after(take, site):
 
 
 @pytest.mark.slow
-def test_another_library_takes_part_on_each_side(take, issuer, site):
+def test_token_exchange_works_with_another_library(take, issuer, site):
     """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""
     take(*ANSWERED, ["flush"], ["due"], ["flush"])
     study = Study(json.loads(site.study))

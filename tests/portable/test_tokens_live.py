@@ -54,7 +54,7 @@ def test_a_report_with_its_token_is_stored_once(server, issuer, tmp_path):
     assert "1 of 1 code got a token" in issuer.status(study.id)
 
 
-def test_one_code_is_one_report(server, issuer, tmp_path):
+def test_one_code_admits_one_report(server, issuer, tmp_path):
     study = publish(server, issuer, "once")
     (code,) = issuer.codes(study.id, 1)
     (tmp_path / "other").mkdir()
@@ -64,7 +64,7 @@ def test_one_code_is_one_report(server, issuer, tmp_path):
     assert len(list(fetch_reports(server.url, study.id, TOKEN))) == 1
 
 
-def test_the_collector_adds_the_strata_by_the_keys(server, issuer, tmp_path):
+def test_collector_derives_the_stratum_from_the_key(server, issuer, tmp_path):
     """The issuer names the key; the report says nothing of it."""
     study = publish(server, issuer, "strata", ("region=north", "region=south"), public=[REGION])
     (code,) = issuer.codes(study.id, 1, "region=south")

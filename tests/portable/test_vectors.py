@@ -41,20 +41,20 @@ def vectors(name):
 
 
 @pytest.mark.slow
-def test_the_files_are_what_their_generator_writes():
+def test_vector_files_match_their_generator():
     built = {f"{name}.json": make_vectors.render(document) for name, document in make_vectors.build().items()}
     assert built == {file.name: file.read_text(encoding="utf-8") for file in make_vectors.FOLDER.iterdir()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_every_platform_agrees(platform):
+def test_every_platform_matches_the_vectors(platform):
     assert PLATFORMS[platform](make_vectors.FOLDER) == {name: [] for name in files_of(platform)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_every_platform_sees_a_difference(platform, tmp_path):
+def test_every_platform_detects_a_changed_vector(platform, tmp_path):
     shutil.copytree(make_vectors.FOLDER, tmp_path, dirs_exist_ok=True)
     for name in FILES:
         document = vectors(name)
@@ -68,7 +68,7 @@ def test_every_platform_sees_a_difference(platform, tmp_path):
     )
 
 
-def test_bad_studies_are_refused_where_they_say():
+def test_bad_studies_are_rejected_with_the_stated_field():
     refused = {entry["name"]: entry.get("refused") for entry in vectors("studies")["studies"]}
     files = sorted((make_vectors.GOLDEN / "studies" / "bad").glob("*.json"))
     bad = {file.stem: json.loads(file.read_text()) for file in files}
@@ -79,7 +79,7 @@ def test_bad_studies_are_refused_where_they_say():
     }
 
 
-def test_the_streams_reach_what_random_ones_hardly_ever_do():
+def test_vector_streams_cover_rare_branches():
     draws = {name: vectors(name)["draws"] for name in MECHANISMS}
     laplace = {draw["bytes"] for draw in draws["laplace"]}
     # 12 bytes a draw: kept at once, after one redraw, undecided three times, and a tail beyond 32 bits.

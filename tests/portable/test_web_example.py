@@ -80,7 +80,7 @@ def collector(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector):
+def test_visitor_answers_and_the_site_sees_no_answer(browser, site, collector):
     address, serve, asked = site
     serve(collector.url)
     browser.get(address)
@@ -110,8 +110,8 @@ def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector)
 
 
 @pytest.mark.slow
-def test_no_browser_keeps_what_was_picked_and_not_sent(browser, site, collector):
-    """Firefox fills it in again after a reload, where a form does not say otherwise."""
+def test_form_disables_autocomplete(browser, site, collector):
+    """Firefox restores the choice after a reload unless the form forbids it."""
     address, serve, _ = site
     serve(collector.url)
     browser.get(address)
@@ -167,8 +167,8 @@ def answer(browser, address, given):
 
 
 @pytest.mark.slow
-def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector):
-    """Right after a report that went through a relay, that would show whose it was."""
+def test_waiting_report_is_sent_after_the_study_is_fetched(browser, site, collector):
+    """A fetch right after a relayed report would reveal whose report it was."""
     address, serve, _ = site
     serve(collector.url)
     browser.get(address)
@@ -190,8 +190,8 @@ def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector)
 
 
 @pytest.mark.slow
-def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, collector):
-    """Also where the page was opened before."""
+def test_closed_study_is_not_asked_or_answered(browser, site, collector):
+    """This includes a page that was opened before the close."""
     address, serve, _ = site
     serve(collector.url)
     browser.get(address)
@@ -209,7 +209,7 @@ def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, col
 
 
 @pytest.mark.slow
-def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
+def test_unlisted_site_shows_an_error(browser, site, collector):
     address, serve, _ = site
     serve(collector.url)
     other = address.replace("127.0.0.1", "localhost")
@@ -222,7 +222,7 @@ def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("other", [CHOICE, RELAYED], ids=["choice", "relayed"])
-def test_a_study_of_another_kind_is_not_asked(other, browser, site, collector):
+def test_unsupported_study_is_not_asked(other, browser, site, collector):
     address, serve, _ = site
     assert collector.request("POST", "/v1/studies", other.document) == 201
     serve(collector.url, other)

@@ -28,12 +28,12 @@ def page(browser):
     site.close()
 
 
-def test_from_the_vectors_bytes_it_makes_the_vectors_reports(page):
+def test_webkit_makes_the_vectors_reports(page):
     for wanted, made in reports_of_vectors(page):
         assert made == wanted
 
 
-def test_a_reload_finds_the_same_report_and_takes_no_second_answer(page):
+def test_reload_keeps_the_report_and_rejects_a_second_answer(page):
     answer = OPEN + "return device.answer(study, { hours: 3.5, ever: 'yes' });"
     first = run(page, OPEN + "return device.answer(study, args[1]);", DOCUMENT, ANSWERS)
     page.refresh()

@@ -66,7 +66,7 @@ def test_the_real_mechanisms_pass(question):
     assert found.bound <= found.epsilon
 
 
-def test_a_coin_that_is_not_found_is_said_not_to_be_checked():
+def test_coin_that_is_not_found_is_reported_as_unchecked():
     found = audit(studies.YES_NO, faults.FloatCoin)
     assert [check.name for check in found.checks if not check.made] == ["the sampler's coin is exactly p"]
     assert any("not checked: the sampler's coin" in line for line in table([found]))
@@ -153,12 +153,12 @@ def test_planted_faults_are_found(question, kind, expected):
 
 @pytest.mark.slow
 def test_correlated_bits_cannot_be_seen_in_single_bytes():
-    """What makes the planted fault a fault of the joint distribution."""
+    """This makes the planted fault one of the joint distribution."""
     assert "bound from bytes" not in failures(audit(WIDE, faults.RepeatedBytes))
 
 
 @pytest.mark.slow
-def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatch):
+def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
     command = ["audit", str(path), "--samples", "1000", "--out", str(out)]
@@ -207,7 +207,7 @@ def test_clopper_pearson_bounds_are_those_of_the_beta_quantiles(successes, trial
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-4"), ("1", "1e-6"), ("8", "1e-9")])
 def test_the_audits_gaussian_curve_agrees_with_the_calibration(epsilon, delta):
-    """Two ways to one radius: floats and erfc here, interval arithmetic on integers there."""
+    """The audit uses floats and erfc, and the calibration interval arithmetic on integers."""
     radius = gaussian_radius(Rational.parse(epsilon), Rational.parse(delta), 9)
     allowed = largest_distance(float(epsilon), float(delta))
     assert radius == pytest.approx(allowed * 2**NOISE_BITS, abs=1.5)

@@ -31,7 +31,7 @@ def column(values, share):
 @pytest.mark.parametrize("rare", RARE)
 @pytest.mark.parametrize("often", [False, True])
 def test_sound_reports_are_below_the_limits(rare, often):
-    """Divided by their own size, sums without two rare reports side by side would be far above."""
+    """Sums without two adjacent rare reports would be far above if divided by their own size."""
     share = 1 - rare if often else rare
     batches = [column(coins(share, seed), share) for seed in range(40)]
     assert max(lag_score(batch, lag) for batch in batches for lag in (1, 2)) < SIZE_LIMIT
@@ -39,7 +39,7 @@ def test_sound_reports_are_below_the_limits(rare, often):
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
-def test_coins_that_come_again_are_above_the_limits(share):
+def test_repeated_coins_are_above_the_limits(share):
     kept = coins(share, 1, 10_000)
     half = [kept[place - place % 2] for place in range(len(kept))]
     assert lag_score(column(half, share), 1) > SIZE_LIMIT
@@ -65,7 +65,7 @@ def test_rare_coincidences_stay_below_their_bound(expected):
 
 
 def test_nearly_truthful_reports_pass_the_audit():
-    """At ε = 6, of 40,000 sound reports, a hundred lie: seldom two in a row."""
+    """At ε = 6, about 100 of 40,000 correct reports lie, rarely two in a row."""
     question = studies.with_epsilon(studies.YES_NO, "6")
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
     for seed in range(8):
@@ -96,8 +96,8 @@ class StuckOlh(Olh):
 @pytest.mark.parametrize(
     ("kind", "check"), [(CopiedOue, "as many other choices as belong"), (StuckOlh, "no report comes again")]
 )
-def test_faults_of_mechanisms_by_any_name_are_found(kind, check):
-    """The checks go by what a mechanism states of its reports: one that is added is looked at as well."""
+def test_faults_are_found_in_mechanisms_of_any_name(kind, check):
+    """The checks use what a mechanism states about its reports, so that they cover added mechanisms too."""
     sound = kind.__mro__[1]
     question = studies.with_epsilon({**studies.CHOICE, "choices": {"count": 8}}, "1")
     asked = Study(studies.document(question)).questions[0]

@@ -52,7 +52,7 @@ def failed(checks):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_mechanisms(question, kind, expected):
+def test_faulty_mechanisms_are_detected(question, kind, expected):
     question = asked(question)
     # One label of 200: with few reports of each, it is not always among the suspects.
     # What goes raw in one of a thousand of 10,000 stands out nine times in ten.
@@ -77,7 +77,7 @@ def test_mechanisms(question, kind, expected):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_whole_reports(monkeypatch, fault, expected):
+def test_faulty_report_assembly_is_detected(monkeypatch, fault, expected):
     assert failed(assembly_checks(FIVE, MECHANISMS)) == set()
     monkeypatch.setattr(answering, "perturb_answers", fault)
     assert expected <= failed(assembly_checks(FIVE, MECHANISMS))
@@ -92,15 +92,15 @@ def test_whole_reports(monkeypatch, fault, expected):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_bulk(monkeypatch, fault, expected):
+def test_faulty_bulk_randomiser_is_detected(monkeypatch, fault, expected):
     question = FIVE.questions[0]
     monkeypatch.setitem(perturbing.RANDOMISERS, "laplace", fault)
     checks = bulk_checks(MECHANISMS["hours"], question, SAMPLES, auditing.sample_checks)
     assert expected in failed(checks)
 
 
-def test_answers_that_wander_on_the_grid_are_found():
-    """Reports of one answer are drawn from one quantised answer, so that is held to be the same each time."""
+def test_unstable_quantisation_is_detected():
+    """Audits draw reports of one answer from one quantised answer, which has to be the same each time."""
     question = asked(studies.NUMBER)
     answers = list(answers_for(question).values())
     name = "an answer is quantised to the same integers each time"
@@ -154,7 +154,7 @@ def audited(question, port=PORT):
 @pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("name", JAVASCRIPT_FAULTS)
-def test_javascript(tmp_path, name):
+def test_faulty_javascript_is_detected(tmp_path, name):
     question, file, right, wrong, expected = JAVASCRIPT_FAULTS[name]
     shutil.copytree(PORT.parent, tmp_path / "js")
     text = (tmp_path / "js" / file).read_text()
@@ -164,7 +164,7 @@ def test_javascript(tmp_path, name):
 
 
 @pytest.mark.needs("node")
-def test_a_node_that_takes_too_long_is_said_not_to_be_checked(monkeypatch):
+def test_slow_node_js_is_reported_as_unchecked(monkeypatch):
     monkeypatch.setattr(javascript, "SECONDS", 0.001)
     (check,) = audited(studies.YES_NO)
     assert check.passed
@@ -173,7 +173,7 @@ def test_a_node_that_takes_too_long_is_said_not_to_be_checked(monkeypatch):
 
 
 @pytest.mark.needs("node")
-def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
+def test_faults_found_before_node_js_timeout_count(monkeypatch):
     run, leaking = javascript._run, Check("time", False, "")
     found = [run, lambda *_: Check("", True, "", made=False)]
     monkeypatch.setattr(javascript, "_run", lambda *task: found.pop(0)(*task))
@@ -185,6 +185,6 @@ def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.YES_NO_RECORD], ids=str)
-def test_the_real_port_passes(question):
-    """Its times are looked at by the command; here, where other programs run, they prove nothing."""
+def test_real_javascript_passes_audit(question):
+    """The command checks times too; they prove nothing here, as other programs run."""
     assert {name for name in failed(audited(question)) if "time" not in name} == set()

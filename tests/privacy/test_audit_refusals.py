@@ -60,7 +60,7 @@ class LowNumber(RefusableNumber):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [RawNumber, LowNumber])
-def test_a_number_that_shows_who_refused_is_found(kind):
+def test_number_that_reveals_refusal_is_detected(kind):
     question = {**studies.with_epsilon(NUMBER, "2"), "refusal": {"share": "0.5"}}
     asked = Study(studies.document(question)).questions[0]
     found = auditing.audit_mechanism(kind(asked, Laplace(asked)), asked, 4 * SAMPLES)
@@ -75,14 +75,14 @@ def test_a_number_that_shows_who_refused_is_found(kind):
         (YES_NO, QuietRefusal, "takes as many random bytes for either answer"),
     ],
 )
-def test_a_refusal_that_shows_is_found(question, kind, expected):
+def test_visible_refusal_is_detected(question, kind, expected):
     asked = Study(studies.document(question)).questions[0]
     found = auditing.audit_mechanism(kind(asked), asked, SAMPLES)
     assert expected in {check.name for check in found.checks if not check.passed}
 
 
 @pytest.mark.slow
-def test_refusals_that_are_hidden_stand_the_audit():
+def test_hidden_refusals_pass_audit():
     study = Study(studies.document(YES_NO, CHOICE, NUMBER, NORMAL))
     for audit in auditing.audit_study(study, study.questions, SAMPLES):
         assert not [(check.name, check.detail) for check in audit.checks if not check.passed]

@@ -1,4 +1,4 @@
-"""The audit says of no sound study that it failed, whatever else it states, and whichever node is here."""
+"""The audit fails no sound study, whatever else it states and whichever Node.js is installed."""
 
 import stat
 from base64 import b64encode
@@ -46,14 +46,14 @@ def told(checks):
 
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("what", SOUND)
-def test_what_a_study_states_besides_is_no_failure(what):
+def test_sound_study_with_further_settings_passes_audit(what):
     questions, more = SOUND[what]
     checks = checks_of(Study(studies.document(*questions, **more)))
     assert told(checks) == []
     assert any(check.name.startswith("in JavaScript: same reports by a device") for check in checks)
 
 
-def test_nor_is_a_node_that_is_too_old(tmp_path, monkeypatch):
+def test_old_node_js_is_reported_as_unchecked(tmp_path, monkeypatch):
     old = tmp_path / "node"
     old.write_text(
         "#!/bin/sh\n[ $1 = --version ] && echo v16.20.2 && exit\necho 'SyntaxError: ??=' >&2\nexit 1\n"

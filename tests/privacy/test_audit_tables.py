@@ -30,7 +30,7 @@ def test_the_real_mechanisms_pass(question, options):
 
 
 @pytest.mark.slow
-def test_fourth_moments_pass_and_a_budget_that_is_not_shared_is_found():
+def test_fourth_moments_pass_and_unshared_budget_is_detected():
     question = asked(studies.LAPLACE_TABLE, fourth_moments=True)
     mechanism = mechanism_for(question)
     assert failures(question, mechanism) == set()
@@ -39,7 +39,7 @@ def test_fourth_moments_pass_and_a_budget_that_is_not_shared_is_found():
 
 
 @pytest.mark.slow
-def test_small_noise_is_found(monkeypatch):
+def test_too_small_noise_is_detected(monkeypatch):
     question = asked(studies.TABLE)
     mechanism = mechanism_for(question)
     draw = mechanism._noise
@@ -49,8 +49,8 @@ def test_small_noise_is_found(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("average", [1, 5])
-def test_the_published_sensitivities_are_found(average):
-    """DDPLR's Δ for the default table, and with averaging the right one of single records."""
+def test_too_small_published_sensitivities_are_detected(average):
+    """Plants DDPLR's Δ for the default table, and with averaging the correct Δ of single records."""
 
     class Published(TableStatisticsDdplr):
         def _multipliers(self, room):

@@ -52,7 +52,7 @@ def test_the_real_mechanisms_take_the_same_steps(question):
     assert failures(question) == set()
 
 
-def test_planted_leaks_of_time_are_found():
+def test_planted_timing_leaks_are_found():
     assert failures(studies.NUMBER, CountingDown) == {"time does not depend on the noise"}
     assert failures(studies.NUMBER, QuickAtTheBound) == {"time does not depend on the answer"}
 
@@ -65,8 +65,8 @@ def test_times_differ_only_beyond_the_tolerance():
     assert not slower([7] * 100, [7] * 100, 1e-6)
 
 
-def test_reports_that_all_tell_the_truth_have_no_time_to_compare():
-    """At ε = 20 none of a few thousand lies."""
+def test_reports_without_lies_have_no_times_to_compare():
+    """At ε = 20, none of a few thousand reports lies."""
     asked = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20"))).questions[0]
     pair = Pair(mechanisms.MECHANISMS["randomized_response"](asked), False, True)
     found = list(time_checks(pair, answers_for(asked), 1e-6, lambda: 0, RUNS))

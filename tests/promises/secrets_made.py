@@ -1,4 +1,4 @@
-"""What is secret in this project, made anew at each call, for tests of promises."""
+"""The secrets of this project, generated freshly at each call, for tests of promises."""
 
 from __future__ import annotations
 

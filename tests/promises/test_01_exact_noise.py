@@ -171,7 +171,7 @@ def test_the_noise_of_a_record_or_table_holds(name: str) -> None:
     assert noise_problems(name) == []
 
 
-def test_planted_noise_that_all_entries_of_a_record_share_is_found() -> None:
+def test_planted_noise_shared_by_record_entries_is_found() -> None:
     assert noise_problems("statistics", SharedNoise)
 
 

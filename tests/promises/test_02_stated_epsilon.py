@@ -1,7 +1,7 @@
 """The stated ε is never below the true one, in choices, numbers, records, consent texts and built studies.
 
 The true ε comes from what the code sends: exact odds of enumerated payloads, and the greatest distance of
-payloads without noise. A study is compiled nowhere yet: the studies that `ask` builds stand in its place.
+payloads without noise. A study is compiled nowhere yet: studies that `ask` builds are used instead.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def constant(size: int) -> bytes:
 @pytest.mark.parametrize(
     "name", ["report of a device", "noise of hours", "permanent answer of habit", "token"]
 )
-def test_a_planted_source_beside_the_systems_is_found(
+def test_planted_other_random_source_is_found(
     name: str, fault: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=fault))
@@ -120,7 +120,7 @@ def unused_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_each_byte_of_a_secret_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_random_byte_changes_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert unused_bytes(name, monkeypatch) == []
 
 
@@ -194,7 +194,7 @@ LACKS = [
 
 
 @pytest.mark.parametrize(("name", "where", "instead"), LACKS)
-def test_a_planted_lack_of_a_refusal_is_found(
+def test_planted_missing_refusal_is_found(
     name: str, where: str, instead: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(randomness, "_known", [])
@@ -211,7 +211,7 @@ def twins(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.entropy
-def test_no_two_processes_have_the_same_secret_and_a_planted_hash_of_a_counter_is_found(
+def test_secrets_differ_between_processes_and_planted_counter_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     token()

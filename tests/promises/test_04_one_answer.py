@@ -148,7 +148,7 @@ def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path: Path, server:
 
 
 def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path: Path, server: Server) -> None:
-    """Ahead of commits alone, of which there are fewer."""
+    """The crash comes before commits only, of which there are fewer."""
     assert not at_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",))[1]
 
 
@@ -194,7 +194,7 @@ def test_a_lost_lock_that_is_not_made_again_is_found(
 
 @pytest.mark.xfail(strict=True, reason='ends with the issue "Device and documents rebuilt"')
 def test_another_path_of_one_host_gets_no_second_answer(tmp_path: Path) -> None:
-    """One blank more in the question's text makes it no other question."""
+    """One more blank in the text does not make another question."""
     for path, text in (("a", "Did you ever?"), ("b", "Did you  ever?")):
         study = Study(studies.document({**studies.YES_NO, "text": text}, id="paths"))
         device = Device(tmp_path, BUDGET, f"http://127.0.0.1/{path}", require_consent=False)
@@ -213,6 +213,6 @@ def test_one_answer_after_real_kills_holds(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_one_of_many_real_processes_answers(tmp_path: Path) -> None:
+def test_only_one_real_process_answers(tmp_path: Path) -> None:
     outcomes = race(multiprocessing.get_context("spawn"), str(tmp_path), RACERS)
     assert outcomes == ["answered"] + ["refused"] * (RACERS - 1)

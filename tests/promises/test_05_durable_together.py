@@ -181,7 +181,7 @@ def test_a_ledger_that_does_not_flush_is_found(
 def test_a_report_that_leaves_before_the_commit_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch
 ) -> None:
-    """It leaves while it is queued."""
+    """The report is sent while it is being queued."""
     enqueue = device_module.enqueue
 
     def hasty(connection: sqlite3.Connection, report: Any) -> None:

@@ -119,8 +119,8 @@ def test_a_retry_after_an_update_is_identical(tmp_path: Path, server: Server) ->
     assert not problems(tmp_path, server, expected)
 
 
-def test_an_updated_library_knows_what_was_answered(tmp_path: Path, server: Server) -> None:
-    """It answers nothing again, and repeats the permanent answer in the next round."""
+def test_updated_library_remembers_earlier_answers(tmp_path: Path, server: Server) -> None:
+    """The library answers no study twice, and repeats the permanent answer in the next round."""
     thaw(tmp_path)
     device = Device(tmp_path, BUDGET, server.url)
     assert device.epsilon_left == 5
@@ -170,7 +170,7 @@ def without_spaces(body: str) -> str:
 def test_a_planted_fault_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch, change: Change, is_older: bool
 ) -> None:
-    """The first attempt is sound, each later one is changed."""
+    """The first attempt is correct, and each later one is changed."""
     put, tried = sending.put_report, set()
 
     def changed(url: str, body: str, *more: Any) -> Any:

@@ -199,7 +199,7 @@ def silent_raises(folder: Path, server: Server, capsys: pytest.CaptureFixture[st
     return wrong if kept == "2.5" else [*wrong, f"{kept} is kept"]
 
 
-def test_a_call_with_a_larger_budget_raises_it_only_where_it_says_so(
+def test_larger_budget_applies_only_with_explicit_option(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not silent_raises(tmp_path / "device", server, capsys)

@@ -104,8 +104,8 @@ def test_nothing_leaves_without_consent(
     assert not left_without_consent(tmp_path, server, agree)
 
 
-def test_with_consent_it_leaves(tmp_path: Path, server: Server) -> None:
-    """The check above fails for a person who agreed, so that it can fail."""
+def test_report_is_sent_with_consent(tmp_path: Path, server: Server) -> None:
+    """This shows that the check above can fail."""
     wrong = left_without_consent(tmp_path, server, lambda device: device.consent(study_of(2)))
     assert wrong == ["it answered", "it sent", "it spent"]
 
@@ -117,14 +117,14 @@ def ignore_the_version(connection: sqlite3.Connection, study: Study, _publisher:
 
 
 @pytest.mark.parametrize("agree", OTHERWISE)
-def test_consent_that_ignores_the_version_is_found(
+def test_planted_consent_that_ignores_version_is_found(
     tmp_path: Path, server: Server, monkeypatch: Patch, agree: Callable[[Device], None]
 ) -> None:
     monkeypatch.setattr(device_module, "refuse_without_consent", ignore_the_version)
     assert left_without_consent(tmp_path, server, agree)
 
 
-def test_consent_that_nobody_looks_at_is_found(tmp_path: Path, server: Server, monkeypatch: Patch) -> None:
+def test_planted_unchecked_consent_is_found(tmp_path: Path, server: Server, monkeypatch: Patch) -> None:
     monkeypatch.setattr(device_module, "refuse_without_consent", lambda *_: None)
     assert left_without_consent(tmp_path, server, agrees_to_nothing)
 
@@ -166,7 +166,7 @@ def test_only_public_fields_leave_without_noise(tmp_path: Path, public: list[dic
 
 
 @pytest.mark.parametrize("public", [{"ever": "yes"}, {**IN_CLEAR, "ever": True}, {**IN_CLEAR, "age": 17}])
-def test_nothing_else_is_taken_as_public(tmp_path: Path, public: dict[str, Any]) -> None:
+def test_undeclared_public_values_are_rejected(tmp_path: Path, public: dict[str, Any]) -> None:
     device = Device(tmp_path, BUDGET)
     device.consent(study_of(public=PUBLIC))
     with pytest.raises(AnswerError):
@@ -206,7 +206,7 @@ def pad_by_the_answer(report: Report, answers: dict[str, Any]) -> None:
 def test_a_planted_fault_of_noise_is_found(
     tmp_path: Path, monkeypatch: Patch, fault: Callable[[Report, dict[str, Any]], None]
 ) -> None:
-    """The report is put together, and then tells more."""
+    """The fault adds an answer to the finished report."""
     perturb = device_module.perturb_answers
 
     def telling(study: Study, mechanisms: Any, answers: dict[str, Any], random: Any) -> Report:

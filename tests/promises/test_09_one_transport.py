@@ -1,6 +1,6 @@
 """All requests use the device's transport: a spy at the sockets sees no host but those that the study states.
 
-Whoever answers a study with a relay connects to the relay, and to the issuer for a ticket. A redirect, a
+A device that answers a study with a relay connects to it, and to the issuer for a ticket. A redirect, a
 proxy variable or a waking service worker adds no other host.
 """
 

@@ -1,4 +1,4 @@
-"""Withdrawn, expired and deleted reports leave the tables, the summaries and the bytes on disk, for good.
+"""Withdrawn, expired and deleted reports leave the tables, the summaries and the bytes on disk permanently.
 
 The files are searched before the daily job rewrites them. Each payload of a report is long enough that no
 other bytes are like it.

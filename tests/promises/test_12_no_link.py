@@ -1,6 +1,6 @@
 """Nothing stored at the collector links a report to a person or a moment.
 
-There is no address, no time and no token beside a report, and no order of arrival once the daily job is done.
+There is no address, no time and no token with a report, and no order of arrival once the daily job is done.
 The audit log is left out: it has what operators did, to the minute, and no report.
 """
 
@@ -119,7 +119,7 @@ def problems(harness: Harness, log: Log, count: int) -> list[str]:
     return wrong + sorted({f"a time in {column}" for column, cell in cells if is_time(cell)})
 
 
-def test_no_address_no_time_and_no_order(make_harness: Any, caplog: Log) -> None:
+def test_collector_stores_no_address_time_or_order(make_harness: Any, caplog: Log) -> None:
     assert problems(make_harness(), caplog, REPORTS) == []
 
 
@@ -200,7 +200,7 @@ def joins(harness: Harness, count: int = TOKENS) -> list[str]:
     return wrong
 
 
-def test_no_token_stands_beside_its_report(make_harness: Any) -> None:
+def test_tokens_are_not_stored_with_reports(make_harness: Any) -> None:
     assert joins(make_harness()) == []
 
 

@@ -200,7 +200,7 @@ def reading(folder: Path, captured: Captured, study: Path, report: dict[str, Any
     return texts
 
 
-def test_no_command_says_a_canary(tmp_path: Path, capsys: Captured, caplog: Log) -> None:
+def test_no_command_prints_canary(tmp_path: Path, capsys: Captured, caplog: Log) -> None:
     assert commands_say(tmp_path, capsys, caplog) == []
 
 

@@ -76,7 +76,7 @@ def withdrawals(harness: Harness) -> list[str]:
     return [] if seen == [403, 403, 403, 200] else [f"withdrawals with secrets: {seen}"]
 
 
-def test_each_key_opens_what_the_table_says(harness: Harness) -> None:
+def test_each_key_opens_only_its_listed_addresses(harness: Harness) -> None:
     assert problems(harness, requests_of(harness)) == []
 
 

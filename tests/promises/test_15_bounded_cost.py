@@ -48,7 +48,7 @@ def harness(make_harness: Any) -> Harness:
     return made
 
 
-def test_no_address_reads_a_body_that_is_too_long(harness: Harness) -> None:
+def test_no_address_reads_too_long_body(harness: Harness) -> None:
     assert bytes_read(harness) == []
 
 
@@ -106,7 +106,7 @@ def others_stopped(make: Callable[..., Harness]) -> list[str]:
     return wrong
 
 
-def test_one_study_and_one_faulty_member_stop_no_other(make_harness: Any) -> None:
+def test_faulty_study_or_member_does_not_stop_others(make_harness: Any) -> None:
     assert others_stopped(make_harness) == []
 
 
@@ -138,7 +138,7 @@ def test_a_planted_fault_that_stops_others_is_found(
 
 
 @pytest.mark.xfail(strict=True, reason='ends with the issue "Collector, tickets and commands rebuilt"')
-def test_the_full_queue_of_one_study_refuses_no_other(make_harness: Any, monkeypatch: Patch) -> None:
+def test_full_queue_of_one_study_does_not_block_others(make_harness: Any, monkeypatch: Patch) -> None:
     monkeypatch.setattr("collector.context.MOST_QUEUED", 4)
     harness, opened, entered = make_harness(), Event(), Event()
     study, other = build_study(), build_study(id="other")

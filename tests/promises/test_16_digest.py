@@ -128,12 +128,12 @@ def problems(document: Any, folder: Path, only: str = "") -> list[str]:
     return wrong
 
 
-def test_each_part_is_in_the_digest_and_another_document_is_refused(tmp_path: Path) -> None:
+def test_each_part_changes_digest_and_other_document_is_rejected(tmp_path: Path) -> None:
     assert len(list(studies_beside(WHOLE))) > 60
     assert problems(WHOLE, tmp_path) == []
 
 
-def test_a_version_that_is_not_that_of_the_digest_is_refused() -> None:
+def test_version_that_does_not_match_digest_is_rejected() -> None:
     study = Study(SMALL)
     report = perturb_answers(study, mechanisms_of(study), {"ever": True})
     for change in ({"version": 2}, {"study": "other"}, {"digest": "0" * 64}):
@@ -147,7 +147,7 @@ def test_a_version_that_is_not_that_of_the_digest_is_refused() -> None:
                 Summary.from_json(json.dumps(document), study)
 
 
-def test_one_document_has_one_digest_however_it_is_spelt(tmp_path: Path) -> None:
+def test_digest_does_not_depend_on_json_spelling(tmp_path: Path) -> None:
     document = {**SMALL, "title": 'Ünder 18/"over" 18, tab\tand \u2028'}
     study = Study(document)
     device = Device(tmp_path, "9", require_consent=False, known_digests=[study.digest])

@@ -1,4 +1,4 @@
-"""Posteriors are right: they are those of a likelihood that a few lines of NumPy write down anew.
+"""Posteriors are right: they match a likelihood that a few lines of NumPy write down independently.
 
 Each case fits 40,000 reports with ordinary draws. A noise scale that is 3 % off then moves the posterior by
 more than a fit may be off, so that the same comparison finds this fault.

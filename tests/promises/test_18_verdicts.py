@@ -77,7 +77,7 @@ def test_a_sound_fit_is_called_usable(name: str, tmp_path: Path, monkeypatch: Pa
 
 
 def test_sound_draws_that_are_judged_as_chains_are_called_usable(tmp_path: Path, monkeypatch: Patch) -> None:
-    """What spoils the other cases' chains is the change of their draws."""
+    """This shows that the other cases fail because of their changed draws."""
     monkeypatch.setitem(CASES, "a yes or no", spoilt(lambda draws: draws))
     assert code_of("a yes or no", tmp_path, monkeypatch) == USABLE
 

@@ -1,6 +1,6 @@
 """Nothing is dropped silently: blanks, duplicates, damaged lines and wrong files are refused, or counted.
 
-What goes in is what comes out, and what a command says it left out, whatever the files are.
+Each row or report that goes in comes out, or is counted as left out, for every kind of file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.statistics import seed_the_system
 Patch, Captured = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 REFUSED = 3
 # What a command says of rows that it read and left out.
-STATED = re.compile(r"(\d+) reports? (?:stood more than once|answers? other versions)")
+STATED = re.compile(r"(\d+) reports? (?:were repeated|answers? other versions)")
 
 
 @pytest.fixture(autouse=True)
@@ -69,14 +69,14 @@ def perturbed(folder: Path, captured: Captured) -> list[str]:
     return wrong
 
 
-def test_a_table_of_answers_loses_nobody(tmp_path: Path, capsys: Captured) -> None:
+def test_table_of_answers_keeps_every_row(tmp_path: Path, capsys: Captured) -> None:
     assert perturbed(tmp_path, capsys) == []
 
 
 def test_a_table_reader_that_drops_blanks_is_found(
     tmp_path: Path, capsys: Captured, monkeypatch: Patch
 ) -> None:
-    """A planted fault: who has a blank cell is left out without a word."""
+    """A planted fault: rows with a blank cell are left out without a message."""
     genuine = batch.read_answers
 
     def dropping(study: Study, path: str, _refusals: bool = False) -> Iterator[Any]:
@@ -119,7 +119,7 @@ def test_a_file_of_reports_loses_none(tmp_path: Path, capsys: Captured, suffix: 
     assert summarized(tmp_path, capsys, suffix) == []
 
 
-def test_fit_refuses_what_it_cannot_count(tmp_path: Path, capsys: Captured) -> None:
+def test_fit_rejects_files_it_cannot_count(tmp_path: Path, capsys: Captured) -> None:
     study, refused = tmp_path / "study.json", []
     study.write_text(PEOPLE.to_json())
     for name, files, *_ in files_of(tmp_path, "ndjson"):

@@ -119,7 +119,7 @@ def data_problems(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_repeating_a_fit_holds_and_a_planted_generator_without_a_seed_is_found(
+def test_repeated_fit_is_identical_and_planted_unseeded_generator_is_found(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert repeat_problems(name) == []
@@ -165,7 +165,7 @@ def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
 
 
 @pytest.mark.slow
-def test_two_processes_with_other_hashes_give_the_same_posterior(tmp_path: Path) -> None:
+def test_posterior_does_not_depend_on_hash_seed(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text(STUDY.to_json(), encoding="utf-8")
     lines = [report.to_json() + "\n" for report in reports("first")]
     (tmp_path / "reports.ndjson").write_text("".join(lines), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which studies may say how their reports leave, and how programs read it."""
+"""Studies may state how their reports are sent, and programs read it."""
 
 import json
 from base64 import b64encode
@@ -25,7 +25,7 @@ OBLIVIOUS = {
 
 
 def spki(seed=1, first=0x80, last=1, head=SPKI_HEAD, tail=SPKI_TAIL, length=256):
-    """A key of that form; nobody knows its factors."""
+    """A key of that form with unknown factors."""
     modulus = bytes([first]) + bytes([seed]) * (length - 2) + bytes([last])
     return b64encode(head + modulus + tail).decode()
 
@@ -47,7 +47,7 @@ def test_a_study_without_a_channel_has_none():
     assert Study(studies.document(studies.YES_NO)).channel is None
 
 
-def test_programs_read_what_the_document_says():
+def test_channel_fields_are_read_from_the_document():
     strata = tokens({"region": "north"}, {"region": "south"}, issuer="https://issuer.example:8443/a/")
     study = study_of(channel(tokens=strata, oblivious=OBLIVIOUS), public=[STRATUM])
     read = study.channel
@@ -81,7 +81,7 @@ WRONG_KEYS = {
 
 
 @pytest.mark.parametrize("key", WRONG_KEYS.values(), ids=WRONG_KEYS)
-def test_no_other_key_can_be_stated(key):
+def test_invalid_token_key_is_rejected(key):
     stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
     with pytest.raises(StudyError) as caught:
         study_of(channel(tokens=stated))
@@ -148,14 +148,14 @@ def test_a_wrong_channel_is_named(stated, field, says):
         (tokens(NORTH, {**SOUTH, "age": "1"}), "channel.tokens.keys[1].public.age", "no public field"),
     ],
 )
-def test_each_key_stands_for_one_stratum(stated, field, says):
+def test_each_key_has_exactly_one_stratum(stated, field, says):
     with pytest.raises(StudyError) as caught:
         study_of(channel(tokens=stated), public=[STRATUM])
     assert caught.value.field == field
     assert says in caught.value.problem
 
 
-def test_it_does_not_go_with_what_has_another_way_to_leave():
+def test_channel_is_rejected_for_holders_secure_sums_and_paper():
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
     route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
@@ -180,14 +180,14 @@ PAPER = {
 
 
 def test_a_device_that_does_not_know_channels_refuses_the_study(monkeypatch):
-    """As every release before them does: it would send at once, and without a token."""
+    """All earlier releases do so: they would send at once and without a token."""
     monkeypatch.delitem(STUDY.optional, "channel")
     with pytest.raises(StudyError, match="unknown field") as caught:
         study_of(channel())
     assert caught.value.field == "channel"
 
 
-def test_in_another_language_the_channel_is_the_same():
+def test_translated_study_keeps_the_channel():
     stratum = {**STRATUM, "choices": [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]}
     title = {"en": "Habits", "de": "Gewohnheiten"}
     stated = channel(tokens=tokens(NORTH, SOUTH))
@@ -197,7 +197,7 @@ def test_in_another_language_the_channel_is_the_same():
     assert shown.channel is study.channel
 
 
-def test_the_json_schema_takes_the_same():
+def test_json_schema_accepts_the_same_channels():
     schema = Draft202012Validator(json_schema.schema("study.schema.json"))
     for stated in (
         channel(),
@@ -224,7 +224,7 @@ def test_people_are_told_how_reports_leave():
     assert not [line for line in describe(Study(studies.document(studies.YES_NO))) if "LEAVE" in line]
 
 
-def test_authors_are_told_of_reports_that_come_too_late():
+def test_authors_are_warned_of_late_reports():
     for hours, closes, count in ((84, "2026-03-01", 0), (85, "2026-03-01", 1), (168, None, 0)):
         stated = {**channel(), "batches": {"hours": hours}}
         study = study_of(stated, **({"closes": closes} if closes else {}))
@@ -235,7 +235,7 @@ def test_authors_are_told_of_reports_that_come_too_late():
     )
 
 
-def test_people_are_told_where_issuer_and_collector_are_one():
+def test_participants_are_warned_if_issuer_is_the_collector():
     study = study_of(channel())
     assert issuer_warnings(study, "https://issuer.example:8000/a")
     assert not issuer_warnings(study, "https://collector.example")
@@ -251,16 +251,16 @@ def test_people_are_told_where_issuer_and_collector_are_one():
         ("https://issuer.example", "https://relay.example/ldpkit", False),
     ],
 )
-def test_whoever_checks_is_told_where_relay_and_issuer_are_one(issuer, relay, warned):
-    """Then the issuer and the collector pooled are the relay and the collector pooled."""
+def test_study_check_warns_if_relay_is_the_issuer(issuer, relay, warned):
+    """An issuer that colludes with the collector is then also a relay that does."""
     both = {"tokens": tokens(issuer=issuer), "oblivious": {**OBLIVIOUS, "relay": relay}}
     found = warnings_of(study_of(channel(**both)))
     assert any("relay and issuer" in line for line in found) is warned
 
 
 @pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])
-def test_a_study_that_keeps_reports_for_less_than_they_take_to_leave_is_warned_of(hours, days, warned):
-    """Whoever answers in its last days spends epsilon on a report that is refused."""
+def test_retention_shorter_than_the_send_delay_is_warned_of(hours, days, warned):
+    """A participant in the last days would spend epsilon on a report that is rejected."""
     document = studies.document(
         studies.YES_NO,
         channel=channel(tokens=tokens(), batches={"hours": hours}),

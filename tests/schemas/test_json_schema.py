@@ -51,7 +51,7 @@ BEYOND_JSON_SCHEMA = {
 
 
 @pytest.mark.parametrize("name", sorted(json_schema.SHAPES))
-def test_the_files_are_generated_from_the_shapes(name):
+def test_schema_files_are_up_to_date(name):
     assert (Path(json_schema.FOLDER) / name).read_text() == json_schema.render(name)
     Draft202012Validator.check_schema(json_schema.schema(name))
 
@@ -66,19 +66,19 @@ def test_good_documents_fit_their_schema():
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "bad").glob("*.json")), ids=lambda path: path.stem)
-def test_bad_documents_do_not_fit_except_where_json_schema_cannot_say(path):
+def test_bad_documents_fail_unless_json_schema_cannot_express_it(path):
     validator = Draft202012Validator(json_schema.schema("study.schema.json"))
     fits = validator.is_valid(json.loads(path.read_text())["document"])
     assert fits == (path.stem in BEYOND_JSON_SCHEMA)
 
 
 @pytest.mark.parametrize("name", javascript.FILES)
-def test_the_ports_files_are_those_of_the_catalogue(name):
+def test_generated_port_files_are_up_to_date(name):
     """`make schemas` writes them."""
     assert (Path(javascript.FOLDER) / name).read_text(encoding="utf-8") == javascript.FILES[name]()
 
 
-def test_a_boards_package_is_what_boards_need():
+def test_board_package_file_is_up_to_date():
     """tests/portable runs MicroPython on just these files."""
     text = (board.HOME / board.NAME).read_text(encoding="utf-8")
     assert text == board.text()

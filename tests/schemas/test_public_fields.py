@@ -61,7 +61,7 @@ def test_a_bad_field_is_named(fields, field, says):
     assert says in caught.value.problem
 
 
-def test_data_holders_and_secure_sums_have_none():
+def test_data_holders_and_secure_sums_reject_public_fields():
     holder = studies.document(studies.TABLE, public=[REGION], **studies.HOLDER)
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
     route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
@@ -73,7 +73,7 @@ def test_data_holders_and_secure_sums_have_none():
 
 
 def test_a_device_that_does_not_know_public_fields_refuses_the_study(monkeypatch):
-    """As every release before them does: it would send what the study's author takes for a whole report."""
+    """All earlier releases do so: they would send a report that its author takes for complete."""
     monkeypatch.delitem(STUDY.optional, "public")
     with pytest.raises(StudyError, match="unknown field") as caught:
         Study(studies.document(studies.YES_NO, public=[REGION]))
@@ -94,7 +94,7 @@ NO_NUMBERS = [None, True, "", " 1", float("nan"), float("inf"), 1.1, "2", -1, [1
 
 
 @pytest.mark.parametrize("answer", NO_NUMBERS)
-def test_what_is_no_value_of_a_number_is_refused_without_repeating_it(answer):
+def test_invalid_public_number_is_rejected_without_repeating_it(answer):
     (field,) = study_of(OFFSET).public
     with raises(AnswerError, "core.public_number", "-0.75", "1.5", "0.25") as caught:
         field.value_of(answer)
@@ -102,7 +102,7 @@ def test_what_is_no_value_of_a_number_is_refused_without_repeating_it(answer):
 
 
 @pytest.mark.parametrize("answer", [None, True, 0, "", "North", "north ", "secret"])
-def test_what_is_no_choice_is_refused_without_repeating_it(answer):
+def test_invalid_public_choice_is_rejected_without_repeating_it(answer):
     with pytest.raises(AnswerError) as caught:
         study_of(REGION).public[0].value_of(answer)
     assert str(caught.value) == "answer: region: must be one of its choices: it is sent as it is"
@@ -120,12 +120,12 @@ def test_what_is_no_choice_is_refused_without_repeating_it(answer):
         ({"region": "north", "age": "42"}, "stratum"),
     ],
 )
-def test_a_reports_values_are_those_that_the_study_lists(values, wrong):
+def test_report_must_have_exactly_the_listed_public_values(values, wrong):
     found = STUDY_OF_ALL.wrong_public(values)
     assert (found and found[0]) == wrong
 
 
-def test_an_invitation_may_still_bring_what_it_carries_and_nothing_else():
+def test_invited_report_may_omit_only_the_invitations_value():
     assert STUDY_OF_ALL.wrong_public({"region": "north", "age": "42"}, invited=True) is None
     assert STUDY_OF_ALL.wrong_public({"region": "north"}, invited=True) == ("age", "is missing")
 
@@ -159,12 +159,12 @@ def test_a_report_with_bad_values_names_them(public, field):
     assert caught.value.field == field
 
 
-def test_people_are_told_of_every_field_that_it_is_sent_as_it_is():
+def test_description_marks_every_public_field_as_sent_in_clear():
     study = Study.from_json(GOLDEN.read_text())
     said = [line for line in describe(study) if line.startswith("  ") and "sent as it is" in line]
     assert [line.split()[0].rstrip(":") for line in said] == [field.id for field in study.public]
-    assert "the invitation says which" in said[-1]
-    assert "recognise that they took part; not what they answered" in "\n".join(describe(study))
+    assert "the invitation carries the value" in said[-1]
+    assert "recognise that the person took part, but not what they answered" in "\n".join(describe(study))
     assert not any("sent as it is" in line for line in describe(Study(studies.document())))
 
 
@@ -172,9 +172,9 @@ def test_people_are_told_of_every_field_that_it_is_sent_as_it_is():
     ("people", "says"),
     [
         (None, "make 164 cells; --people N"),
-        (2000, "164 cells expect fewer than 20 people where people spread evenly (12.2 in each), and at"),
+        (2000, "164 cells expect fewer than 20 people if people spread evenly (12.2 in each), and at"),
         (2000, "and at least 64 however they spread"),
-        (3280, " 0 cells expect fewer than 20 people where people spread evenly (20 in each), and at le"),
+        (3280, " 0 cells expect fewer than 20 people if people spread evenly (20 in each), and at le"),
         (3280, "and at least 0 however they spread"),
         (19, "at least 164 however"),
     ],

@@ -14,7 +14,7 @@ def as_rational(value: Fraction) -> Rational:
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=8, min_value=-(10**9), max_value=10**9))
-def test_parse_reads_what_decimal_writes(value):
+def test_parse_reads_decimal_notation(value):
     parsed = Rational.parse(f"{value:f}")
     assert Fraction(parsed.numerator, parsed.denominator) == Fraction(value)
 
@@ -51,7 +51,7 @@ def test_parse_reads_exponents_and_signs(text, value):
         1.5,
     ],
 )
-def test_parse_refuses_everything_else(text):
+def test_parse_rejects_other_notations(text):
     with pytest.raises(ValueError, match="decimal"):
         Rational.parse(text)
 

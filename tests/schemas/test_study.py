@@ -78,7 +78,7 @@ def test_golden_documents_keep_their_digests():
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "bad").glob("*.json")), ids=lambda path: path.stem)
 def test_bad_golden_documents_name_their_field(path):
-    """Each bad document is a good one with one change; the file says which field is wrong."""
+    """Each bad document is a good document with one change; the file names the wrong field."""
     case = json.loads(path.read_text())
     with pytest.raises(StudyError) as caught:
         Study(case["document"])
@@ -121,12 +121,12 @@ def test_a_foreign_name_in_an_error_stays_on_one_short_line(change):
         (b" " * ((1 << 20) + 1), "larger"),
     ],
 )
-def test_text_that_is_no_document(text, says):
+def test_text_that_is_not_a_document_is_rejected(text, says):
     with pytest.raises(StudyError, match=says):
         Study.from_json(text)
 
 
-def test_canonical_text_is_what_json_stringify_writes():
+def test_canonical_json_matches_json_stringify():
     value = {"b": ["ä\u2028€", True, False], "a": '\x00\x1f"\\/\b\f\n\r\t\x7f', "c": 10**20}
     assert canonical_json(value) == (
         '{"a":"\\u0000\\u001f\\"\\\\/\\b\\f\\n\\r\\t\x7f","b":["ä\u2028€",true,false],"c":100000000000000000000}'
@@ -145,7 +145,7 @@ def test_every_question_kind_has_a_mechanism_and_a_model():
         assert any(ask in entry.asks for entry in MODELS.values())
 
 
-def test_the_packages_names_are_all_there_is_to_import():
+def test_schemas_exports_every_error_and_document():
     """Every error, and the documents: named one by one."""
     errors = {name for name in vars(errors_module) if name.endswith("Error")}
     assert {*schemas.__all__} == errors | {"Question", "Rational", "Report", "Study"}

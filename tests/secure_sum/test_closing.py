@@ -36,7 +36,7 @@ def close(network):
 
 
 def exact_sums(network, devices):
-    """What the statistics of so many equal devices sum to, without any noise."""
+    """Return the sum of statistics of so many equal devices, without any noise."""
     sums = {}
     for name, mechanism in network.mechanisms.items():
         vector = mechanism.noisy_vector(mechanism.quantise(ANSWERS[name]), NotForRealAnswers(bytes))
@@ -45,7 +45,7 @@ def exact_sums(network, devices):
     return sums
 
 
-def test_the_total_is_the_sum_and_its_noise(network, monkeypatch):
+def test_total_is_the_sum_plus_noise(network, monkeypatch):
     seed_the_system(monkeypatch, "noise")
     network.publish()
     network.answer(18)
@@ -64,7 +64,7 @@ def test_the_total_reads_back_as_a_summary(network):
     assert Summary.from_json(total.to_json(), network.study).to_json() == total.to_json()
 
 
-def test_devices_that_reached_some_nodes_alone_are_left_out(network):
+def test_devices_that_reached_only_some_nodes_are_left_out(network):
     network.publish("ever")
     network.answer(16)
     network.answer(2, reach=1)
@@ -73,8 +73,8 @@ def test_devices_that_reached_some_nodes_alone_are_left_out(network):
     assert closed.total.questions["ever"].n == 16
 
 
-def test_too_few_devices_at_a_node_close_nothing(network):
-    """Closing is for good: devices that answer later would lose their answers."""
+def test_too_few_devices_at_a_node_prevent_closing(network):
+    """Closing is permanent: devices that answer later would lose their answers."""
     network.publish("ever")
     network.answer(14)
     network.answer(3, reach=2)
@@ -87,7 +87,7 @@ def test_too_few_devices_at_a_node_close_nothing(network):
 
 
 def test_too_few_devices_at_every_node_make_no_sum_and_bind_no_node(network):
-    """Each node has enough shares, one of them of a device that reached no other."""
+    """Each node has enough shares, but one share is from a device that reached no other node."""
     network.publish("ever")
     network.answer(14)
     for index, node in enumerate(network.nodes):
@@ -101,7 +101,7 @@ def test_too_few_devices_at_every_node_make_no_sum_and_bind_no_node(network):
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_a_wrong_key_for_any_node_closes_nothing(network, wrong):
+def test_wrong_key_for_any_node_prevents_closing(network, wrong):
     network.publish("ever")
     network.answer(15)
     tokens = [TOKEN] * 3
@@ -112,7 +112,7 @@ def test_a_wrong_key_for_any_node_closes_nothing(network, wrong):
     assert close(network).total.questions["ever"].n == 16
 
 
-def test_a_key_that_may_close_and_not_sum_closes_nothing(network):
+def test_key_without_sum_rights_prevents_closing(network):
     network.publish("ever")
     network.answer(15)
     with network.nodes[2].app.extensions["ldpkit"].database.write() as session:
@@ -123,7 +123,7 @@ def test_a_key_that_may_close_and_not_sum_closes_nothing(network):
     assert close(network).total.questions["ever"].n == 16
 
 
-def test_a_count_that_is_none_closes_nothing(network):
+def test_invalid_count_prevents_closing(network):
     network.publish("ever")
     network.answer(15)
     network.nodes[1].trouble = altered(network.nodes[1], "/count", set_field("shares", value="15"))
@@ -134,8 +134,8 @@ def test_a_count_that_is_none_closes_nothing(network):
     assert close(network).total.questions["ever"].n == 16
 
 
-def test_another_document_closes_nothing(network):
-    """Closing is for good: it must not be for a slip."""
+def test_another_document_prevents_closing(network):
+    """Closing is permanent: it must not happen by mistake."""
     network.publish("ever")
     network.answer(15)
     with raises(InputError, "node.other_document", "summed"):
@@ -187,7 +187,7 @@ def test_an_aggregator_that_stops_anywhere_can_run_again(network, node, requests
     assert first.total.to_json() == second.total.to_json()
 
 
-def test_a_proxy_that_takes_no_long_body_is_named(network):
+def test_proxy_body_limit_is_named_in_the_error(network):
     network.publish("ever")
     network.answer(15)
     node = network.nodes[1]
@@ -201,7 +201,7 @@ def test_a_proxy_that_takes_no_long_body_is_named(network):
     assert close(network).total.questions["ever"].n == 15
 
 
-def test_passing_trouble_is_waited_for(network):
+def test_close_retries_after_temporary_errors(network):
     network.publish("ever")
     network.answer(15)
     calls = count()
@@ -267,7 +267,7 @@ def set_field(*path, value):
         ("/sum", set_field("total", value="é")),
     ],
 )
-def test_a_changed_answer_is_noticed(network, path, change):
+def test_changed_answer_is_detected(network, path, change):
     network.publish("ever")
     network.answer(15)
     node = network.nodes[1]
@@ -279,7 +279,7 @@ def test_a_changed_answer_is_noticed(network, path, change):
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b'{"a":1,"a":2}'])
-def test_an_answer_that_is_no_document_is_noticed(network, body):
+def test_malformed_answer_is_detected(network, body):
     network.publish("ever")
     network.answer(15)
     answer = Response(body, content_type="application/json")
@@ -290,7 +290,7 @@ def test_an_answer_that_is_no_document_is_noticed(network, body):
         close(network)
 
 
-def test_a_node_that_signs_a_random_sum_is_noticed_by_the_range(network, monkeypatch):
+def test_signed_random_sum_is_detected_by_its_range(network, monkeypatch):
     """A wrong sum that the node itself signs: words at random are no possible total."""
     network.publish("fruit")
     network.answer(15)
@@ -303,7 +303,7 @@ def test_a_node_that_signs_a_random_sum_is_noticed_by_the_range(network, monkeyp
         close(network)
 
 
-def test_a_list_that_is_not_what_its_node_committed_to_is_noticed(network):
+def test_list_that_differs_from_its_commitment_is_detected(network):
     network.publish("fruit")
     network.answer(15)
     network.answer(1, reach=2)
@@ -324,8 +324,8 @@ def test_a_list_that_is_not_what_its_node_committed_to_is_noticed(network):
     assert close(network).total.questions["fruit"].n == 15
 
 
-def test_a_device_that_sends_nonsense_spoils_the_sum_and_it_shows(network):
-    """One seed is not the one that the words were made with: nobody can tell whose."""
+def test_invalid_share_makes_an_impossible_sum(network):
+    """One seed does not match the masked words: no one can tell which device sent it."""
     network.publish("fruit")
     network.answer(15)
     one, other = network.messages(), network.messages()
@@ -338,7 +338,7 @@ def test_a_device_that_sends_nonsense_spoils_the_sum_and_it_shows(network):
 
 
 def resealed(network, source, target):
-    """The share of one report, sealed anew for another."""
+    """Seal the share of one report again for another."""
     from collector.secure_sum.summing import Opener
     from ldp_client.secure_sum.messages import Message, context, seal
 
@@ -349,8 +349,8 @@ def resealed(network, source, target):
     return Message(target.node, target.path, seal(key, info, share), target.invitation)
 
 
-def test_no_node_sums_a_set_that_it_did_not_draw(network):
-    """An aggregator that leaves out a device, for one node or for all, gets nothing."""
+def test_node_sums_only_the_set_it_drew(network):
+    """An aggregator that leaves out a device, for one node or for all, gets no sum."""
     network.publish("fruit")
     network.answer(17)
     drawing = network.draw()
@@ -368,12 +368,12 @@ class TestTranscript:
         network.answer(15)
         return close(network)
 
-    def test_it_reads_back_and_gives_the_total_again(self, network, closed):
+    def test_transcript_reads_back_and_gives_the_same_total(self, network, closed):
         again = Transcript.from_json(closed.transcript.to_json())
         assert again.total(network.study).to_json() == closed.total.to_json()
 
     @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 53])
-    def test_every_changed_character_is_noticed(self, network, closed, step):
+    def test_every_changed_character_is_detected(self, network, closed, step):
         text = closed.transcript.to_json()
         for place in range(0, len(text), step):
             other = "1" if text[place] != "1" else "2"
@@ -408,8 +408,8 @@ def close_by_command(network, tmp_path):
     return main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)])
 
 
-def test_the_transcript_is_kept_where_the_total_is_impossible(network, tmp_path, capsys, monkeypatch):
-    """It says who signed what: the one thing to go by when somebody went wrong."""
+def test_transcript_is_written_if_the_total_is_impossible(network, tmp_path, capsys, monkeypatch):
+    """It records who signed what: the only evidence if a node was wrong."""
     network.publish("fruit")
     network.answer(15)
     monkeypatch.setattr(
@@ -426,7 +426,7 @@ def test_the_transcript_is_kept_where_the_total_is_impossible(network, tmp_path,
         kept.sums[index].statement.check(node.signing_key)
 
 
-def test_each_nodes_token_in_the_environment(network, tmp_path, capsys, monkeypatch):
+def test_close_reads_each_nodes_token_from_the_environment(network, tmp_path, capsys, monkeypatch):
     """Arguments can be read by every user of the machine."""
     network.publish("ever")
     network.answer(15)

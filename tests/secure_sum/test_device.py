@@ -43,7 +43,7 @@ def refusing(_environment):
     return Response(status=503)
 
 
-def test_answer_flush_close(network, tmp_path):
+def test_devices_answer_send_and_are_summed(network, tmp_path):
     study = network.publish(clients=4, tolerate=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
@@ -64,7 +64,7 @@ def test_all_shares_are_written_before_the_first_is_sent(network, tmp_path):
 
 
 @pytest.mark.parametrize("away", [0, 1, 2])
-def test_a_node_that_is_away_gets_the_same_share_later(network, tmp_path, away):
+def test_unreachable_node_gets_the_same_share_later(network, tmp_path, away):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
@@ -111,7 +111,7 @@ def test_withdrawal_reaches_every_node(network, tmp_path):
     assert held(network) == [0, 0, 0]
 
 
-def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(network, tmp_path):
+def test_sent_share_is_deleted_after_another_nodes_rejection(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
@@ -134,7 +134,7 @@ def test_a_share_that_left_is_deleted_though_another_node_refused_its_own(networ
     assert held(network) == [0, 0, 0]
 
 
-def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(network, tmp_path):
+def test_shares_are_not_sent_to_nodes_removed_from_the_policy(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
@@ -147,14 +147,14 @@ def test_shares_stay_here_when_the_policy_does_not_allow_their_nodes_any_more(ne
     )
     flushed = narrow.flush()
     assert (flushed.sent, flushed.waiting, held(network)) == (0, 1, [0, 0, 0])
-    assert "the host 127.0.0.1 is not one" in flushed.reason
+    assert "the host 127.0.0.1 is not among" in flushed.reason
     assert device.flush().sent == 1
     assert device.withdraw(study.id) == 1
     assert narrow.flush().undeleted == 1
     assert held(network) == [1, 1, 1]
 
 
-def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
+def test_share_cannot_be_withdrawn_after_the_close(network, tmp_path):
     study = network.publish("ever")
     device = device_of(network, tmp_path / "device")
     device.answer(study, {"ever": True}, INVITATION)
@@ -184,8 +184,8 @@ def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
     assert device.ledger.spent() == []
 
 
-def test_answers_of_many_are_not_perturbed_into_a_file(tmp_path):
-    """Such reports would protect nobody."""
+def test_perturb_rejects_a_secure_sum_study(tmp_path):
+    """Such reports would protect no one."""
     (tmp_path / "answers").write_text('{"ever": "yes"}\n')
     with raises(RefusedError, "core.sum_alone"):
         perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))

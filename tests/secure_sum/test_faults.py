@@ -46,7 +46,7 @@ class TestShares:
         ],
         ids=["empty", "truncated", "longer", "one bit", "zeros"],
     )
-    def test_a_damaged_share_is_refused_and_the_good_one_taken_after(self, network, damage):
+    def test_damaged_share_is_rejected_and_the_good_one_accepted(self, network, damage):
         network.publish("ever")
         node, message = network.nodes[1], network.messages()[1]
         damaged = type(message)(message.node, message.path, damage(message.body), message.invitation)
@@ -91,7 +91,7 @@ class TestIdsOnTheirWay:
         [lambda ids: ids[:-3], lambda ids: ids[16:32] + ids[:16] + ids[32:], lambda ids: ids + ids[-16:]],
         ids=["truncated", "reordered", "repeated"],
     )
-    def test_a_damaged_list_is_noticed(self, network, change):
+    def test_damaged_list_is_detected(self, network, change):
         network.publish("ever")
         network.answer(16)
         network.nodes[1].trouble = meddling(network.nodes[1], "/shares", change)
@@ -100,7 +100,7 @@ class TestIdsOnTheirWay:
         network.nodes[1].trouble = None
         assert close(network).total.questions["ever"].n == 16
 
-    def test_a_shorter_list_is_not_what_its_node_committed_to(self, network):
+    def test_shortened_list_breaks_the_nodes_commitment(self, network):
         network.publish("ever")
         network.answer(17)
         network.nodes[1].trouble = meddling(network.nodes[1], "/shares", lambda ids: ids[16:])
@@ -109,7 +109,7 @@ class TestIdsOnTheirWay:
         network.nodes[1].trouble = None
         assert close(network).total.questions["ever"].n == 17
 
-    def test_a_list_that_is_too_short_binds_nobody(self, network):
+    def test_too_short_list_binds_no_node(self, network):
         network.publish("ever")
         network.answer(16)
         network.nodes[1].trouble = meddling(network.nodes[1], "/shares", lambda ids: ids[32:])
@@ -133,7 +133,7 @@ class TestIdsOnTheirWay:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["/close", "/shares", "/commitment", "/nonce", "/drawing", "/set", "/sum"])
-def test_an_answer_that_is_cut_off_is_asked_for_again(network, end):
+def test_truncated_answer_is_requested_again(network, end):
     """The node acted and promised more bytes than arrive."""
     network.publish("ever")
     network.answer(15)
@@ -180,7 +180,7 @@ def close_until_done(network, draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_is_lost_a_closing_ends_with_one_total(network, seed):
+def test_closing_with_lost_messages_ends_with_one_total(network, seed):
     network.publish("ever")
     network.answer(16)
     network.answer(1, reach=1)
@@ -195,8 +195,8 @@ def test_whatever_is_lost_a_closing_ends_with_one_total(network, seed):
 
 
 class TestLyingNodes:
-    def test_one_that_leaves_a_report_out_of_its_sum_is_noticed(self, network, monkeypatch):
-        """Its signature is good; the masks of that report stay in the total."""
+    def test_node_that_omits_a_report_from_its_sum_is_detected(self, network, monkeypatch):
+        """The node's signature is valid, but the masks of the omitted report stay in the total."""
         network.publish("fruit")
         network.answer(15)
         liar = network.nodes[1].app.extensions["ldpkit"].node
@@ -214,7 +214,7 @@ class TestLyingNodes:
     @pytest.mark.parametrize(
         "lie", [{"set": "1" * 64}, {"clients": 16}, {"study": "other"}, {"digest": "2" * 64}, {"node": 0}]
     )
-    def test_one_that_signs_what_the_others_do_not_say_is_noticed(self, network, lie):
+    def test_node_that_signs_a_false_statement_is_detected(self, network, lie):
         network.publish("fruit")
         network.answer(15)
         node = network.nodes[1]
@@ -230,8 +230,8 @@ class TestLyingNodes:
         with pytest.raises(StatementError, match="speaks of another study or node, or not of the drawn set"):
             close(network)
 
-    def test_a_sum_that_is_wrong_by_little_is_not_noticed(self, network):
-        """As docs/secure-sum.md says. Were this to fail, the guide could promise more."""
+    def test_slightly_wrong_sum_is_not_detected(self, network):
+        """docs/secure-sum.md says so. If this test fails, the guide can promise more."""
         network.publish("fruit")
         network.answer(15)
         honest = close(network).total.questions["fruit"].values
@@ -250,7 +250,7 @@ def delete_reports(node):
         connection.commit()
 
 
-def test_deleted_shares_leave_the_sum_that_was_made(network):
+def test_deleting_shares_keeps_an_existing_sum(network):
     network.publish("ever")
     network.answer(15)
     first = close(network).total.to_json()
@@ -259,7 +259,7 @@ def test_deleted_shares_leave_the_sum_that_was_made(network):
     assert close(network).total.to_json() == first
 
 
-def test_shares_that_are_deleted_before_their_sum_make_none(network):
+def test_shares_deleted_before_their_sum_prevent_it(network):
     network.publish("ever")
     network.answer(15)
     node = network.nodes[1]
@@ -274,8 +274,8 @@ def test_shares_that_are_deleted_before_their_sum_make_none(network):
         close(network)
 
 
-def test_no_share_in_the_clear_on_the_device(network, tmp_path, monkeypatch):
-    """Neither the vector nor a seed is in the ledger, in any spelling, before or after sending."""
+def test_device_stores_no_share_in_clear(network, tmp_path, monkeypatch):
+    """The ledger contains no vector and no seed, in any encoding, before or after sending."""
     study = network.publish("ever")
     seen, split = [], outgoing.split
     monkeypatch.setattr(

@@ -41,7 +41,7 @@ UNTRUSTED = 4
 
 
 class Node(NamedTuple):
-    """A node in a place of its own. address: its URL, then what `keygen` made; token: its operator's."""
+    """A node in its own folder. address: its URL, then what `keygen` made; token: its operator's."""
 
     place: Path
     url: str
@@ -55,7 +55,7 @@ def lines_of(block: str) -> list[list[str]]:
 
 
 def done(capsys, command: list[str]) -> str:
-    """What a command of the guide prints; it has to end well."""
+    """Return the output of a command of the guide, which must succeed."""
     assert command[0] == "ldpkit"
     capsys.readouterr()
     assert main(command[1:]) == 0, command
@@ -63,7 +63,7 @@ def done(capsys, command: list[str]) -> str:
 
 
 def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
-    """Type the first commands, in a place of the node's own, up to the one that serves."""
+    """Run the first commands in the node's own folder, up to `serve`."""
     place = folder / name
     place.mkdir()
     monkeypatch.chdir(place)
@@ -112,7 +112,7 @@ def nodes(tmp_path, monkeypatch, capsys) -> Iterator[list[Node]]:
 
 
 def placed(text: str, nodes: list[Node]) -> str:
-    """A text of the guide with these nodes' addresses and keys for those that it invents."""
+    """Return a text of the guide with these nodes' addresses and keys in place of its examples."""
     for name, node in zip(HOSTS, nodes, strict=True):
         text = re.sub(rf"https://{name}\.example#[^\"]*", node.address, text)
         text = text.replace(f"https://{name}.example", node.url)
@@ -144,7 +144,7 @@ def invite(nodes: list[Node], capsys) -> list[str]:
 
 
 def answer(nodes: list[Node], words: list[str], minutes: np.ndarray) -> None:
-    """Every device as the guide makes it, in a folder of its own."""
+    """Let every device answer as in the guide, each in its own folder."""
     for person, number in enumerate(minutes):
         code = placed(ASKING, nodes).replace("FOLDER", repr(f"devices/{person}"))
         names = {"Device": Device}

@@ -22,7 +22,7 @@ KILLS = 3
 
 @pytest.fixture
 def processes(tmp_path):
-    """Two nodes, each a server of its own; restarted on the same port and database."""
+    """Two nodes, each a separate server; restarted on the same port and database."""
     with held_port() as first, held_port() as second:
         started = [Process(tmp_path / "first", "127.0.0.1", first)]
         started.append(Process(tmp_path / "second", "localhost", second))
@@ -32,7 +32,7 @@ def processes(tmp_path):
 
 
 class Process:
-    """A node in a process of its own."""
+    """A node in a separate process."""
 
     def __init__(self, folder, host, port):
         self.host, self.port = host, str(port)
@@ -53,7 +53,7 @@ class Process:
         self.start()
 
     def invite(self, place, hashes):
-        """As its operator does."""
+        """Invite devices as the operator does."""
         text = list_text("summed", self.address.partition("#")[0], place, hashes)
         assert self.server.request("POST", "/v1/studies/summed/invitations/list", {"list": text}) == 200
 
@@ -63,7 +63,7 @@ class Process:
 
 
 def put_until_taken(message):
-    """As a device does: the same bytes, again and again."""
+    """Send the same bytes again and again, as a device does."""
     deadline = time.monotonic() + 60
     while put_share(message.node + message.path, message.body, message.invitation, b"", b"").state != "sent":
         assert time.monotonic() < deadline
@@ -81,7 +81,7 @@ def close_until_done(study):
 
 
 @pytest.mark.slow
-def test_nodes_that_are_killed_lose_and_repeat_nothing(processes, monkeypatch):
+def test_killed_nodes_neither_lose_nor_duplicate_shares(processes, monkeypatch):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     study = build_study("ever", nodes=[one.address for one in processes], clients=DEVICES, tolerate=1)
     for one in processes:

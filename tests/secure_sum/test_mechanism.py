@@ -43,7 +43,7 @@ def noisy(mechanism, answer, source=os.urandom):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_no_two_answers_are_farther_apart_than_the_noise_hides(name):
+def test_any_two_answers_are_within_the_noise_radius(name):
     question = build_study(name).questions[0]
     mechanism = mechanism_for(question)
     limit = summed_distance(question, mechanism.size)
@@ -77,7 +77,7 @@ def test_marginal_moments_of_m_fields_are_at_most_2_root_m_apart(weight, fits):
         assert max(np.negative(found)) == pytest.approx(2 * np.sqrt(3), rel=1e-6)
 
 
-def test_marginals_need_what_they_use_and_nothing_else():
+def test_marginals_reject_missing_and_unused_fields():
     document = build_study("spread").document
     question = document["questions"][0]
     stated = question["mechanism"]
@@ -101,7 +101,7 @@ def test_marginals_need_what_they_use_and_nothing_else():
         Study({**document, "questions": [{**hours, "mechanism": stated}]})
 
 
-def test_the_noise_of_all_honest_devices_is_that_of_one_curator():
+def test_noise_of_honest_devices_equals_a_central_curators():
     """N − T − 1 variances of 4**20 hide what one device's sd hides, times their root (DCA Theorem 1)."""
     question = build_study("fruit", clients=1000, tolerate=100).questions[0]
     stated = question.mechanism
@@ -122,7 +122,7 @@ def test_the_noise_has_the_variance_that_is_stated():
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_no_sum_can_wrap_whatever_a_study_says(name):
+def test_sum_cannot_overflow_for_any_study(name):
     """The most clients, the largest epsilon and delta."""
     document = build_study(name, clients=1 << 24, tolerate=0).document
     question = document["questions"][0]
@@ -131,7 +131,7 @@ def test_no_sum_can_wrap_whatever_a_study_says(name):
     assert (1 << 24) * mechanism_for(study.questions[0]).largest < 1 << 63
 
 
-def test_a_choice_that_is_not_on_the_list_is_an_error_before_any_noise():
+def test_unknown_choice_is_rejected_before_any_noise():
     mechanism = mechanism_for(build_study("fruit").questions[0])
     with pytest.raises(AnswerError):
         mechanism.perturb("durian", lambda _size: pytest.fail("noise was drawn"))
@@ -154,14 +154,14 @@ def test_a_single_vector_is_never_a_possible_report(name):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_participants_read_of_shares_and_never_of_noise_that_protects_alone(name):
+def test_description_mentions_shares_and_no_sufficient_noise(name):
     words = mechanism_for(build_study(name).questions[0]).in_words()
     assert words.startswith("Secret shares of ")
     assert "only the sum over all devices is ever seen" in words
     assert "each device adds a share of standard deviation" in words
 
 
-def test_participants_read_what_of_a_record_is_summed():
+def test_description_names_the_summed_entries_of_a_record():
     words = mechanism_for(build_study("rating").questions[0]).in_words()
     assert "5 products of its entries, scaled to its bounds, features clipped to norm 1," in words
 
@@ -197,7 +197,7 @@ def test_route_and_mechanism_need_each_other():
         Study(without)
 
 
-def test_cells_are_for_numbers():
+def test_cells_are_rejected_for_yes_no_questions():
     document = build_study("ever").document
     question = {**document["questions"][0]}
     question["mechanism"] = {**question["mechanism"], "cells": 4}

@@ -1,6 +1,6 @@
-"""One node: what it takes, and everything that it refuses.
+"""One node: requests that it accepts, and requests that it rejects.
 
-Defence: The node: does not start so before the study is summed or deleted.
+Defence: The node: does not start with a wrong key before the study is summed or deleted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def kind(response):
 
 
 def closed(network, devices=15):
-    """Ids, ascending, and the drawing of a study with no more devices than it takes."""
+    """Return ascending ids and the drawing of a study with at most as many devices as it takes."""
     network.publish("ever")
     network.answer(devices)
     drawing = network.draw()
@@ -58,7 +58,7 @@ def test_a_share_is_stored_once(network):
 
 
 def test_another_share_under_the_same_id_is_refused(network):
-    """A report id stands for one message for ever, even from who can seal."""
+    """A report id identifies one message forever, even for a sender who can seal."""
     network.publish("ever")
     first, second = network.messages(), network.messages()
     node = network.nodes[0]
@@ -81,7 +81,7 @@ def test_a_share_for_another_node_is_refused(network):
     assert kind(network.nodes[0].put(messages[1])) == (422, "report-invalid")
 
 
-def test_nothing_else_is_taken_or_given(network):
+def test_node_has_no_other_upload_or_export_routes(network):
     network.publish("ever")
     client = network.nodes[0].app.test_client()
     operator = network.nodes[0].operator
@@ -101,16 +101,16 @@ def test_a_second_version_is_refused(network):
     assert kind(network.nodes[0].publish(raised)) == (409, "study-conflict")
 
 
-def test_a_node_that_is_named_twice_refuses(network):
-    """It would take the shares of one place alone, and devices drop what is refused for good."""
+def test_node_named_twice_in_a_study_rejects_it(network):
+    """The node would accept only one place's shares, and devices would drop the rejected ones."""
     node = network.nodes[0]
     host, _, keys = node.address.partition("#")
     study = build_study("ever", nodes=[node.address, f"{host}/again#{keys}"])
     assert kind(node.publish(study)) == (422, "study-invalid")
 
 
-def test_a_study_whose_set_is_too_large_for_the_node_is_refused_at_once(network):
-    """Not when all shares are there and the set cannot be sent."""
+def test_study_with_too_large_a_set_is_rejected_at_publication(network):
+    """Otherwise the set could not be sent once all shares have arrived."""
     node = network.nodes[0]
     study = build_study("ever", nodes=[each.address for each in network.nodes], clients=1 << 22)
     response = node.publish(study)
@@ -136,8 +136,8 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
         assert str(status) in document["paths"][operation.path][operation.method]["responses"]
 
 
-def test_a_key_of_a_node_neither_lets_in_nor_deletes(network):
-    """Who closes a sum has one of every node: he could choose who is in it, until one answer is alone."""
+def test_node_keys_have_no_invite_or_delete_rights(network):
+    """With a key of every node, an aggregator could choose devices until one answer is isolated."""
     network.publish("ever")
     node = network.nodes[0]
     with node.app.extensions["ldpkit"].database.write() as session:
@@ -171,8 +171,8 @@ def test_generated_requests_to_a_node_get_documented_answers(network):
     assert run_cases(harness, known, CASES_EACH).total() >= 5 * CASES_EACH
 
 
-def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
-    """Other keys, or none: devices would drop the shares of the studies that are open."""
+def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
+    """With other keys or none, devices would drop the shares of open studies."""
     network.publish("ever")
     node = network.nodes[0]
     node.stop()
@@ -196,7 +196,7 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
         create_app(settings, node_key=node_key).extensions["ldpkit"].close()
 
 
-def test_a_study_that_was_summed_keeps_no_other_server_from_starting(network):
+def test_server_without_node_key_starts_after_the_sum(network):
     study = network.publish("ever")
     network.answer(20)
     close_study(study, [TOKEN])
@@ -220,7 +220,7 @@ def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
         create_app(settings, node_key=str(network.nodes[0].key_file))
 
 
-def test_shares_have_no_running_summary(network):
+def test_node_has_no_running_summary(network):
     network.publish("ever")
     network.answer(3)
     collector = network.nodes[0].app.extensions["ldpkit"]
@@ -243,7 +243,7 @@ def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):
     app.extensions["ldpkit"].close()
 
 
-def test_ids_sets_and_sums_wait_for_the_close(network):
+def test_ids_sets_and_sums_are_unavailable_before_the_close(network):
     network.publish("ever")
     network.answer(15)
     node = network.nodes[0]
@@ -269,7 +269,7 @@ def test_shares_are_counted_before_and_after_the_close(network):
     assert node.get("/shares/count").get_json() == {"shares": 15}
 
 
-def test_the_count_is_for_operators(network):
+def test_share_count_needs_an_operators_key(network):
     network.publish("ever")
     client = network.nodes[0].app.test_client()
     assert kind(client.get("/v1/studies/summed/shares/count")) == (401, "unauthorized")
@@ -277,7 +277,7 @@ def test_the_count_is_for_operators(network):
     assert kind(answer) == (404, "study-unknown")
 
 
-def test_late_shares_and_late_withdrawals_are_refused(network):
+def test_shares_and_withdrawals_after_the_close_are_rejected(network):
     network.publish("ever")
     sent = network.answer(15)
     late = network.messages()[0]
@@ -288,7 +288,7 @@ def test_late_shares_and_late_withdrawals_are_refused(network):
     assert kind(node.app.test_client().delete(sent[0][0].path, headers=node.operator)) == (409, "sum-fixed")
 
 
-def test_a_withdrawn_share_is_gone_and_stays_gone(network):
+def test_withdrawn_share_is_deleted_and_not_accepted_again(network):
     network.publish("ever")
     sent = network.answer(15)[0][0]
     node = network.nodes[0]
@@ -298,7 +298,7 @@ def test_a_withdrawn_share_is_gone_and_stays_gone(network):
     assert len(node.get("/shares").data) == 14 * 16
 
 
-def test_a_set_of_too_few_is_refused(network):
+def test_set_of_too_few_devices_is_rejected(network):
     network.publish("ever")
     network.answer(14)
     for place, node in enumerate(network.nodes):
@@ -307,7 +307,7 @@ def test_a_set_of_too_few_is_refused(network):
     assert kind(confirm(network.nodes[0], drawing)) == (422, "statement-invalid")
 
 
-def test_of_more_than_n_so_many_are_drawn(network):
+def test_exactly_n_of_more_devices_are_drawn(network):
     study = network.publish("ever", clients=16, tolerate=1)
     network.answer(18)
     drawing = network.draw()
@@ -329,13 +329,13 @@ def test_of_more_than_n_so_many_are_drawn(network):
         {"format": "ldpkit.drawing/2"},
     ],
 )
-def test_what_is_no_drawing_is_refused(network, change):
+def test_malformed_drawing_is_rejected(network, change):
     _, drawing = closed(network)
     document = {**drawing.to_document(), **change}
     assert kind(network.nodes[0].post("/set", json=document)) == (422, "statement-invalid")
 
 
-def test_no_second_set_ever_not_even_after_a_restart(network):
+def test_second_set_is_rejected_even_after_a_restart(network):
     """The differencing attack: two sets that differ by one device."""
     ids, drawing = closed(network, devices=16)
     less = replace(drawing, held=dict(list(drawing.held.items())[1:]))
@@ -355,7 +355,7 @@ def test_a_sum_needs_its_confirmed_set(network):
     assert kind(network.nodes[0].post("/sum", json={"set": set_digest(ids)})) == (409, "set-conflict")
 
 
-def test_the_sum_is_the_same_for_ever(network):
+def test_sum_stays_the_same_after_deletion_and_restart(network):
     ids, drawing = closed(network)
     node = network.nodes[0]
     confirm(node, drawing)
@@ -381,7 +381,7 @@ def test_statements_are_signed_and_every_field_counts(network):
             Statement.from_document({**document, field: value}).check(key)
 
 
-def test_no_share_in_the_clear_in_database_log_or_answer(network, caplog):
+def test_database_log_and_answers_contain_no_share_in_clear(network, caplog):
     network.publish("ever")
     sent = network.answer(15)
     drawing = network.draw()

@@ -1,4 +1,4 @@
-"""Splitting, expanding and sealing: what sums to the vector, and what nobody else can open."""
+"""Splitting, expanding and sealing: shares sum to the vector, and only their node opens them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_shares_sum_to_the_vector_modulo_2_to_the_64(expansion, nodes):
     assert summed(shares, expansion) == VECTOR
 
 
-def test_one_seed_less_is_noise():
+def test_sum_without_one_seed_is_noise():
     """The words alone are uniform whatever the vector: bytes of 2,000 splits of one vector."""
     source = seeded("split")
     found = b"".join(split(VECTOR, 2, "chacha20", source)[0] for _ in range(2000))
@@ -69,7 +69,7 @@ def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
 @pytest.mark.parametrize("count", [0, 1, 3, MOST_AT_ONCE, MOST_AT_ONCE + 1])
 @pytest.mark.parametrize("size", [80, CACHE_BYTES // 2 + 8, 2 * CACHE_BYTES])
 def test_nodes_expand_as_devices_do(expansion, count, size):
-    """Also where a batch is full, has one row, or one seed is larger than the batch's buffer."""
+    """This includes a full batch, one row, and a seed larger than the batch's buffer."""
     seeds = [os.urandom(32) for _ in range(count if size < 1000 else min(count, 4))]
     expected = np.zeros(size // 8, dtype="<u8")
     for seed in seeds:
@@ -88,18 +88,18 @@ class TestSealing:
         info = context(build_study("ever").digest, report_id or self.report_id, node)
         return seal(self.key.public_key().public_bytes_raw(), info, share)
 
-    def test_its_node_opens_it(self):
+    def test_share_is_opened_by_its_node(self):
         assert self.opener().open(self.report_id, self.sealed()) == b"s" * 32
 
-    def test_it_is_48_bytes_longer(self):
+    def test_sealed_share_is_48_bytes_longer(self):
         assert len(self.sealed()) == 80
 
     @pytest.mark.parametrize("other", [{"node": 2}, {"report_id": "cd" * 16}])
-    def test_it_is_bound_to_its_node_and_report(self, other):
+    def test_sealed_share_is_bound_to_its_node_and_report(self, other):
         with raises(ReportError, "report.share_not_opened"):
             self.opener().open(self.report_id, self.sealed(**other))
 
-    def test_every_changed_byte_is_noticed(self):
+    def test_every_changed_byte_is_detected(self):
         sealed = self.sealed()
         for place in range(len(sealed)):
             damaged = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
@@ -107,11 +107,11 @@ class TestSealing:
                 self.opener().open(self.report_id, damaged)
 
     @pytest.mark.parametrize("size", [0, 79, 81])
-    def test_another_size_is_refused_before_it_is_opened(self, size):
+    def test_share_of_another_size_is_rejected_before_opening(self, size):
         with raises(ReportError, "report.share_size", "80"):
             self.opener().open(self.report_id, bytes(size))
 
-    def test_sums_are_those_of_the_open_shares(self):
+    def test_sum_of_sealed_shares_is_the_sum_of_opened_shares(self):
         shares = [(os.urandom(16), os.urandom(32)) for _ in range(20)]
         sealed = [(name, self.sealed(report_id=name.hex(), share=share)) for name, share in shares]
         expected = sum(np.frombuffer(expand("chacha20", share, 8), dtype="<u8") for _, share in shares)
@@ -131,7 +131,7 @@ class TestKeyFiles:
             NodeKeys.generate().save(tmp_path / "key")
 
     @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'])
-    def test_what_is_no_key_file_is_refused_without_showing_it(self, tmp_path, text):
+    def test_invalid_key_file_is_rejected_without_its_content(self, tmp_path, text):
         (tmp_path / "key").write_text(text)
         with raises(InputError, "node.not_key_file") as caught:
             NodeKeys.load(tmp_path / "key")

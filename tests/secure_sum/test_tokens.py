@@ -73,7 +73,7 @@ def test_each_node_spends_the_token_in_its_own_database(network, tokened):
         assert kind_of(put(node, message)) == (401, "token-needed")
 
 
-def test_it_is_closed_and_summed_as_any(network, tokened):
+def test_tokened_secure_sum_closes_and_sums(network, tokened):
     for _ in range(6):
         messages = messages_of(tokened)
         assert {one.status_code for one in put_all(network, messages, token_for(tokened, messages))} == {201}
@@ -81,8 +81,8 @@ def test_it_is_closed_and_summed_as_any(network, tokened):
     assert next(iter(total.questions.values())).n == 6
 
 
-def test_a_node_that_sees_a_token_first_can_let_in_nothing_with_it_elsewhere(network, tokened):
-    """Else it lets in reports of its own in place of all but one, and reads that one out of the sum."""
+def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
+    """Otherwise a node could replace all reports but one by its own and read that one from the sum."""
     messages, others = messages_of(tokened), messages_of(tokened)
     token, digests = token_for(tokened, messages), digests_of(messages)
     second = network.nodes[1]
@@ -102,14 +102,14 @@ def test_a_node_that_sees_a_token_first_can_let_in_nothing_with_it_elsewhere(net
     assert kind_of(put(second, others[1], token, digests))[1] == "token-invalid"
 
 
-def test_a_token_of_any_nonce_lets_no_share_in(network, tokened):
+def test_token_with_an_arbitrary_nonce_is_rejected(network, tokened):
     messages = messages_of(tokened)
     for response in put_all(network, messages, token_of(tokened)):
         assert kind_of(response) == (401, "token-invalid")
 
 
 @pytest.mark.parametrize("digests", ["", "é", "ab" * 95, "g" * 192, "ab" * 100_000])
-def test_a_header_that_is_none_is_refused(network, tokened, digests):
+def test_malformed_shares_header_is_rejected(network, tokened, digests):
     messages = messages_of(tokened)
     headers = {"Authorization": header_of(token_for(tokened, messages)), SHARES: digests}
     response = (
@@ -123,7 +123,7 @@ def test_a_header_that_is_none_is_refused(network, tokened, digests):
 
 
 @pytest.mark.slow
-def test_a_device_asks_for_a_token_for_its_shares_and_brings_it_to_all_nodes(network, tmp_path, monkeypatch):
+def test_device_gets_one_token_and_sends_it_to_all_nodes(network, tmp_path, monkeypatch):
     now = [20_000 * 86_400.0]
     monkeypatch.setattr(clock, "now", lambda: now[0])
     with Issuer() as issuer:
@@ -141,7 +141,7 @@ def test_a_device_asks_for_a_token_for_its_shares_and_brings_it_to_all_nodes(net
     assert close_study(study, [TOKEN] * len(network.nodes)).total.questions["hours"].n == 3
 
 
-def test_nobody_is_invited_to_it(tokened, tmp_path):
+def test_invite_is_rejected_for_a_tokened_secure_sum(tokened, tmp_path):
     with raises(InputError, "ticket.issuer_gives_them"):
         write_invitations(tokened, 6, str(tmp_path / "invited"))
     assert not (tmp_path / "invited").exists()

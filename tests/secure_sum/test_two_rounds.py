@@ -59,7 +59,7 @@ def write_posterior(study, folder, spreads=SPREADS, uncertainty=0.0):
 
 
 def central_noise(sigma=4.22):
-    """What a secure sum adds at ε = 1, δ = 1e-6: σ/Δ times the sensitivity of svec(vvᵀ), √8 R²."""
+    """Noise of a secure sum at ε = 1, δ = 1e-6: σ/Δ times the sensitivity of svec(vvᵀ), √8 R²."""
     return lambda norm: sigma * sqrt(8) * norm**2
 
 
@@ -74,7 +74,7 @@ class TestThresholds:
         assert found.error < assumed / 4
 
     @pytest.mark.slow
-    def test_it_is_the_best_of_its_grid_and_the_same_every_time(self):
+    def test_thresholds_are_optimal_and_deterministic(self):
         found = find_thresholds(2, 3000, central_noise(), seed=3)
         assert found == find_thresholds(2, 3000, central_noise(), seed=3)
         for feature, response, norm in ((5, 5, sqrt(2)), (4, 4, 1), (3, 5, sqrt(2))):
@@ -83,7 +83,7 @@ class TestThresholds:
 
     @pytest.mark.slow
     def test_projection_alone_is_a_small_part_of_the_error(self, monkeypatch):
-        """So that intervals that do not know of it are nearly right; each side alone, without the other."""
+        """Intervals that ignore projection are therefore nearly right; each side is tested alone."""
         found = find_thresholds(3, 20_000, central_noise())
         feature, response, norm = found.projection
         silent = lambda _norm: 0.0  # noqa: E731
@@ -97,14 +97,14 @@ class TestThresholds:
 
     @pytest.mark.slow
     def test_less_noise_clips_less(self):
-        """As the noise goes, so does the reason to clip; slopes are then as they are."""
+        """Less noise gives less reason to clip, and slopes then keep their size."""
         loud, quiet = (find_thresholds(3, 10_000, central_noise(sigma)) for sigma in (60.0, 0.01))
         reach = [one.projection.feature * one.projection.norm for one in (loud, quiet)]
         assert reach[0] < reach[1]
         assert quiet.slopes == pytest.approx(1, abs=0.005)
         assert quiet.error < 1e-3 < loud.error
 
-    def test_without_noise_and_projection_it_is_least_squares(self):
+    def test_estimate_without_noise_and_projection_is_least_squares(self):
         data = Auxiliary.draw(3, 5000, np.random.default_rng(2))
         found = data.estimates(Projections(50.0, [50.0], 50.0), [0.0])[0, :, 0]
         design = np.column_stack([np.ones(5000), data.x])
@@ -120,7 +120,7 @@ class TestThresholds:
 
 
 class TestSecondStudy:
-    def test_it_spends_the_rest_inside_the_assumed_bounds(self, tmp_path):
+    def test_second_study_spends_the_rest_within_assumed_bounds(self, tmp_path):
         study = first_study()
         write_posterior(study, tmp_path)
         second, (found,) = second_study(study, tmp_path, "again")
@@ -136,7 +136,7 @@ class TestSecondStudy:
         mechanism_for(question)
 
     @pytest.mark.slow
-    def test_the_same_seed_gives_the_same_document(self, tmp_path):
+    def test_same_seed_gives_the_same_document(self, tmp_path):
         study = first_study()
         write_posterior(study, tmp_path)
         first, again = (second_study(study, tmp_path, "again", 5)[0].to_json() for _ in range(2))
@@ -178,7 +178,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "secure-sum.md"
 
 
 def guide_blocks(language):
-    """What the guide's section on two rounds shows."""
+    """Return the blocks of the guide's section on two rounds."""
     section = GUIDE.read_text().partition("## A regression in two rounds")[2].partition("\n## ")[0]
     found = re.findall(r"^```(\w*)\n(.*?)^```", section, flags=re.M | re.S)
     return [text for shown_as, text in found if shown_as == language]
@@ -195,7 +195,7 @@ def guide_study(network):
 
 
 def widths(study):
-    """Of the bounds of all fields together."""
+    """Return the widths of the bounds of all fields together."""
     fields = (*study.questions[0].features, study.questions[0].response)
     return sum(float(field.bounds[1]) - float(field.bounds[0]) for field in fields)
 
@@ -225,7 +225,7 @@ def answer_round(network, study, records, folder):
 
 @pytest.mark.slow
 def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
-    """Its study, its commands; fits by approximation, which is quicker."""
+    """Run the guide's study and commands, with faster approximate fits."""
     monkeypatch.chdir(tmp_path)
     study = guide_study(network)
     assert study.route is not None

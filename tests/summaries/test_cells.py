@@ -78,8 +78,8 @@ def test_parts_add_up_and_are_read_back():
     assert {cell: plain(parts) for cell, parts in cell_summaries(STUDY, REPORTS).items()} == given
 
 
-def test_a_file_of_it_is_known_as_a_summary(tmp_path):
-    """However long its cells are: what it is stands in its first characters."""
+def test_file_with_cells_is_recognised_as_summary(tmp_path):
+    """Its first characters identify it, however long its cells are."""
     summary = summarize(STUDY, REPORTS)
     path = tmp_path / "summary.json"
     path.write_text(summary.to_json())
@@ -87,7 +87,7 @@ def test_a_file_of_it_is_known_as_a_summary(tmp_path):
     assert load_summary(STUDY, str(path)).to_json() == summary.to_json()
 
 
-def test_a_summary_without_cells_says_nothing_of_them():
+def test_summary_without_cells_is_read_but_not_split():
     document = json.loads(summarize(STUDY, REPORTS).to_json())
     del document["public_cells"]
     totals = Summary.from_json(json.dumps(document), STUDY)
@@ -123,14 +123,14 @@ def damaged(change):
         (lambda cells: cells[0].update(more=1), "public_cells[0].more"),
     ],
 )
-def test_cells_that_cannot_be_are_refused(change, field):
+def test_invalid_cells_are_rejected(change, field):
     with pytest.raises(SummaryError) as caught:
         Summary.from_json(damaged(change), STUDY)
     assert caught.value.field == field
 
 
-def test_too_many_cells_are_not_kept_and_that_is_said(tmp_path, capsys):
-    """The total is right, and what wants cells has to take the reports."""
+def test_too_many_cells_are_left_out_and_reported(tmp_path, capsys):
+    """The total is right; analyses by cell need the reports."""
     study = Study(studies.document(studies.YES_NO, public=[{**AGE, "bounds": ["0", "4096"], "step": "1"}]))
     assert not keeps_cells(study)
     reports = reports_of(study, 50)
@@ -150,7 +150,7 @@ def test_too_many_cells_are_not_kept_and_that_is_said(tmp_path, capsys):
     assert not keeps_cells(Study({**wide.document, "public": [large]}))
 
 
-def test_a_report_with_other_values_than_the_study_lists_is_refused():
+def test_report_with_unlisted_public_value_is_rejected():
     report = Report.from_json(REPORTS[0].to_json())
     for public, field in (({"region": "east", "age": "18"}, "region"), ({"region": "north"}, "age")):
         report.public = public
@@ -163,7 +163,7 @@ def test_a_report_with_other_values_than_the_study_lists_is_refused():
         summarize(STUDY, [REPORTS[0], twice])
 
 
-def test_without_public_fields_there_are_no_cells():
+def test_summary_without_public_fields_has_no_cells():
     study = Study(studies.document(studies.YES_NO))
     assert summarize(study, reports_of(study, 5)).cells is None
     with raises(InputError, "summary.no_public_fields"):

@@ -1,4 +1,4 @@
-"""Bulk counting of choice reports says what the mechanisms themselves say of each report."""
+"""Bulk counting of choice reports matches the mechanisms' reading of each report."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_sets_are_counted_as_patterns_or_column_sums(name, count):
 
 @pytest.mark.parametrize("name", ["randomized_response", "hadamard"])
 @pytest.mark.parametrize("count", [4, 300, 70_000])
-def test_words_are_counted(name, count):
+def test_payload_words_are_counted(name, count):
     m = mechanism(name, count)
     payloads = payloads_of(m)
     values = REDUCTIONS[name].reduce(m, stacked(payloads))
@@ -67,7 +67,7 @@ def test_words_are_counted(name, count):
 @pytest.mark.parametrize(
     ("question", "of"), [(studies.MEMOIZED, "ever"), (studies.MEMOIZED_BITS, "occupation")]
 )
-def test_memoized_reports_are_counted_as_those_of_what_is_memoized(question, of):
+def test_memoized_reports_are_counted_like_plain_ones(question, of):
     m = mechanism_for(Study(studies.document(question)).questions[0])
     plain = studies.with_epsilon(studies.YES_NO if of == "ever" else studies.CHOICE, "2")
     plain = {**plain, "mechanism": {"name": m.of, "epsilon": "2"}}
@@ -86,8 +86,8 @@ def payloads_of_labels(m):
 
 
 @pytest.mark.parametrize("name", [*CHOICES, "habit", "brand"])
-def test_reports_of_every_choice_are_read_as_the_sets_that_they_support(name):
-    """Memoized ones as what is memoized: a place there is no set of bits."""
+def test_reports_are_decoded_to_the_sets_they_support(name):
+    """Memoized reports are decoded like those of the memoized mechanism."""
     kept = {"habit": studies.MEMOIZED, "brand": studies.MEMOIZED_BITS}
     m = (
         mechanism_for(Study(studies.document(kept[name])).questions[0])
@@ -110,7 +110,7 @@ def test_hashes_are_counted_in_parts(monkeypatch):
 
 @pytest.mark.parametrize("count", [6, 75])
 @pytest.mark.parametrize("name", CHOICES)
-def test_impossible_counts_are_seen(name, count):
+def test_impossible_counts_are_detected(name, count):
     m = mechanism(name, count)
     reduction = REDUCTIONS[name]
     values = reduction.reduce(m, stacked(payloads_of(m)))
@@ -121,8 +121,8 @@ def test_impossible_counts_are_seen(name, count):
 
 
 @pytest.mark.parametrize("count", [6, 75])
-def test_subsets_of_another_size_are_seen(count):
-    """One more or one less of a set's choices, in as many reports."""
+def test_subsets_of_wrong_size_are_detected(count):
+    """A set with one choice more or fewer, at the same number of reports."""
     m = mechanism("subset_selection", count)
     values = REDUCTIONS["subset_selection"].reduce(m, stacked(payloads_of(m)))
     changed = values.copy()

@@ -1,4 +1,4 @@
-"""Decoded columns: the noisy answer as people write it, and values that are unbiased over the noise."""
+"""Decoded columns: the noisy answer as people write it, and values that are unbiased under the noise."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def require_mean(values, truth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "sue", "olh", "hadamard", "subset_selection", "randomized_response"])
-def test_a_choice_is_unbiased_whatever_the_mechanism(name):
+def test_choice_columns_are_unbiased_for_every_mechanism(name):
     found = columns_of(choices_by(name), "worker")
     labels = studies.CHOICE["choices"]
     assert list(found) == ["noisy.occupation", *(f"unbiased.occupation[{label}]" for label in labels)]
@@ -64,7 +64,7 @@ def test_a_choice_is_unbiased_whatever_the_mechanism(name):
         assert all(set(json.loads(one)) <= set(labels) for one in said)
 
 
-def test_a_yes_no_has_one_unbiased_column_memoized_too():
+def test_yes_no_has_one_unbiased_column_also_memoized():
     for question in (studies.YES_NO, MEMOIZED):
         for answer in (True, False):
             found = columns_of(question, answer)
@@ -72,14 +72,14 @@ def test_a_yes_no_has_one_unbiased_column_memoized_too():
             require_mean(found["unbiased.ever"], float(answer))
 
 
-def test_numbers_are_in_the_question_s_unit():
+def test_numbers_are_in_units_of_the_question():
     for question, answer in ((studies.NUMBER, 3.0), (studies.NORMAL, 40.0)):
         found = columns_of(question, answer)
         require_mean(found[f"unbiased.{question['id']}"], answer)
         assert found[f"noisy.{question['id']}"] == found[f"unbiased.{question['id']}"]
 
 
-def test_refusals_have_a_column_and_leave_no_number_that_calls_itself_unbiased():
+def test_refusals_have_a_column_and_no_unbiased_number():
     number = {**studies.NUMBER, "refusal": {"share": "0.5"}}
     for answer in (None, 2.0):
         found = columns_of(number, answer)
@@ -91,8 +91,8 @@ def test_refusals_have_a_column_and_leave_no_number_that_calls_itself_unbiased()
     require_mean(found["unbiased.colour[worker]"], 0.0)
 
 
-def test_versions_and_questions_without_columns():
-    """A question of another kind in a later version is text; a regression's record is named, once."""
+def test_versions_share_columns_and_records_are_undecoded():
+    """A question that changes its kind becomes text; a regression's record is named once as undecoded."""
     first = Study(studies.document(studies.YES_NO, studies.LINEAR))
     many = {
         **studies.CHOICE,

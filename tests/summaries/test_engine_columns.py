@@ -1,4 +1,4 @@
-"""Columns of reports are checked as reports one by one are, and each id counts once."""
+"""Columns of reports are checked like single reports, and each id counts once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_taken(mechanism, payload):
 
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS.values(), *HOLDERS.values()], ids=lambda one: one.field)
-def test_a_payload_is_possible_where_its_mechanism_takes_it(mechanism):
+def test_bulk_check_accepts_the_payloads_of_the_mechanism(mechanism):
     random = np.random.default_rng(3)
     size = mechanism.payload_size
     drawn = random.integers(0, 256, (400, size), dtype=np.uint8)
@@ -81,7 +81,7 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
     assert (found.read, found.bad.count) == (60, 0)
 
 
-def test_a_study_that_asks_one_question():
+def test_rows_of_ask_one_study_reduce_to_their_summary():
     study = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, ask_one=True))
     reports = [
         changed(
@@ -106,14 +106,14 @@ def test_a_study_that_asks_one_question():
         ({"id": "AB" * 16}, "report: id: must be 32 lower-case"),
         ({"public": {"region": "east"}}, "report: public.region: is not one of the values"),
         ({"public": {}}, "report: public.region: is missing"),
-        ({"version": 2}, "report: version: the digest is that of survey, version 1"),
+        ({"version": 2}, "report: version: the digest belongs to survey, version 1"),
         ({"payloads": {"ever": b"\2", "occupation": b"\0"}}, "report: payloads.ever: is not one"),
         ({"payloads": {"ever": b"\1"}}, "report: payloads.occupation: is missing"),
         ({"payloads": {"ever": b"\1\1", "occupation": b"\0"}}, "report: payloads.ever: must have 1 byte"),
         ({"payloads": {"ever": b"\1", "occupation": b"\0", "new": b""}}, "report: payloads.new: the study"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_refused_as_everywhere_else(change, why):
+def test_invalid_row_is_rejected_with_the_usual_reason(change, why):
     reports = made(FEW, 5)
     rows, found = packed(FEW, [*reports, changed(reports[0], **change)])
     assert len(rows) == 5
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_refused_as_everywhere_else(change, why):
     assert said.startswith(f"file, row 6: {why}")
 
 
-def test_other_documents_are_counted_and_a_few_are_shown():
+def test_rows_of_other_studies_are_counted_and_a_few_shown():
     reports = made(FEW, 5)
     others = [changed(one, digest="0" * 64, version=2) for one in made(FEW, 7, seed=2)]
     foreign = [changed(one, study="another") for one in others]
@@ -134,7 +134,7 @@ def test_other_documents_are_counted_and_a_few_are_shown():
     ]
 
 
-def test_columns_of_something_else_are_no_reports():
+def test_table_without_report_columns_is_rejected():
     _, found = packed(FEW, made(FEW, 3), lambda given: given.drop_columns("payloads"))
     assert found.bad.count == 3
     assert found.bad.shown[0] == "file, row 1: report: the row lacks a column of an export"
@@ -182,7 +182,7 @@ def with_twice(name):
 @pytest.mark.parametrize(
     "name", ["report_id", "version", "public", "payloads", "payloads.ever", "public.region"]
 )
-def test_a_column_that_stands_twice_is_refused_by_every_reader(tmp_path, name):
+def test_duplicate_column_is_rejected_by_every_reader(tmp_path, name):
     given, path = with_twice(name), tmp_path / "twice.parquet"
     pq.write_table(given, path)
     said = f"has the column {name} twice"
@@ -198,7 +198,7 @@ def test_a_column_that_stands_twice_is_refused_by_every_reader(tmp_path, name):
             refuse()
 
 
-def test_what_is_no_report_s_column_may_stand_twice(tmp_path):
+def test_duplicate_column_outside_reports_is_allowed(tmp_path):
     good = table(made(FEW, 20))
     given, path = (
         good.append_column("note", good["study"]).append_column("note", good["study"]),

@@ -63,7 +63,7 @@ def test_reports_in_two_partitions_count_once(
     paths = [write(tmp_path / "one.parquet", REPORTS[:170])]
     paths.append(write(tmp_path / "two.parquet", [*REPORTS[170:], *REPEATED]))
     assert summarized(STUDY, *paths).to_json() == RIGHT
-    assert "21 reports stood more than once and were counted once\n" in capsys.readouterr().err
+    assert "21 reports were repeated and counted once\n" in capsys.readouterr().err
 
 
 def test_one_id_with_two_contents_is_refused(summarized: Summarized, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_impossible_reports_are_refused(summarized: Summarized, tmp_path: Path) 
         summarized(FEW, path)
 
 
-def test_texts_that_dask_made_of_payloads_are_refused(tmp_path: Path) -> None:
+def test_payloads_turned_into_text_by_dask_are_rejected(tmp_path: Path) -> None:
     need("dask")
     import dask.dataframe
 
@@ -97,18 +97,18 @@ def test_texts_that_dask_made_of_payloads_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
-def test_a_frame_without_an_exports_columns_names_them(summary_of: Summarized) -> None:
+def test_frame_without_export_columns_is_rejected_by_name(summary_of: Summarized) -> None:
     with raises(InputError, "engine.frame_column_missing", "report_id, version, digest, payloads"):
         summary_of(FEW, SimpleNamespace(columns=["id", "study"]))
 
 
 @pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
-def test_a_study_that_needs_its_reports_is_refused(summary_of: Summarized) -> None:
+def test_study_without_summary_is_rejected(summary_of: Summarized) -> None:
     with pytest.raises(SummaryError, match="fit the reports themselves"):
         summary_of(Study(studies.document(studies.YES_NO_RECORD)), SimpleNamespace(columns=[]))
 
 
-def test_a_missing_dask_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dask_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask", None)
     columns = ["report_id", "study", "version", "digest", "public", "payloads"]
     with pytest.raises(MissingExtraError, match=r"'ldpkit\[dask\]'"):

@@ -1,4 +1,4 @@
-"""Datasets and Parquet files summarised by processes: as by one, each report once, nothing in silence."""
+"""Datasets and Parquet files summarised by processes: same as by one, each report once, skips reported."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def small(monkeypatch):
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("where", ["", "study_id=survey", "*.parquet", "study_id=survey/**/*.parquet"])
-def test_the_summary_is_that_of_one_process(folder, where):
+def test_dataset_summary_equals_summary_of_one_process(folder, where):
     assert summarize_dataset(STUDY, folder / where).to_json() == RIGHT
 
 
-def test_processes_find_the_same_and_tell_how_far_they_are(folder, capsys):
+def test_several_processes_give_same_summary_and_progress(folder, capsys):
     told = []
     paths = [folder / "one.parquet", folder / "two.parquet"]
     found = summarize_dataset(STUDY, paths, workers=2, told=lambda *counts: told.append(counts))
     assert found.to_json() == RIGHT
     assert told[-1] == (321, 321)
-    assert capsys.readouterr().err == "21 reports stood more than once and were counted once\n"
+    assert capsys.readouterr().err == "21 reports were repeated and counted once\n"
 
 
-def test_an_address_of_fsspec(folder):
+def test_fsspec_address_is_read(folder):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.put(f"{folder}/study_id=survey", "/elsewhere/study_id=survey", recursive=True)
@@ -74,12 +74,12 @@ def test_an_address_of_fsspec(folder):
     assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
 
 
-def test_a_name_in_capitals_is_a_file_as_for_every_other_reader(tmp_path):
+def test_uppercase_parquet_suffix_is_accepted(tmp_path):
     path = write(tmp_path / "REPORTS.PARQUET", REPORTS)
     assert summarize_dataset(STUDY, path, workers=1).to_json() == summarize(STUDY, REPORTS).to_json()
 
 
-def test_the_same_id_with_other_content_is_refused(tmp_path):
+def test_id_with_two_contents_is_rejected(tmp_path):
     clash = changed(CELLS[3], public={"region": "north" if CELLS[3].public["region"] == "south" else "south"})
     paths = [write(tmp_path / "a.parquet", CELLS), write(tmp_path / "b.parquet", [*CELLS[:2], clash])]
     where = rf"b.parquet, row 3: report: id: {clash.id} stands twice with different content"
@@ -88,7 +88,7 @@ def test_the_same_id_with_other_content_is_refused(tmp_path):
         summarize_dataset(FEW, paths)
 
 
-def test_other_versions_are_left_out_and_spoken_of(tmp_path, capsys):
+def test_reports_on_other_versions_are_left_out_and_reported(tmp_path, capsys):
     others = made(OTHER, 5)
     found = summarize_dataset(STUDY, write(tmp_path / "a.parquet", [*REPORTS, *others]))
     assert found.to_json() == RIGHT
@@ -120,7 +120,7 @@ def test_every_damaged_file_is_named(tmp_path):
         summarize_dataset(STUDY, [files[0], *files[3:]])
 
 
-def test_a_manifest_says_how_many_reports_there_are(tmp_path):
+def test_files_that_contradict_their_manifest_are_rejected(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
     manifest = json.loads((folder / "_manifest.json").read_text())
     manifest["files"][0]["reports"] += 1
@@ -140,7 +140,7 @@ def test_a_manifest_says_how_many_reports_there_are(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
-def test_a_file_that_a_manifest_no_longer_lists_is_missed(tmp_path):
+def test_file_missing_from_manifest_is_detected(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
     manifest = json.loads((folder / "_manifest.json").read_text())
     del manifest["files"][0]
@@ -149,7 +149,7 @@ def test_a_file_that_a_manifest_no_longer_lists_is_missed(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
-def test_parts_that_share_ids_are_no_layout(tmp_path):
+def test_parts_with_overlapping_ids_are_rejected(tmp_path):
     folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
     manifest = json.loads((folder / "_manifest.json").read_text())
     one, two = manifest["files"]
@@ -168,20 +168,20 @@ def test_parts_that_share_ids_are_no_layout(tmp_path):
         summarize_dataset(FEW, tmp_path, check=False)
 
 
-def test_what_a_killed_process_leaves_is_done_once_more(tmp_path):
+def test_task_of_killed_process_is_retried_once(tmp_path):
     tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
     assert len(list(local._done(tasks, 2, lambda _count: None))) == 2
     with raises(InputError, "engine.processes_killed"):
         list(local._done([ending_always] * 2, 2, lambda _count: None))
 
 
-def test_what_no_summary_has_is_refused_before_reading():
+def test_study_without_summary_is_rejected_before_reading():
     study = Study(studies.document(studies.YES_NO_RECORD))
     with pytest.raises(SummaryError, match="fit the reports themselves"):
         summarize_dataset(study, "nowhere")
 
 
-def test_the_command(folder, tmp_path, capsys):
+def test_summarize_command_reads_a_dataset(folder, tmp_path, capsys):
     study, out = tmp_path / "study.json", tmp_path / "summary.json"
     study.write_text(STUDY.to_json())
     call = ["summarize", str(study), str(folder), "--out", str(out), "--workers", "1"]

@@ -1,4 +1,4 @@
-"""What false reports can do is at most what is said, and no less than they really can."""
+"""The stated influence of false reports is an upper bound, and a tight one."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def mechanisms():
 
 
 @pytest.mark.parametrize("name", [n for n, m in mechanisms().items() if isinstance(m, ChoiceMechanism)])
-def test_shares(name):
-    """The worst false report supports a choice that nobody holds, or does not support one that all hold."""
+def test_share_influence_bounds_the_worst_false_report(name):
+    """The worst false report supports a choice of share 0, or does not support one of share 1."""
     mechanism = mechanisms()[name]
     p, q = float(mechanism.p), float(mechanism.q)
     moved = max((1 - q) / (p - q), (p - 0) / (p - q))
@@ -44,7 +44,7 @@ def test_shares(name):
 
 
 @pytest.mark.parametrize("name", [n for n in mechanisms() if n in SLOPES])
-def test_means(name):
+def test_mean_influence_matches_numerical_slope(name):
     """Against the numerical slope of the average of clipped reports, over all true answers."""
     mechanism = mechanisms()[name]
     width = mechanism.levels / mechanism.scale
@@ -57,13 +57,13 @@ def test_means(name):
     assert mean_influence(mechanism) == pytest.approx(1 / slope.min(), rel=1e-2)
 
 
-def test_moments():
+def test_moment_influence_is_twice_the_largest_entry():
     mechanism = mechanisms()["gaussian_statistics"]
     assert moment_influence(mechanism) == 2 * mechanism.largest / mechanism.grid
 
 
-def test_features():
-    """No feature of a report is further from zero than the limit that its check knows."""
+def test_feature_influence_matches_largest_accepted_feature():
+    """No accepted feature of a report is further from zero than the limit of the check."""
     mechanism = mechanisms()["gaussian_record"]
     assert feature_influence(mechanism) > 2 * mechanism.radius / mechanism.grid
     payload = bytearray(mechanism.payload_size)
@@ -74,7 +74,7 @@ def test_features():
     assert feature_influence(mechanism) == 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
 
 
-def test_in_words():
+def test_influence_in_words_covers_every_mechanism():
     tables = {name for name in MECHANISMS if name.startswith("table_statistics")}
     assert mechanisms().keys() == {*MECHANISMS} - {"summed_gaussian"} - tables
     for mechanism in mechanisms().values():
@@ -84,14 +84,14 @@ def test_in_words():
 
 
 @pytest.mark.parametrize("question", studies.TABLES, ids=lambda question: question["id"])
-def test_nothing_bounds_what_false_holders_could_do(question):
+def test_influence_of_false_holders_is_unbounded(question):
     mechanism = mechanism_for(Study(studies.document(question, **studies.HOLDER)).questions[0])
     assert "1 % of the reports were false, estimates could be moved at will" in influence_in_words(
         mechanism, 0.01
     )
 
 
-def test_no_bound_is_told_of_numbers_that_may_be_refused():
+def test_no_bound_is_printed_for_refusable_numbers():
     question = {**studies.NUMBER, "refusal": {"share": "0.5"}}
     (asked,) = Study(studies.document(question)).questions
     assert "no bound is computed" in influence_in_words(mechanism_for(asked), 0.01)

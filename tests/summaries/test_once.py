@@ -65,12 +65,12 @@ def test_each_report_is_checked_once(path, checked, read):
     assert checked == [report.payloads["ever"] for report in REPORTS]
 
 
-def test_reports_that_were_checked_for_another_study_are_checked_for_this_one(path):
+def test_reports_checked_for_another_study_are_rejected(path):
     with raises(ReportError, "report.other_study"):
         fit(OTHER, load_evidence(STUDY, path), method="laplace")
 
 
-def test_what_a_file_has_of_another_study_is_still_refused(path):
+def test_file_of_another_study_is_rejected(path):
     with raises(InputError, "reports.none_of_study"):
         summarize_files(OTHER, [path])
 
@@ -121,7 +121,7 @@ def numbered(number: int, answer: int = 0) -> Report:
 
 @pytest.mark.parametrize("bits", [2, 20])
 def test_ids_that_left_memory_still_count_once(bits, monkeypatch):
-    """Also where every id looks as if the file might have it."""
+    """Also if the small filter takes every id for a known one."""
     monkeypatch.setattr("summaries.reducing.FILTER_BITS", bits + 3)
     seen = Seen(most=10)
     assert not any(seen.holds(numbered(number)) for number in range(95))
@@ -147,7 +147,7 @@ def test_memory_does_not_grow_with_the_reports(monkeypatch):
     assert grown(10_400) < 2 * grown(1_400)
 
 
-def test_a_full_folder_for_temporary_files_is_said(monkeypatch):
+def test_full_temporary_folder_is_reported(monkeypatch):
     seen = Seen(most=2)
     assert not any(seen.holds(numbered(number)) for number in range(3))
     monkeypatch.setattr(seen, "_others", None)

@@ -1,4 +1,4 @@
-"""Perturbed records: exact sums where they suffice, the reports themselves where nothing smaller does."""
+"""Perturbed records: exact sums if they suffice, otherwise the reports themselves."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def reports_of(study, count):
     return [perturb_answers(study, mechanisms, answers) for _ in range(count)]
 
 
-def test_moments_are_the_exact_sums_of_the_reports():
+def test_moments_match_exact_sums_of_reports():
     reports = reports_of(NUMBER, 500)
     summary = summarize(NUMBER, reports)
     m = mechanism_for(NUMBER.questions[0])
@@ -81,7 +81,7 @@ def test_reports_with_a_yes_no_response_are_kept_whole(monkeypatch):
     assert len(Summary.empty(YES_NO).questions["chance"].reports) == 0
 
 
-def test_kept_reports_go_to_no_summary_file():
+def test_kept_reports_cannot_be_written_to_a_summary_file():
     summary = summarize(YES_NO, reports_of(YES_NO, 3))
     with pytest.raises(SummaryError, match="fit the reports themselves") as caught:
         summary.to_json()

@@ -45,13 +45,13 @@ def test_every_report_is_counted_once_in_every_question():
         assert whole.questions[name].values.sum() == whole.questions[name].n == len(REPORTS)
 
 
-def test_chunks_do_not_matter(monkeypatch):
+def test_summary_does_not_depend_on_chunk_size(monkeypatch):
     whole = summarize(STUDY, REPORTS)
     monkeypatch.setattr("summaries.reducing.CHUNK", 7)
     assert same(summarize(STUDY, REPORTS), whole)
 
 
-def test_values_are_what_the_payloads_say():
+def test_values_match_the_payloads():
     whole = summarize(STUDY, REPORTS)
     bits = [int.from_bytes(report.payloads["occupation"], "little") for report in REPORTS]
     assert whole.questions["occupation"].values.tolist() == np.bincount(bits, minlength=8).tolist()
@@ -170,13 +170,13 @@ def test_summaries_of_other_documents_do_not_merge():
         ({"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}}, "payloads.ever"),
     ],
 )
-def test_reports_that_cannot_belong_are_refused(change, says):
+def test_foreign_or_invalid_reports_are_rejected(change, says):
     fields = {"id": "ab" * 16, "study": "survey", "version": 1, "digest": STUDY.digest}
     bad = Report(**{**fields, "payloads": REPORTS[0].payloads, **change})
     with pytest.raises(ReportError, match=says):
         summarize(STUDY, [REPORTS[0], bad])
 
 
-def test_merging_adds():
+def test_merging_adds_counts_and_values():
     merged = QuestionSummary(2, np.array([1, 1])).merge(QuestionSummary(3, np.array([0, 3])))
     assert (merged.n, merged.values.tolist()) == (5, [1, 4])

@@ -115,7 +115,7 @@ HERE = {
 
 
 @pytest.mark.parametrize("where", HERE)
-def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
+def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
     assert summarize(STUDY, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
     cells = cell_summaries(STUDY, HERE[where](tmp_path))
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
@@ -124,8 +124,8 @@ def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
 @pytest.mark.parametrize(
     "nothing", [[], iter(()), pyarrow.Table.from_pylist(ROWS[:0], pyarrow.Table.from_pylist(ROWS).schema)]
 )
-def test_a_summary_of_nothing_is_refused_as_by_the_command(nothing, tmp_path):
-    """A series that was read before has nothing left, which looked like a study that nobody answered."""
+def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
+    """An iterator that was read before is empty, which looked like a study without answers."""
     with raises(InputError, "reports.none_in_series"):
         summarize(STUDY, nothing)
     (tmp_path / "empty.ndjson").touch()
@@ -135,8 +135,8 @@ def test_a_summary_of_nothing_is_refused_as_by_the_command(nothing, tmp_path):
     assert summarize(STUDY, none) is none
 
 
-def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
-    """All that was said was that it is a directory."""
+def test_error_for_folder_or_address_advises_summarize(tmp_path, capsys):
+    """Before, the error was only that it is a directory."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
     reports = file_of(tmp_path, "".join(LINES))
     (tmp_path / "study_id=habits").mkdir()
@@ -167,8 +167,8 @@ def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
         ),
     ],
 )
-def test_where_no_dataset_can_be_something_else_is_told(place, said, tmp_path):
-    """Of all of these `ldpkit summarize` was to make a summary, which it cannot."""
+def test_error_for_non_dataset_advises_another_way(place, said, tmp_path):
+    """Before, the advice was `ldpkit summarize`, which cannot read these either."""
     file_of(tmp_path)
     place = place.replace("FOLDER", str(tmp_path))
     with pytest.raises(InputError) as caught:
@@ -177,7 +177,7 @@ def test_where_no_dataset_can_be_something_else_is_told(place, said, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["https://host/r.parquet", "https://host/exports", "gs://a/exports.v2"])
-def test_of_a_dataset_both_ways_are_told(place):
+def test_error_for_dataset_names_both_ways_to_read_it(place):
     """An analysis by formula refuses a summary of some questions."""
     with pytest.raises(InputError) as caught:
         summarize(STUDY, place)
@@ -186,8 +186,8 @@ def test_of_a_dataset_both_ways_are_told(place):
 
 
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
-def test_a_digest_beside_another_version_or_study_is_no_report(change):
-    """A column that somebody filled in: which of the two is wrong, nobody can tell."""
+def test_digest_of_another_version_or_study_is_rejected(change):
+    """Such as a column filled in by hand: either field may be the wrong one."""
     rows = [{**row, **change} for row in ROWS]
     with raises(InputError, "reports.many_refused", "survey, version 1, and no other"):
         summarize(STUDY, pd.DataFrame(rows))
@@ -204,7 +204,7 @@ def test_studies_are_read_from_their_files(tmp_path):
 
 
 @pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
-def test_reports_on_other_versions_are_left_out_and_said(form):
+def test_reports_on_other_versions_are_left_out_and_reported(form):
     mixed = [*DOCUMENTS, *(one.to_document() for one in made(OTHER, 3))]
     with redirect_stderr(io.StringIO()) as said:
         assert summarize(STUDY, form(mixed)).to_json() == RIGHT.to_json()
@@ -236,12 +236,12 @@ def test_reports_on_other_versions_are_left_out_and_said(form):
         ([DOCUMENTS], ("reports.entry_not_report", "a series of Report, or a Summary", "1")),
     ],
 )
-def test_what_is_no_report_is_refused_where_it_stands(wrong, said):
+def test_invalid_reports_are_rejected_with_their_place(wrong, said):
     with raises(InputError, said):
         summarize(STUDY, wrong)
 
 
-def test_a_summary_among_several_files_is_named_with_what_adds_up(tmp_path):
+def test_summary_among_report_files_is_rejected_by_name(tmp_path):
     path = tmp_path / "a.summary.json"
     path.write_text(RIGHT.to_json())
     reports = file_of(tmp_path, "\n".join(LINES))
@@ -251,7 +251,7 @@ def test_a_summary_among_several_files_is_named_with_what_adds_up(tmp_path):
 
 
 @pytest.mark.parametrize("label", ["ldpkit.summary/1", '"format":"ldpkit.summary/1"'])
-def test_a_label_makes_no_summary_of_reports(label, tmp_path):
+def test_reports_with_summary_like_label_are_read(label, tmp_path):
     public = [{"id": "region", "choices": [label, "south"]}]
     study = Study(studies.document(studies.YES_NO, public=public))
     mechanisms = mechanisms_of(study)
@@ -263,7 +263,7 @@ def test_a_label_makes_no_summary_of_reports(label, tmp_path):
     assert summarize(study, paths[0]).questions["ever"].n == 1
 
 
-def test_a_summary_that_was_cut_off_or_laid_out_anew_is_no_file_of_reports(tmp_path):
+def test_cut_off_or_reformatted_summary_is_rejected(tmp_path):
     reports, whole = file_of(tmp_path), RIGHT.to_json()
     path = tmp_path / "a.json"
     for text in (whole[: len(whole) // 2], json.dumps(json.loads(whole), indent=2)):

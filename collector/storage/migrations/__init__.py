@@ -1,1 +1,1 @@
-"""The tables' history, one step a file; run by it."""
+"""The history of the tables, one step a file, run by Alembic."""

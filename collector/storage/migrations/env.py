@@ -1,4 +1,4 @@
-"""What Alembic runs: every step on the connection that collector.storage.migrating hands over."""
+"""Alembic's entry point: runs every step on the connection from collector.storage.migrating."""
 
 from __future__ import annotations
 

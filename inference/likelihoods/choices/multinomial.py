@@ -62,10 +62,10 @@ class RandomizedResponseCounts(CellCounts):
 class HadamardCounts(CellCounts):
     """Counts of the columns that Hadamard response reports, blocks of `width` columns side by side.
 
-    Choice x is row x mod (width - 1) + 1 of block x div (width - 1); a report lies in a column of the
-    choice's block where that row of Sylvester's matrix is 1 with probability p, and in each of the 2 blocks -
-    1 other halves of blocks with probability (1 - p) / (2 blocks - 1). One fast Walsh-Hadamard transform
-    gives all cells: O(blocks width log width). Values are integer vectors (..., blocks * width) that sum to
+    Choice x is row x mod (width - 1) + 1 of block x div (width - 1). With probability p a report is in a
+    column of the choice's block in which that row of Sylvester's matrix is 1, and in each of the 2 blocks - 1
+    other halves of blocks with probability (1 - p) / (2 blocks - 1). One fast Walsh-Hadamard transform gives
+    all cells: O(blocks width log width). Values are integer vectors (..., blocks * width) that sum to
     `total_count`.
 
     Args:
@@ -111,7 +111,7 @@ class HadamardCounts(CellCounts):
         rows = rows.reshape(*batch, self.blocks, self.width - 1)
         rows = jnp.pad(rows, [(0, 0)] * (len(batch) + 1) + [(1, 0)])
         share = rows.sum(-1, keepdims=True)
-        # The transform lies in [-share, share]; its rounding must not leave it.
+        # The transform is within [-share, share]; its rounding must not leave it.
         even = jnp.clip((share + walsh_hadamard(rows)) / 2, 0.0, share).reshape(*batch, -1)
         p = jnp.asarray(self.p, self.probs.dtype)[..., None]
         elsewhere = (1 - p) / (2 * self.blocks - 1)
@@ -119,10 +119,10 @@ class HadamardCounts(CellCounts):
 
 
 def walsh_hadamard(x: Array) -> Array:
-    """Sylvester's matrix times the last axis, of a length K that is a power of two.
+    """Multiply the last axis, of a length K that is a power of two, by Sylvester's matrix.
 
-    The matrix is a Kronecker product, so it is applied in factors of at most 64: O(K log K) in few
-    matrix products, which compile fast and use the processor well.
+    The matrix is a Kronecker product, so it is applied in factors of at most 64: O(K log K) in few matrix
+    products, which compile fast and use the processor well.
     """
     shape, bits = x.shape, x.shape[-1].bit_length() - 1
     done = 1

@@ -1,4 +1,4 @@
-"""How often each choice was supported, taken as normal: O(k) whatever the reports (METHODS 3.2)."""
+"""Counts of how often each choice was supported, taken as normal: O(k) for any reports (METHODS 3.2)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numpyro.distributions.util import validate_sample
 
 
 class SupportCounts(Distribution):
-    """How many of `total_count` reports support each choice, taken as normal with the exact moments.
+    """Counts of the `total_count` reports that support each choice, taken as normal with the exact moments.
 
     `probs` (..., k); a report supports the true choice with probability p, another with q; values are real
-    vectors (..., k). Mean n m, m = q + (p - q) probs. With no reports the density is 1. The covariance
-    of one report is a diagonal less a low rank, which a subclass states.
+    vectors (..., k). Mean n m, m = q + (p - q) probs. With no reports the density is 1. The covariance of one
+    report is a diagonal less a low rank, which a subclass states.
     """
 
     arg_constraints = {  # noqa: RUF012
@@ -57,11 +57,11 @@ class SupportCounts(Distribution):
     @property
     @abstractmethod
     def _dimension(self) -> int:
-        """Of the space that the counts fill."""
+        """The dimension of the space that the counts fill."""
 
     @abstractmethod
     def _energy(self, residual: Array) -> tuple[Array, Array]:
-        """residual' C^-1 residual and log det C for the covariance C of one report, (...)."""
+        """Return residual' C^-1 residual and log det C for the covariance C of one report, (...)."""
 
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
@@ -75,9 +75,9 @@ class SupportCounts(Distribution):
 class UnaryEncodingColumnSums(SupportCounts):
     """Column sums of independent bits, 1 with probability p for the true choice, else q: OUE and SUE.
 
-    Covariance of one report D - w w' with w = (p - q) probs and D = diag(m (1 - m) + w^2) (METHODS 3.2). It
-    is the law of local hashing too, q = 1 / hashes, where the hashes of any three choices are independent:
-    then two others than the true choice are supported independently of each other. Values are real vectors
+    Covariance of one report D - w w' with w = (p - q) probs and D = diag(m (1 - m) + w^2) (METHODS 3.2).
+    Local hashing has this law too, q = 1 / hashes, if the hashes of any three choices are independent: then
+    two choices other than the true one are supported independently of each other. Values are real vectors
     (..., k), taken as normal.
 
     Args:
@@ -126,14 +126,13 @@ class UnaryEncodingColumnSums(SupportCounts):
 
 
 class SubsetCounts(SupportCounts):
-    """How often each choice was in the sets of subset selection, taken as normal.
+    """Counts of each choice in the sets of subset selection, taken as normal.
 
     The true choice is in the set with probability p, the others fill it uniformly: q = (size - p) / (k - 1),
-    and the counts sum to size * total_count. The density is on that plane; a value's part off it is
-    ignored. With P(i, j in S) = either + b (probs_i + probs_j), the covariance of one report is
-    diag(d) + c 1 1' + e (1 probs' + probs 1') - (p - q)^2 probs probs', c < 0; on the plane a multiple of
-    1 1' changes nothing, and -c makes the matrix positive definite. Checked by enumeration. Values are real
-    vectors (..., k).
+    and the counts sum to size * total_count. The density is on that plane; a value's part off it is ignored.
+    With P(i, j in S) = either + b (probs_i + probs_j), the covariance of one report is diag(d) + c 1 1' + e
+    (1 probs' + probs 1') - (p - q)^2 probs probs', c < 0; on the plane a multiple of 1 1' changes nothing,
+    and -c makes the matrix positive definite. Checked by enumeration. Values are real vectors (..., k).
 
     Args:
         probs: law of the true choice, shape (..., k).

@@ -1,8 +1,8 @@
-"""Exact likelihoods of reports that stand for sets of choices: patterns, sets, packed rows (METHODS 3.2b).
+"""Exact likelihoods of reports that support sets of choices: patterns, sets, packed rows (METHODS 3.2b).
 
-Every frequency oracle reports a random set S with P(S | x) = c exp(log_odds) if x is in S, else c, with
-the same c for every x. So log p(S | probs) = log c + log(1 + (exp(log_odds) - 1) sum of probs over S).
-Of sets as packed bits it comes with its gradient in one pass, in bounded memory.
+Every frequency oracle reports a random set S with P(S | x) = c exp(log_odds) if x is in S, else c, with the
+same c for every x. So log p(S | probs) = log c + log(1 + (exp(log_odds) - 1) sum of probs over S). For sets
+as packed bits, the sum comes with its gradient in one pass, in bounded memory.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _unpacked(rows: Array, dtype: jnp.dtype) -> Array:
 
 
 class SupportPatterns(Distribution):
-    """How many of `total_count` reports stand for each of the listed sets; exact.
+    """Counts of the `total_count` reports that support each of the listed sets; exact.
 
     Values are integer vectors (..., P) that sum to at most `total_count`, the remainder being reports of
     other sets. Cost O(P k), independent of `total_count`. A `log_base` that is known up to a constant leaves
@@ -152,7 +152,7 @@ class SupportPatterns(Distribution):
 
     @property
     def log_pattern_probs(self) -> Array:
-        """Log probability that one report stands for each listed set, (..., P)."""
+        """Log probability that one report supports each listed set, (..., P)."""
         inside = jnp.einsum("ij,...j->...i", self.patterns, self.probs)
         return self.log_base + jnp.log1p(jnp.expm1(self.log_odds)[..., None] * inside)
 
@@ -160,7 +160,7 @@ class SupportPatterns(Distribution):
     def _log_probs_with_rest(self) -> Array:
         listed = self.log_pattern_probs
         rest = 1 - jnp.exp(listed).sum(-1, keepdims=True)
-        # All patterns listed leave nothing but rounding, whose second derivatives would overflow.
+        # If all patterns are listed, only rounding is left, whose second derivatives would overflow.
         tiny = np.finfo(rest.dtype).tiny
         positive = rest > tiny
         log_rest = jnp.where(positive, jnp.log(jnp.where(positive, rest, 1.0)), np.log(tiny))
@@ -185,8 +185,8 @@ class SupportPatterns(Distribution):
 class UnaryEncodingPatterns(SupportPatterns):
     """Patterns of unary-encoded bits: bit j is 1 with probability p if j is true, else q, independently.
 
-    It is the law of OUE and SUE, and with q = 1 / hashes that of local hashing under a uniformly random hash
-    function (METHODS 3.1). Values are as in SupportPatterns.
+    This is the law of OUE and SUE, and with q = 1 / hashes the law of local hashing under a uniformly random
+    hash function (METHODS 3.1). Values are as in SupportPatterns.
 
     Args:
         probs: law of the true choice, shape (..., k).
@@ -224,11 +224,11 @@ class UnaryEncodingPatterns(SupportPatterns):
 
 
 class SupportSets(Distribution):
-    """One report, as the set of choices that it stands for; relative to its law where no choice is in it.
+    """One report as the set of choices that it supports, relative to its law if it supports no choice.
 
-    Values are bits (..., k), 1 where the choice is in the set. The density is 1 + (exp(log_odds) - 1) sum of
-    probs over the set, all that the mechanism's law says of the choices; use it in a plate over reports. To
-    simulate reports, use the mechanism: a set's own law is not stated here.
+    Values are bits (..., k), 1 if the choice is in the set. The density is 1 + (exp(log_odds) - 1) sum of
+    probs over the set, all that the mechanism's law tells about the choices; use it in a plate over reports.
+    To simulate reports, use the mechanism: a set's own law is not stated here.
 
     Args:
         probs: law of the true choice, shape (..., k).

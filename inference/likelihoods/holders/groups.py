@@ -1,11 +1,10 @@
-"""What makes the likelihood of thousands of holders cheap: the shape of their noise, and few weighted sums.
+"""Makes the likelihood of thousands of holders cheap: by the shape of their noise, and few weighted sums.
 
 Noise of one shape allows a density in O(p^3). A holder's precision P(n) and log-determinant are smooth
-functions of its number of records n alone: in the generalised eigenbasis they are 1 / (1 + q n) and
-log(1 + q n). A few holders' n_k and weights L_k(n), chosen by an interpolative decomposition of these
-functions, give all others: P(n) = sum_k L_k(n) P(n_k). What is left of the holders j is, for each k, the
-quadratic form sum_j L_k(n_j) (s_j, n_j) (s_j, n_j)', of rank D + 1 at most: its eigenvectors stand in for the
-holders.
+functions of its number of records n alone: in the generalised eigenbasis they are 1 / (1 + q n) and log(1 + q
+n). A few holders' n_k and weights L_k(n), chosen by an interpolative decomposition of these functions, give
+all others: P(n) = sum_k L_k(n) P(n_k). The holders j then enter only through, for each k, the quadratic form
+sum_j L_k(n_j) (s_j, n_j) (s_j, n_j)', of rank D + 1 at most: its eigenvectors replace the holders.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from scipy.linalg import qr, solve_triangular
 
 Matrix = NDArray[np.float64]
 Values = Matrix | Array
-# How far noise scales may deviate from the shape that they are taken for.
+# How far noise scales may deviate from the assumed shape.
 SHAPE_TOLERANCE = 1e-6
 
 
 class NoiseShape(NamedTuple):
-    """Noise with sd scale_i scale_j on entry (i, j) off the diagonal times sqrt 1/2, and other on some of it.
+    """Noise with sd scale_i scale_j sqrt 1/2 on entries (i, j) off the diagonal, and other sds on it.
 
-    In sums divided by scale_i scale_j the noise is isotropic in svec coordinates, of variance 1, but on
-    diagonal entries `places`, where it is 1 + excess: -1 is an entry known exactly, inf one not released.
+    In sums divided by scale_i scale_j the noise is isotropic in svec coordinates, of variance 1, except on
+    diagonal entries `places`, with variance 1 + excess: -1 is an entry known exactly, inf one not released.
     """
 
     scale: Values
@@ -36,7 +35,7 @@ class NoiseShape(NamedTuple):
 
 
 def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
-    """The shape of noise sds (p, p); None where sds off the diagonal are no product of two numbers.
+    """Return the shape of noise sds (p, p); None if sds off the diagonal are no product of two numbers.
 
     constant: whether entry (0, 0) is the number of records, which the likelihood conditions on.
     """
@@ -53,7 +52,7 @@ def noise_shape(noise: Matrix, constant: bool) -> NoiseShape | None:
 
 
 def _factors(noise: Matrix) -> Matrix | None:
-    """scale (p,) with noise_ij = scale_i scale_j / sqrt 2 for i < j."""
+    """Return scale (p,) with noise_ij = scale_i scale_j / sqrt 2 for i < j."""
     p = len(noise)
     rows, columns = np.triu_indices(p, 1)
     above = noise[rows, columns]
@@ -63,7 +62,7 @@ def _factors(noise: Matrix) -> Matrix | None:
     equations = np.zeros((len(rows), p))
     equations[np.arange(len(rows)), rows] = equations[np.arange(len(rows)), columns] = 1
     if p == 2:
-        # One product does not say its factors: the diagonal of the feature does.
+        # One product does not determine its factors: the diagonal of the feature does.
         equations = np.vstack([equations, [2.0, 0.0]])
         logs = np.append(logs, np.log(noise[0, 0]))
     found, *_ = np.linalg.lstsq(equations, logs, rcond=None)
@@ -73,13 +72,13 @@ def _factors(noise: Matrix) -> Matrix | None:
 
 # Error of the interpolated functions, relative to their values.
 TOLERANCE = 1e-10
-# More distinct numbers of records than these are not candidates for n_k: their quantiles are.
+# If there are more distinct numbers of records than this, their quantiles are the candidates for n_k.
 CANDIDATES = 400
 RATES = np.logspace(-7, 7, 281)
 
 
 class HolderGroups(NamedTuple):
-    """Of sums (k, e, p, p): `records` n and `weights` (k, e); all e have the precision of `at` (k,) records.
+    """Sums (k, e, p, p): `records` n and `weights` (k, e); all e have the precision of `at` (k,) records.
 
     holders: (k,) weights of the log-determinants; they sum to the number of holders.
     """
@@ -91,16 +90,16 @@ class HolderGroups(NamedTuple):
 
 
 def one_by_one(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
-    """Every holder for itself: statistics (j, p, p), records (j,)."""
+    """Keep every holder separate: statistics (j, p, p), records (j,)."""
     ones = np.ones(len(records))
     return statistics[:, None], HolderGroups(records, ones, records[:, None], ones[:, None])
 
 
 def grouped(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
-    """Holders of `records` > 0 in the cheaper of both forms; equal to 1e-8 of the log-density."""
+    """Return holders of `records` > 0 in the cheaper of both forms; equal to 1e-8 of the log-density."""
     p = statistics.shape[-1]
     most = p * (p + 1) // 2 + 1
-    # Even with one node alone nothing would be saved.
+    # Even a single node would save nothing.
     if len(records) <= most:
         return one_by_one(statistics, records)
     at, shares = interpolation(records)
@@ -114,12 +113,12 @@ def grouped(statistics: Matrix, records: Matrix) -> tuple[Matrix, HolderGroups]:
 
 
 def interpolation(records: Matrix) -> tuple[Matrix, Matrix]:
-    """Nodes n_k (k,) in the range of the numbers of records (j,), and the weights L_k(n_j) (k, j)."""
+    """Return nodes n_k (k,) in the range of the numbers of records (j,), and the weights L_k(n_j) (k, j)."""
     distinct, where = np.unique(records, return_inverse=True)
     low, high = distinct[0], distinct[-1]
     candidates = distinct if len(distinct) <= CANDIDATES else np.geomspace(low, high, CANDIDATES)
     middle = float(np.sqrt(low * high))
-    # Errors are to be small against both the largest and the smallest precision.
+    # Errors should be small relative to both the largest and the smallest precision.
     balance = np.sqrt(candidates / middle)
     basis, triangle, order = qr(_functions(candidates, middle) * balance, mode="economic", pivoting=True)
     size = np.abs(np.diag(triangle))
@@ -131,7 +130,7 @@ def interpolation(records: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _functions(records: Matrix, middle: float) -> Matrix:
-    """What is to be interpolated, each row a function of the number of records, of size about 1."""
+    """Return the functions to interpolate, each a row over the numbers of records, of size about 1."""
     relative = records / middle
     rates = RATES[:, None]
     precision = (1 + rates) / (1 + rates * relative)

@@ -1,9 +1,9 @@
-"""What data holders' noisy sums of second moments say about their records' common law (METHODS 4.1, 4.2, 6).
+"""The law of data holders' noisy sums of second moments, given their records' law (METHODS 4.1, 4.2, 6).
 
 Records are u = (1, x, y), or (x, y) of mean zero without a constant, jointly normal; M = E[uu'], p = len(u).
-A holder's sum over n records has mean n M and covariance n (M_ik M_jl + M_il M_jk - 2 m_i m_j m_k m_l),
-m = E[u] (no such term without a constant), and noise. The sum is taken as normal. A number of records known
-to a variance v adds v M_ij M_kl.
+A holder's sum over n records has mean n M and covariance n (M_ik M_jl + M_il M_jk - 2 m_i m_j m_k m_l), m =
+E[u] (no such term without a constant), and noise. The sum is taken as normal. A number of records known to a
+variance v adds v M_ij M_kl.
 
 Holders whose records have one law differ in their number of records only. With A_k: X -> X + r_k M X M, all
 A_k have M's eigenvectors, so one eigendecomposition gives the log-determinants, quadratic forms and solutions
@@ -75,7 +75,7 @@ class _Spectrum(NamedTuple):
 
 @jax.custom_jvp
 def solve_shared(second: Array, basis: Array, sums: WeightedSums) -> Solved:
-    """What the log-density of `sums` needs of A_k; basis (b, p, p) and M = `second` (p, p) are symmetric.
+    """Compute the log-density's terms of `sums` and A_k; basis (b, p, p), M = `second` (p, p) are symmetric.
 
     Differentiable in `second` and `basis` alone: `sums` are data. The eigendecomposition is taken once and
     never differentiated for a gradient: with Y = A^-1 R, d<R, Y> = -2 n <Y, dM> - 2 r <Y M Y, dM>.
@@ -147,7 +147,7 @@ def second_moments(
 
 
 class Total(NamedTuple):
-    """Of all holders: sums and noise variances (p, p), 0 where not released; rows and their variance."""
+    """The total of all holders: sums, noise variances (p, p), 0 if not released; rows and their variance."""
 
     sums: Array
     rows: Array
@@ -156,9 +156,9 @@ class Total(NamedTuple):
 
 
 class HolderLaw(Distribution):
-    """What both laws share: M = `second` (p, p), and draws of the holders' total.
+    """The base of both laws: M = `second` (p, p), and draws of the holders' total.
 
-    constant: whether u has one. total: what all released together. Log densities are up to a term free of M.
+    constant: whether u has one. total: the sum of all releases. Log densities are up to a term free of M.
     """
 
     arg_constraints = {"second": constraints.positive_definite}  # noqa: RUF012
@@ -170,7 +170,7 @@ class HolderLaw(Distribution):
         super().__init__((), event_shape)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("where groups stand for holders there are no draws of one: use draw_total")
+        raise NotImplementedError("single holders cannot be drawn from groups of holders: use draw_total")
 
     @property
     def observed_total(self) -> Array:
@@ -179,14 +179,14 @@ class HolderLaw(Distribution):
         return self.total.sums[np.triu_indices(len(self.second))]
 
     def draw_total(self, key: Array) -> Array:
-        """What `observed_total` would be, the noise taken as normal."""
+        """Draw `observed_total`, the noise taken as normal."""
         total = self.total
         assert total is not None
         white, noise = jax.random.normal(key, (2, *self.second.shape))
         factor = jnp.linalg.cholesky(self.second)
         spread = jnp.sqrt(total.rows / 2) * factor @ (white + white.T) @ factor.T
         if self.constant:
-            # What the number of records, which is given, does not explain.
+            # The part that the number of records, which is given, does not explain.
             share = self.second[0] / self.second[0, 0]
             spread = spread - spread[0, 0] * share[:, None] * share
         noise = jnp.triu(noise) + jnp.triu(noise, 1).T
@@ -199,7 +199,7 @@ class HolderSums(HolderLaw):
     """Sums (k, e, p, p) of a `HolderGroups` in the units of a `NoiseShape`; O(p^3) for each of them.
 
     second: M (p, p) in own units. at, holders, records, weights, count_variance (k,): see HolderGroups; the
-    last is v. constant: whether u has one. counted: whether v is not zero. The log density is that of all
+    last is v. constant: whether u has one. counted: whether v is not zero. The log density covers all
     holders.
     """
 
@@ -252,7 +252,7 @@ class HolderSums(HolderLaw):
     def _corrections(
         self, second: Array, basis: Array, solved: Array, sums: WeightedSums
     ) -> tuple[Array, Array]:
-        """What the basis adds to the log-determinants (k,) and takes off the quadratic form, by Woodbury."""
+        """Return the basis's addition to log-determinants (k,) and cut of the quadratic form (Woodbury)."""
         excess = jnp.broadcast_to(
             1 / jnp.asarray(self.shape_of_noise.excess), (len(self.at), len(self.shape_of_noise.places))
         )
@@ -294,7 +294,7 @@ class HolderEntries(HolderLaw):
 
     @property
     def covariance_of_one(self) -> Array:
-        """Of one record's entries, (D, D)."""
+        """Return the covariance of one record's entries, (D, D)."""
         m, (i, j) = self.second, self.pairs.T
         covariance = m[np.ix_(i, i)] * m[np.ix_(j, j)] + m[np.ix_(i, j)] * m[np.ix_(j, i)]
         if not self.constant:

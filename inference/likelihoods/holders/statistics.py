@@ -1,4 +1,4 @@
-"""What J data holders released of their tables: sums of second moments, with noise."""
+"""Statistics that J data holders released from their tables: sums of second moments, with noise."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class HolderStatistics:
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing has noise."""
+        """True if there is no noise."""
         return not self.noise.any() and self.count_sd == 0
 
     @property
     def has_squares(self) -> bool:
-        """Whether yᵀy was released."""
+        """True if yᵀy was released."""
         return bool(np.isfinite(self.noise[-1, -1]))
 
 

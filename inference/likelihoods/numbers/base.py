@@ -18,7 +18,7 @@ from numpyro.distributions.util import promote_shapes, validate_sample
 from inference.likelihoods.numbers.gaussian import log_gaussian_kernel_integral, tilted_gaussian_masses
 from inference.likelihoods.numbers.quadrature import density_cells, panel_nodes
 
-# Of an exponential law's quadrature.
+# For an exponential law's quadrature.
 PANELS, NODES_A_PANEL = 32, 12
 
 
@@ -282,9 +282,9 @@ class ClippedExponential(ClippedLaw):
         return weight * (right - left) * _mean_decay(jnp.where(grows, growth, -growth))
 
     def points(self) -> tuple[Array, Array]:
-        """Return points (Q,) and log masses (..., Q) that stand for the law; for bounds without a batch.
+        """Return points (Q,) and log masses (..., Q) that represent the law; for bounds without a batch.
 
-        Panels double in length from where the law begins: some of them fit any rate up to 2³² per span.
+        Panels double in length from the law's start: some of them fit any rate up to 2³² per span.
         """
         first = jnp.clip(self.start, self.low, self.high)
         edges = first + (self.high - first) * np.concatenate([[0.0], np.exp2(np.arange(-PANELS, 1.0))])

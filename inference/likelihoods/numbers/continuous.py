@@ -18,8 +18,8 @@ from inference.likelihoods.numbers.noise import laplace_flows, log_mixture, mixt
 from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes
 from inference.likelihoods.numbers.tails import log_tails, support_ends
 
-# Panels over the bounds at least, and Gauss-Legendre nodes in each: more where the density may be singular
-# at an end of its support, which the panels beside the first and last one still feel.
+# The fewest panels over the bounds, and Gauss-Legendre nodes in each: more if the density may be singular at
+# an end of its support, which still affects the panels next to the first and last one.
 FEWEST_PANELS = 256
 PANELS_UNDER_GAUSSIAN = 128
 NODES_PER_PANEL = 4
@@ -45,12 +45,12 @@ class _End(NamedTuple):
 class ClippedContinuous(ClippedLaw):
     """A continuous law clipped to [low, high], by quadrature of its density.
 
-    Errors of densities and of cell probabilities stay below 1e-8 of the largest where the base's narrowest
-    feature between the bounds has an sd of at least 1/256 of their distance (1/128 under Gaussian noise), and
-    its density, or that of each component of a NumPyro mixture, has at most one peak beyond each bound,
-    however narrow and far. `mass_error` tells how much probability the rule misses; what it finds is taken as
-    all. A density that is singular at an end of its support other than zero should be shifted there: floats
-    near that end are too coarse.
+    Errors of densities and of cell probabilities stay below 1e-8 of the largest under two conditions. The
+    base's narrowest feature between the bounds has an sd of at least 1/256 of their distance (1/128 under
+    Gaussian noise). Its density, or the density of each component of a NumPyro mixture, has at most one peak
+    beyond each bound, however narrow and far. `mass_error` tells how much probability the rule misses; the
+    mass that it finds is taken as all. A density that is singular at an end of its support other than zero
+    should be shifted there: floats near that end are too coarse.
 
     Args:
         base: any univariate NumPyro law whose log_prob is smooth inside its support (mixtures too); it may be
@@ -90,7 +90,7 @@ class ClippedContinuous(ClippedLaw):
 
     @property
     def mass_error(self) -> Array:
-        """One minus the probability that quadrature finds, tails included, before it is put right."""
+        """One minus the probability that quadrature finds, tails included, before it is corrected."""
         log_low, log_high = self.log_atoms()
         edges = jnp.asarray(self._panels(FEWEST_PANELS))
         inside = self.tilted_masses(edges, 0.0, edges[:-1]).sum(-1)
@@ -121,8 +121,8 @@ class ClippedContinuous(ClippedLaw):
     def log_with_laplace(self, z: Array, scale: Array) -> Array:
         """Compute the log density of the law plus Laplace noise.
 
-        Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside. Of all
-        mass that was found: no law earns anything by a rule that finds too much of it.
+        Values and slopes at knots are quadratures; a cubic joins them, and decay is exact outside. Densities
+        are relative to the mass that was found: a law does not gain from a rule that finds too much.
 
         Args:
             z: reports, shape (sample…, batch…).
@@ -174,14 +174,14 @@ class ClippedContinuous(ClippedLaw):
         return self.low + self._span * np.linspace(0, 1, count + 1)
 
     def _knots(self, scale: Array) -> Array:
-        """Edges so close that a cubic is exact to about 1e-9, closer still near ends of the support."""
+        """Return edges so close that a cubic is exact to about 1e-9, closer still near a support's ends."""
         knots = [self._panels(_panels_for(self._span, scale))]
         near = self._span * np.exp(np.arange(np.log(1e-9), np.log(0.03), 0.08))
         knots += [end + sign * near for end, sign in zip(self._ends, (1, -1), strict=True) if end is not None]
         return jnp.sort(jnp.clip(jnp.concatenate(knots), self.low, self.high))
 
     def _end_panels(self, edges: Array) -> tuple[_End | None, _End | None]:
-        """The first and the last panel inside the bounds, where the support ends."""
+        """Return the first and the last panel inside the bounds, at which the support ends."""
         first, last = self._ends
         start = self.low if first is None else jnp.clip(first, self.low, self.high)
         stop = self.high if last is None else jnp.clip(last, self.low, self.high)
@@ -196,7 +196,7 @@ class ClippedContinuous(ClippedLaw):
         return self.low if lower is None else lower.other, self.high if upper is None else upper.other
 
     def _end_masses(self, end: _End, edges: Array, tilt: Array, origin: Array) -> Array:
-        """The tilted mass of an end panel, in the cell that it lies in: (..., K)."""
+        """Return the tilted mass of an end panel, in the cell that contains it: (..., K)."""
         nodes, cells = end.nodes, edges.shape[-1] - 1
         index = jnp.clip(jnp.sum(edges <= end.at + end.length / 2) - 1, 0, cells - 1)
         tilted = jnp.exp(self._log_end_masses(end) + tilt * (nodes.points - origin[index]))
@@ -210,7 +210,7 @@ class ClippedContinuous(ClippedLaw):
         return mirrored._log_masses(end_nodes(1 - end.at, -end.length))
 
     def points(self) -> tuple[Array, Array]:
-        """Return points (Q,) and log masses (..., Q) that stand for the law under a smooth function."""
+        """Return points (Q,) and log masses (..., Q) that represent the law under a smooth function."""
         with jax.ensure_compile_time_eval():
             edges = jnp.asarray(self._panels(PANELS_UNDER_GAUSSIAN))
             ends = self._end_panels(edges)
@@ -226,26 +226,26 @@ class ClippedContinuous(ClippedLaw):
 
 
 def _has_point_mass(base: Distribution) -> bool:
-    """Whether a law, or what it is made of, is a Delta: quadrature of a density misses what lies there."""
+    """Return True if a law or its component is a Delta: quadrature of a density misses that mass."""
     parts = [getattr(base, name, None) for name in ("base_dist", "component_distribution")]
     parts += getattr(base, "component_distributions", [])
     return isinstance(base, Delta) or any(_has_point_mass(part) for part in parts if part is not None)
 
 
 def _known(bound: ArrayLike) -> Any:
-    """A bound that is known before tracing stays so: what follows from it alone is computed once."""
+    """Keep a bound that is known before tracing: results that depend on it alone are computed once."""
     return np.asarray(bound, float) if not_jax_tracer(bound) else bound
 
 
 def _panels_for(span: Array, scale: Array) -> int:
-    """How many panels a cubic needs: fixed, unless the noise is known to be narrow."""
+    """Return how many panels a cubic needs: fixed, unless the noise is known to be narrow."""
     if not (not_jax_tracer(span) and not_jax_tracer(scale)):
         return 4 * FEWEST_PANELS
     return int(np.clip(128 * np.max(span / scale), 4 * FEWEST_PANELS, 32 * FEWEST_PANELS))
 
 
 def _hermite(x: Array, knots: Array, values: Array, slopes: Array) -> Array:
-    """The cubic through values and slopes (..., K + 1) at knots (K + 1,), at x (sample…, ...)."""
+    """Evaluate the cubic through values and slopes (..., K + 1) at knots (K + 1,), at x (sample…, ...)."""
     k = jnp.clip(jnp.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     width = knots[k + 1] - knots[k]
     width = jnp.where(width > 0, width, 1.0)
@@ -256,7 +256,7 @@ def _hermite(x: Array, knots: Array, values: Array, slopes: Array) -> Array:
 
 
 def _taken(table: Array, index: Array) -> Array:
-    """Entries of a table (..., K) by an index (sample…, ...)."""
+    """Take entries of a table (..., K) by an index (sample…, ...)."""
     if table.ndim == 1:
         return table[index]
     shape = jnp.broadcast_shapes(index.shape, table.shape[:-1])

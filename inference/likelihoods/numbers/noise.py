@@ -1,7 +1,7 @@
-"""The noise that devices add to a number: what it makes of a clipped law.
+"""The noise that devices add to a number: its effect on a clipped law.
 
-Of finitely many masses that is a mixture. Under Laplace noise cells' probabilities are flows over the edges
-of the cells: O(K), whatever the law inside them (METHODS 2.5).
+A law of finitely many masses becomes a mixture. Under Laplace noise cells' probabilities are flows over the
+edges of the cells: O(K), for any law inside them (METHODS 2.5).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inference.likelihoods.numbers.base import ClippedLaw
 
 
 class Law(Protocol):
-    """What of a clipped law is needed."""
+    """The part of a clipped law that noise needs."""
 
     low: Array
     high: Array
@@ -41,10 +41,10 @@ class _Flows(NamedTuple):
 
 
 def laplace_flows(base: Law, edges: Array, noise_scale: Array) -> tuple[Array, Array, Array]:
-    """Probabilities that base + Laplace noise passes each of K + 1 edges upwards from a value below it, or
-    downwards from above, both (..., K + 1), and that it lies in each cell, (..., K).
+    """Return the probabilities that base + Laplace noise passes edges, and is in cells.
 
-    `edges` cover the base's bounds; noise_scale has the batch's shape.
+    It passes each of K + 1 edges upwards from a value below it, or downwards from above, both (..., K + 1),
+    and is in each cell, (..., K). `edges` cover the base's bounds; noise_scale has the batch's shape.
     """
     scale = jnp.asarray(noise_scale)[..., None]
     inner = jnp.clip(edges, jnp.asarray(base.low)[..., None], jnp.asarray(base.high)[..., None])
@@ -80,7 +80,7 @@ def _atom(at: ArrayLike, log_mass: Array, edges: Array, scale: Array) -> _Flows:
 
 
 def _carry(inflow: Array, position: Array) -> Array:
-    """At each of K + 1 edges, what flowed in between earlier ones, decayed by exp(-distance).
+    """Return at each of K + 1 edges the inflow between earlier edges, decayed by exp(-distance).
 
     inflow k arrives at edge k + 1; `position` increases from 0 in units of the decay length.
     """
@@ -124,7 +124,7 @@ def mixture_cells(points: ArrayLike, log_masses: Array, edges: ArrayLike, scale:
 
 
 def _cell_shares(points: Array, edges: Array, scale: Array) -> Array:
-    """Share of the noise around each point that lies in each cell: (..., K + 2, Q)."""
+    """Return the share of the noise around each point that is in each cell: (..., K + 2, Q)."""
     u = (edges[:, None] - points) / scale
     # In the upper tail, differences of the mass above; elsewhere of the mass below.
     below, above = ndtr(u), ndtr(-u)

@@ -54,7 +54,7 @@ class Perturbed(Distribution):
     less.
 
     Args:
-        base: any NumPyro law of one number, or a ClippedLaw (whose own bounds hold then).
+        base: any NumPyro law of one number, or a ClippedLaw (which keeps its own bounds).
         clip: (low, high).
         noise: LaplaceNoise or GaussianNoise.
         validate_args: whether NumPyro checks arguments and values.
@@ -133,7 +133,7 @@ class BinnedPerturbed(CellCounts):
 
     Raises:
         ValueError: the edges do not cover the bounds, or span more than 79 noise scales in float32 (638 in
-            float64), where no randomness is left to speak of.
+            float64), at which hardly any randomness is left.
 
     Source:
         METHODS 2.5.
@@ -152,7 +152,7 @@ class BinnedPerturbed(CellCounts):
         validate_args: bool | None = None,
     ) -> None:
         self.base, self.noise = base, noise
-        # Edges that are known before tracing stay so: what follows from them alone is computed once.
+        # Edges that are known before tracing stay so: results that depend on them alone are computed once.
         self.edges = np.asarray(edges) if not_jax_tracer(edges) else edges
         self.total_count = total_count
         _require_cover(base, edges)
@@ -167,7 +167,7 @@ class BinnedPerturbed(CellCounts):
     def log_cell_probs(self) -> Array:
         """Log probability of each cell, (..., K + 2).
 
-        Normalised: a quadrature that finds a thousandth too much must not earn that of each report.
+        Normalised: otherwise a quadrature that finds a thousandth too much would gain that for each report.
         """
         probs = self.noise.cell_probs(self.base, self.edges)
         probs = jnp.maximum(probs, np.finfo(probs.dtype).tiny)

@@ -1,6 +1,6 @@
 """Rules for integrals of a density over panels, up to the ends of its support, and over its tails.
 
-The cell probabilities of a report's law are such integrals, where noise makes its density smooth.
+The cell probabilities of a report's law are such integrals; noise makes its density smooth.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def panel_nodes(edges: Array, parts: int, count: int) -> Nodes:
-    """Gauss-Legendre with `count` nodes in each of `parts` parts of each panel: (..., K, parts * count)."""
+    """Return Gauss-Legendre nodes, `count` in each of `parts` parts of a panel: (..., K, parts * count)."""
     x, w = gauss_legendre(count)
     within = ((np.arange(parts)[:, None] + x) / parts).ravel()
     left, width = edges[..., :-1, None], jnp.diff(edges)[..., None]
@@ -61,7 +61,7 @@ _END, _TAIL = _end_rule(), _tail_rule()
 
 
 def end_nodes(end: Array, length: Array) -> Nodes:
-    """Tanh-sinh from `end`, where the integrand may be singular, over a signed length: (m,)."""
+    """Return tanh-sinh nodes from `end`, a possible singularity, over a signed length: (m,)."""
     x, w = _representable(*_END, length.dtype)
     points = end + length * x
     rounded = points == end
@@ -70,7 +70,7 @@ def end_nodes(end: Array, length: Array) -> Nodes:
 
 
 def tail_nodes(end: Array, unit: Array) -> Nodes:
-    """Exp-sinh from `end` to infinity in the direction of `unit`, a signed length: (m,)."""
+    """Return exp-sinh nodes from `end` to infinity in the direction of `unit`, a signed length: (m,)."""
     x, w = _TAIL
     return Nodes(end + unit * x, jnp.abs(unit) * w)
 
@@ -98,11 +98,11 @@ TAIL_SDS = 12
 def density_cells(
     log_density: Callable[[Array, Array], Array], edges: ArrayLike, scale: ArrayLike, batch: int
 ) -> Array:
-    """Probabilities (..., K + 2) below, in each cell of, and above `edges` (K + 1,).
+    """Return probabilities (..., K + 2) below, in each cell of, and above `edges` (K + 1,).
 
     log_density(z (m, 1, …), scale): of a law with `batch` batch dimensions, smooth on the scale of the
-    noise's sd. Gauss-Legendre in panels short beside it leaves a relative error near 1e-10; beyond the
-    outer edges the law is followed over twelve sd.
+    noise's sd. Gauss-Legendre in panels much shorter than the sd leaves a relative error near 1e-10; beyond
+    the outer edges the law is followed over twelve sd.
     """
     parts, count = _rule(edges, scale)
     edges, scale = jnp.asarray(edges), jnp.asarray(scale)
@@ -122,7 +122,7 @@ def _integrals(log_density: Callable[[Array], Array], edges: Array, parts: int, 
 
 
 def _rule(edges: ArrayLike, scale: ArrayLike) -> tuple[int, int]:
-    """Into how many parts a cell is cut, and the nodes in each, so that they are short beside the noise."""
+    """Return the parts per cell, and the nodes in each, so that parts are short relative to the noise."""
     if not (not_jax_tracer(edges) and not_jax_tracer(scale)):
         return UNKNOWN_PARTS, NODES
     widest = float(np.max(np.diff(np.asarray(edges))) / np.min(np.asarray(scale)))

@@ -1,6 +1,6 @@
-"""Probabilities that a law lies beyond two bounds: in closed form, by its components, else by quadrature.
+"""Probabilities of a law beyond two bounds: in closed form, by its components, else by quadrature.
 
-The quadrature looks for where the mass beyond a bound lies.
+The quadrature searches for the mass beyond a bound.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from numpyro.distributions.util import not_jax_tracer
 
 from inference.likelihoods.numbers.quadrature import Nodes, end_nodes, log_masses, panel_nodes, tail_nodes
 
-# Where the search for the peak looks first, in distances between the bounds, and how often it looks closer.
+# The first distances at which the peak is searched, in distances between the bounds, and the number of
+# refinements.
 FIRST_LOOK = np.concatenate([[0.0], np.exp2(np.arange(-8.0, 60.0))])
 PLACES, LOOKS = 65, 3
 # Panels grow fourfold away from the peak, from the search's own accuracy to its distance, and further out.
 GROWTH = 4.0 ** np.arange(-9.0, 7.0)
 INWARDS = 10
 NODES = 16
-# Densities of exp(-10⁴) and less are nothing, and laws that fall so fast may overflow there.
+# Densities of exp(-10⁴) and less count as zero, and laws that fall so fast may overflow there.
 NOTHING = -1e4
 
 LogDensity = Callable[[Array], Array]
@@ -48,7 +49,7 @@ class Beyond:
     """The region from a bound outwards (1 or -1), to infinity or to the `end` of the law's support.
 
     log_density: (points (batch…, p)) -> log densities of the same shape. span: a distance to measure in.
-    room: how far inside the support reaches from its end, where that lies inside the bounds.
+    room: how far the support reaches inwards from its end, if that is inside the bounds.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class Beyond:
         if end is not None:
             self.end = jnp.broadcast_to(jnp.asarray(end, float), batch)
             length = outwards * (self.end - self.bound)
-            # Beyond the support's end there is nothing: what stands for it lies inside, and weighs nothing.
+            # Beyond the support's end the law is zero: placeholder points are inside the support, with no
+            # weight.
             self.some = length > 0
             self.room = jnp.where(self.some, length, self.span if room is None else room)
             self.bound = self.end - outwards * self.room
@@ -86,7 +88,7 @@ class Beyond:
         return self.bound[..., None] + self.outwards * distance
 
     def _peak(self) -> Array:
-        """Distance (batch…) from the bound to where the density is highest."""
+        """Return the distance (batch…) from the bound to the density's maximum."""
         first = jnp.broadcast_to(self.span * FIRST_LOOK, (*self.bound.shape, len(FIRST_LOOK)))
         found = self._highest(first if self.end is None else jnp.minimum(first, self.room[..., None]))
 
@@ -97,7 +99,7 @@ class Beyond:
         return jax.lax.fori_loop(0, LOOKS, closer, found)[1]
 
     def _highest(self, distances: Array) -> tuple[Array, Array, Array]:
-        """Of increasing distances that of the highest density, and its two neighbours."""
+        """Return the increasing distance of the highest density, and its two neighbours."""
         density = self.log_density(self._at(distances))
         best = jnp.argmax(jnp.where(jnp.isnan(density), -jnp.inf, density), -1)[..., None]
         last = distances.shape[-1] - 1
@@ -106,7 +108,7 @@ class Beyond:
         return left, peak, right
 
     def _nodes(self, peak: Array) -> Nodes:
-        """Nodes (batch…, m): panels that grow away from the peak, and a rule for what lies further out."""
+        """Return nodes (batch…, m): panels that grow away from the peak, and a rule for the outer region."""
         steps = (peak + self.span)[..., None] * GROWTH
         peak = peak[..., None]
         edges = jnp.concatenate([peak - steps[..., INWARDS - 1 :: -1], peak, peak + steps], -1)
@@ -129,10 +131,10 @@ Tails = tuple[Array, Array]
 
 
 def log_tails(base: Distribution, low: ArrayLike, high: ArrayLike) -> Tails:
-    """log P(X <= low) and log P(X >= high) of a continuous law of one number, each (batch…).
+    """Return log P(X <= low) and log P(X >= high) of a continuous law of one number, each (batch…).
 
-    low, high: scalars. Each component of a NumPyro mixture is taken on its own. What has no closed form
-    here is integrated, to 1e-9 where its density has one peak beyond each bound, however narrow and far.
+    low, high: scalars. Each component of a NumPyro mixture is treated separately. Laws without a closed form
+    here are integrated, to 1e-9 if the density has one peak beyond each bound, however narrow and far.
     """
     if isinstance(base, (MixtureSameFamily, MixtureGeneral)):
         return _of_mixture(base, low, high)
@@ -143,7 +145,7 @@ def log_tails(base: Distribution, low: ArrayLike, high: ArrayLike) -> Tails:
 
 
 def support_ends(base: Distribution) -> tuple[Any, Any]:
-    """Finite ends of a law's support, None where it has none."""
+    """Return the finite ends of a law's support, None for an end that it does not have."""
     support = base.support
     return getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
 
@@ -165,13 +167,13 @@ def _above(base: Distribution, low: ArrayLike, high: ArrayLike) -> Array:
     if last is not None and _surely(high, last):
         return jnp.full(base.batch_shape, -jnp.inf)
     if type(base) is Beta:
-        # Floats are dense at zero alone: the end at one is looked at from there.
+        # Floats are dense at zero alone: the end at one is mirrored there.
         return _below(Beta(base.concentration0, base.concentration1), 1 - jnp.asarray(high), 1.0)
     return _integrated(base, high, 1, jnp.asarray(high) - low, last)
 
 
 def _surely(larger: ArrayLike, smaller: ArrayLike) -> bool:
-    """Whether it is known before tracing that one end is at least another."""
+    """Return True if it is known before tracing that one end is at least another."""
     return not_jax_tracer(larger) and not_jax_tracer(smaller) and bool(np.all(larger >= np.asarray(smaller)))
 
 
@@ -183,7 +185,7 @@ def _integrated(base: Distribution, bound: ArrayLike, outwards: int, span: Array
 
 
 def _of_mixture(base: MixtureSameFamily | MixtureGeneral, low: ArrayLike, high: ArrayLike) -> Tails:
-    """By component: each has a peak of its own, and may lie anywhere."""
+    """Combine the components: each has its own peak, which may be anywhere."""
     if isinstance(base, MixtureSameFamily):
         below, above = log_tails(base.component_distribution, low, high)
     else:
@@ -195,7 +197,7 @@ def _of_mixture(base: MixtureSameFamily | MixtureGeneral, low: ArrayLike, high: 
 
 
 def _log_sum(logs: Array) -> Array:
-    """log sum exp over the last axis, whose derivative is zero, not NaN, where all are -inf."""
+    """Compute log sum exp over the last axis, whose derivative is zero, not NaN, if all are -inf."""
     some = jnp.any(logs > -jnp.inf, -1)
     return jnp.where(some, logsumexp(jnp.where(some[..., None], logs, 0.0), -1), -jnp.inf)
 
@@ -221,7 +223,7 @@ def _weibull(base: Weibull, x: Array) -> Tails:
 
 
 def _gumbel(base: Gumbel, x: Array) -> Tails:
-    # Beyond this the law has nothing left, and its exponential overflows.
+    # Beyond this the law has no mass left, and its exponential overflows.
     until = jnp.exp(jnp.minimum((base.loc - x) / base.scale, 80.0))
     return -until, _log_of_rest(-until)
 
@@ -244,7 +246,7 @@ def _cauchy(base: Cauchy, x: Array) -> Tails:
 
 
 def _log_of_rest(log_share: Array) -> Array:
-    """log(1 - exp(log_share)), -inf with a derivative of zero where that is nothing."""
+    """Compute log(1 - exp(log_share)), -inf with a derivative of zero if that is zero."""
     rest = -jnp.expm1(log_share)
     some = rest > 0
     return jnp.where(some, jnp.log(jnp.where(some, rest, 1.0)), -jnp.inf)

@@ -138,7 +138,7 @@ def _white_noise(key: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
 
 
 def _low_rank_step(basis: Array, weights: Array, white: Array) -> Array:
-    """What turns white noise w into noise of covariance I + sum_ab weights_ab B_a <B_b, .>."""
+    """Return the map from white noise w to noise of covariance I + sum_ab weights_ab B_a <B_b, .>."""
     flat = _transpose(basis.reshape(*basis.shape[:-2], -1))
     axes, coordinates = jnp.linalg.qr(flat)
     values, vectors = jnp.linalg.eigh(

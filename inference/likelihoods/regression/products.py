@@ -1,8 +1,8 @@
 """Signs of sampled products, given the products' means.
 
-Of one product a report the counts are exactly multinomial. The signs of one report belong together: of
-several a report the shares of positive ones in a block are taken as normal, with variances that the means
-give exactly and with correlations that the block's own patterns show.
+If a report has one product, the counts are exactly multinomial. The signs of one report are correlated: if it
+has several products, the shares of positive signs in a block are taken as normal, with variances that the
+means give exactly and with correlations estimated from the block's own patterns.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numpyro.distributions import Distribution, constraints
 
 from inference.likelihoods.common import CellCounts
 
-# Products between −1 and 1 have means between them. A model may try others: from here on, or from the gain
-# where that is more, the signs' law bends, so that it stays one and leads back.
+# Products between −1 and 1 have means between them. A model may try others: from this value on (or from the
+# gain, if larger) the signs' law bends, so that it stays a law and leads back.
 BEND = 0.98
 
 
@@ -76,18 +76,18 @@ def _log_half(told: Array, bend: Array) -> Array:
     return jnp.where(told > bend, jnp.log(left) - jax.nn.softplus(2 * above), inside)
 
 
-# So many reports of even signs are added to a block, so that few reports show no correlations.
+# This many reports of even signs are added to a block, so that few reports show no correlations.
 EVEN = 4.0
 
 
 class SignPatterns(Distribution):
-    """Counts of the patterns of signs of each block of products, as far as they tell of the products' means.
+    """Counts of the patterns of signs of each block of products, as far as they inform the products' means.
 
     The signs' averages in a block of m reports are taken as normal: each has mean gain means_bj and the exact
-    variance (1 − (gain means_bj)²) / m, and their correlations are those of the patterns that are given. This
-    is no law of the patterns, which depend on higher moments; it holds as counts grow. Values are integer
-    vectors (B 2^k,), the pattern's first product in its highest bit. How often a block was drawn says nothing
-    of the means.
+    variance (1 − (gain means_bj)²) / m, and their correlations are the given patterns' correlations. This is
+    no law of the patterns, which depend on higher moments; it holds as counts grow. Values are integer
+    vectors (B 2^k,), the pattern's first product in its highest bit. How often a block was drawn carries no
+    information on the means.
 
     Args:
         means: of each block's products over all people, between −1 and 1, shape (B, k).
@@ -136,7 +136,7 @@ class SignPatterns(Distribution):
         bend = jnp.clip(self.gain, BEND, 1 - 1e-5)
         excess = jnp.maximum(jnp.abs(told) - bend, 0.0) / (1 - bend)
         told = jnp.clip(told, -bend, bend) + jnp.sign(told) * (1 - bend) * jnp.tanh(excess)
-        # 1 − |told| without cancellation, where it is bent.
+        # 1 − |told| without cancellation, in the bent part.
         rest = jnp.where(excess > 0, (1 - bend) * 2 * jax.nn.sigmoid(-2 * excess), 1 - jnp.abs(told))
         return told, jnp.maximum(rest, 1e-9) * (1 + jnp.abs(told))
 
@@ -148,7 +148,10 @@ def sign_table(products: int) -> NDArray[np.float64]:
 
 
 def correlations(patterns: Any, numpy: Any = np) -> Any:
-    """How the signs of each block go together, (B, k, k), from its patterns (B, 2^k); numpy: or JAX's."""
+    """Return the correlations of each block's signs, (B, k, k), from its patterns (B, 2^k).
+
+    numpy: use NumPy instead of JAX.
+    """
     count = patterns.shape[-1]
     signs = numpy.asarray(sign_table(count.bit_length() - 1))
     shares = (patterns + EVEN / count) / (numpy.sum(patterns, axis=-1, keepdims=True) + EVEN)

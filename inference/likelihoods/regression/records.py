@@ -17,7 +17,7 @@ from numpyro.distributions.util import validate_sample
 from inference.likelihoods.common import summed_in_chunks
 from inference.likelihoods.regression.sigmoid import expected_sigmoid, sigmoid_table
 
-# Of a scatter's factor without freedom.
+# The degrees of freedom of a scatter's factor without freedom.
 _NO_FREEDOM = 1e-6
 _LOG_2PI = 1.8378770664093453
 
@@ -145,8 +145,8 @@ class PerturbedLogisticRecords(Distribution):
     """One perturbed record of a logistic regression (METHODS 5.2).
 
     x ~ N(feature_mean, feature_covariance), P(y = 1 | x) = sigmoid(intercept + coefficients' x). A report is
-    (x + normal noise, 1 or 0): the response is 1 with probability p where y is 1, q where it is not. A value
-    (..., d + 1) ends with the response. With a feature_noise_sd, p or q of shape (n,) each report has its own
+    (x + normal noise, 1 or 0): the response is 1 with probability p if y is 1, and q otherwise. A value (...,
+    d + 1) ends with the response. With a feature_noise_sd, p or q of shape (n,) each report has its own
     budget. There is no statistic of fixed size: the cost is O(n d).
 
     Args:
@@ -207,7 +207,7 @@ class PerturbedLogisticRecords(Distribution):
         return self._density()(jnp.asarray(value))
 
     def summed_log_prob(self, reports: ArrayLike) -> Array:
-        """The joint log density of independent reports of one law, in memory that n does not decide.
+        """Compute the joint log density of independent reports of one law, in memory independent of n.
 
         Args:
             reports: shape (n, d + 1), as values are.
@@ -218,16 +218,17 @@ class PerturbedLogisticRecords(Distribution):
         return summed_in_chunks(self._density(), jnp.asarray(reports))
 
     def _density(self) -> Callable[[Array], Array]:
-        """The log density of reports (..., d + 1); what all of them need is found once."""
+        """Return the log density of reports (..., d + 1); their common terms are computed once."""
         factor = jnp.linalg.cholesky(_with_noise(self.feature_covariance, self.feature_noise_sd))
         d = self.feature_mean.shape[-1]
         white = solve_triangular(factor, jnp.broadcast_to(jnp.eye(d), factor.shape), lower=True)
-        # Of the predictor given the report: its slope in the whitened features, and what it still varies.
+        # The predictor's law given the report: its slope in the whitened features, and its remaining
+        # variance.
         cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
         along = jnp.einsum("...ij,...j->...i", white, cross)
         loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
         variance = jnp.maximum(jnp.sum(self.coefficients * cross, -1) - jnp.sum(along**2, -1), 0.0)
-        # Exact to 1e-8; from a table where all reports share one variance.
+        # Exact to 1e-8; from a table if all reports share one variance.
         mean = partial(expected_sigmoid, variance=variance) if variance.ndim else sigmoid_table(variance)
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
 

@@ -14,7 +14,7 @@ _SWITCH = 2.0
 _VARIANCE_FLOOR = 1e-12
 _Z_STEP, _Z_END = 0.3, 8.4
 _S_STEP, _S_END = 0.5, 36.0
-# Of the table over t / s, s the width of the expected sigmoid.
+# The range and step of the table over t / s, s the width of the expected sigmoid.
 _TABLE_END, _TABLE_STEP = 40.0, 0.2
 
 
@@ -48,10 +48,10 @@ def _in_logits(loc: Array, sd: Array) -> Array:
 
 
 def response_moments(loc: Array, variance: Array) -> Array:
-    """E g(s), E g'(s), E g''(s), E g'''(s) for g = 2 sigmoid - 1 and s ~ N(loc, variance): (..., 4).
+    """Return E g(s), E g'(s), E g''(s), E g'''(s) for g = 2 sigmoid - 1, s ~ N(loc, variance): (..., 4).
 
-    Absolute error below 1e-10 at any variance: one rule for a predictor that is narrow beside the sigmoid
-    and one for a wide predictor, where Gauss-Hermite nodes would miss the sigmoid's step.
+    Absolute error below 1e-10 at any variance: one rule for a predictor that is narrow relative to the
+    sigmoid and one for a wide predictor, for which Gauss-Hermite nodes would miss the sigmoid's step.
     """
     sd = jnp.sqrt(variance + _VARIANCE_FLOOR)
     narrow = _in_standard_units(loc, jnp.minimum(sd, _SWITCH))

@@ -42,10 +42,10 @@ class _Moments(NamedTuple):
 class SummedStatistics(Distribution):
     """Noisy sum over records of v v', v = (constant_weight, x, response_weight * y), x ~ N(mean, covariance).
 
-    Values are symmetric matrices (..., p, p) with p = d + 2: S = sum v v' + noise, where the noise is
-    independent with variance `noise_variance` (summed over all reports) in each svec coordinate, that is
-    noise_variance on the diagonal and half of it on each off-diagonal entry. Coordinates that are known
-    exactly carry no information: the density ignores what S holds there. S need not be positive definite.
+    Values are symmetric matrices (..., p, p) with p = d + 2: S = sum v v' + noise. The noise is independent
+    with variance `noise_variance` (summed over all reports) in each svec coordinate, that is noise_variance
+    on the diagonal and half of it on each off-diagonal entry. Coordinates that are known exactly carry no
+    information: the density ignores their values in S. S need not be positive definite.
 
     The sum is taken as normal (its skewness is of order 1 / sqrt(total_count)); its mean and covariance are
     exact. The density is over the svec coordinates that carry noise, in O(p^3).
@@ -96,7 +96,7 @@ class SummedStatistics(Distribution):
     @property
     @abstractmethod
     def law(self) -> SumLaw:
-        """The normal law of the sum, exact coordinates standing as if they had noise."""
+        """Return the normal law of the sum, with exact coordinates treated as noisy."""
 
     @property
     def mean(self) -> Array:
@@ -158,7 +158,7 @@ class SummedLinearStatistics(SummedStatistics):
         sd: the response's own, before `response_weight`, shape (...).
         feature_mean: shape (..., d).
         feature_covariance: shape (..., d, d).
-        sums: what SummedStatistics takes besides: total_count and noise_variance, and where they are not 1
+        sums: the other arguments of SummedStatistics: total_count and noise_variance, and, if they are not 1,
             constant_weight and response_weight; each of shape (...).
     """
 

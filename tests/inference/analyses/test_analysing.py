@@ -1,4 +1,4 @@
-"""Analyses from table to posterior: peaks, priors, names, and what is refused or said."""
+"""Analyses from table to posterior: modes, priors, names, errors and notes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def posterior():
 
 
 @pytest.mark.slow
-def test_how_far_the_chains_are_is_told():
-    """Of each stretch from nothing to its end; draws are the same, whoever listens."""
+def test_progress_of_chains_runs_from_start_to_end():
+    """Each stretch of the chains starts at 0, and draws do not depend on whether progress is watched."""
     heard: list[str] = []
     small = simulated(400)
     one, other = (
@@ -66,8 +66,8 @@ def test_how_far_the_chains_are_is_told():
 
 
 @pytest.mark.slow
-def test_the_truth_lies_in_the_posterior(posterior):
-    """Five sds: of sound fits one in a million does not."""
+def test_posterior_is_near_the_simulated_truth(posterior):
+    """Within five sds: one sound fit in a million is further away."""
     truth = {"Intercept": -0.5, "age": 0.8, "region[west]": 1.0}
     for name, row in posterior.rows().items():
         assert abs(row["mean"] - truth[name]) < 5 * row["sd"]
@@ -77,7 +77,7 @@ def test_the_truth_lies_in_the_posterior(posterior):
 
 
 @pytest.mark.slow
-def test_the_mode_is_where_no_step_is_better(posterior):
+def test_mode_and_its_curvature_match_plain_likelihood(posterior):
     """The likelihood's peak, and its curvature, by a plain implementation."""
     data = simulated()
     reports = data.private["ever"].codes
@@ -111,7 +111,7 @@ def test_the_mode_is_where_no_step_is_better(posterior):
 
 
 @pytest.mark.slow
-def test_what_is_written_has_the_mode_beside_the_draws(posterior, tmp_path):
+def test_saved_posterior_has_mode_and_draws(posterior, tmp_path):
     save_posteriors({"ever": posterior}, tmp_path)
     entry = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]
     assert set(entry["mode"]["parameters"]) == set(entry["parameters"]) == set(posterior.draws)
@@ -119,7 +119,7 @@ def test_what_is_written_has_the_mode_beside_the_draws(posterior, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_groups_and_coordinates_are_bambis(posterior):
+def test_arviz_groups_and_coordinates_match_bambi(posterior):
     tree = posterior.to_arviz()
     assert set(tree["posterior"].data_vars) == {"Intercept", "age", "region"}
     assert list(tree["posterior"]["region"].coords["region_dim"].values) == ["west"]
@@ -130,7 +130,7 @@ def test_the_groups_and_coordinates_are_bambis(posterior):
         assert tree[name]["reports"].shape[-1] == 1 + 8 + 2
 
 
-def test_names_of_choices_groups_and_thresholds_are_bambis():
+def test_names_of_choices_groups_and_thresholds_match_bambi():
     found = assemble(table(), "mood ~ job + (age | clinic)")
     axes = found.axes()
     assert axes["threshold[low]"].coordinates == {"threshold_dim": "low"}
@@ -146,8 +146,8 @@ REFUSED = {
     "ever ~ agee": "did you mean age",
     "ever ~ ever": "both sides",
     "ever ~ age^2": "I(age**2)",
-    "ever ~ age + I(age * 2)": "say the same",
-    "ever ~ region + C(region)": "say the same",
+    "ever ~ age + I(age * 2)": "are collinear",
+    "ever ~ region + C(region)": "are collinear",
     "ever ~ I(age * 0)": "the same in every row",
     "ever ~ 1 | clinic": "brackets",
     "ever ~ age - (1 | clinic)": "write a +",
@@ -163,7 +163,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("formula", REFUSED)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_formula_that_cannot_be_fitted_is_refused_in_one_line(formula):
+def test_unfittable_formula_is_rejected_in_one_line(formula):
     with pytest.raises(InputError, match=re.escape(REFUSED[formula])) as error:
         assemble(table(), formula)
     assert "\n" not in str(error.value)
@@ -175,16 +175,16 @@ def test_a_formula_that_cannot_be_fitted_is_refused_in_one_line(formula):
         ({"agee": "flat"}, "no parameter 'agee'"),
         ({"age": {"distribution": "beta", "a": 1, "b": 1}}, "must be"),
         ({"age": {"distribution": "normal", "loc": 0, "scale": -1}}, "positive"),
-        ({"age": {"distribution": "normal", "loc": 0}}, "needs loc, scale"),
+        ({"age": {"distribution": "normal", "loc": 0}}, "needs exactly loc, scale"),
         ("none", "flat"),
     ],
 )
-def test_a_prior_that_fits_nothing_is_refused(priors, said):
+def test_unusable_prior_is_rejected(priors, said):
     with pytest.raises(InputError, match=said):
         assemble(table(), "ever ~ age", priors)
 
 
-def test_a_family_that_does_not_fit_is_refused():
+def test_family_that_does_not_fit_outcome_is_rejected():
     for formula, family in (
         ("ever ~ age", "softmax"),
         ("income ~ age", "logistic"),
@@ -194,7 +194,7 @@ def test_a_family_that_does_not_fit_is_refused():
             assemble(table(), formula, family=family)
 
 
-def test_a_blank_in_a_column_that_is_used_is_refused():
+def test_blank_in_used_column_is_rejected():
     whole = table()
     whole.public.loc[3, "age"] = np.nan
     with raises(InputError, "table.blank_cells", "4"):
@@ -212,7 +212,7 @@ def separated(n: int = 400):
 
 
 @pytest.mark.slow
-def test_separation_is_said_and_has_no_posterior_under_flat_priors():
+def test_separation_is_reported_and_rejected_under_flat_priors():
     with pytest.raises(InputError, match="no posterior"):
         analyse_table(separated(), "ever ~ region", priors="flat")
     found = analyse_table(separated(), "ever ~ region")
@@ -222,7 +222,7 @@ def test_separation_is_said_and_has_no_posterior_under_flat_priors():
 
 
 @pytest.mark.slow
-def test_a_level_without_reports_is_the_prior_and_said():
+def test_level_without_reports_keeps_prior_and_is_noted():
     frame = pd.DataFrame({"region": pd.Categorical(["a", "b"] * 50, categories=["a", "b", "c"])})
     random = np.random.default_rng(2)
     whole = table_of(frame, [known_channel("ever", ["no", "yes"], random.integers(0, 2, 100), YES_NO)])
@@ -233,7 +233,7 @@ def test_a_level_without_reports_is_the_prior_and_said():
         analyse_table(whole, "ever ~ region", priors="flat")
 
 
-def test_what_is_compared_is_named_by_its_people():
+def test_predictive_check_names_its_groups_of_people():
     whole = simulated(400)
     analysis = assemble(whole, "ever ~ age + region")
     before = prior_sites(analysis, 1)
@@ -259,7 +259,7 @@ def with_few(few: int, n: int = 5000) -> pd.DataFrame:
     return pd.DataFrame({"region": region, "rare": rare.astype(int), "age": 20.0 + np.arange(n) // 2 % 50})
 
 
-def test_the_prior_of_a_level_is_the_same_however_few_have_it():
+def test_prior_of_level_does_not_depend_on_its_size():
     frame = with_few(20)
     reports = np.arange(len(frame)) % 2
     whole = table_of(frame, [known_channel("ever", ["no", "yes"], reports, YES_NO)])
@@ -273,10 +273,10 @@ def test_the_prior_of_a_level_is_the_same_however_few_have_it():
 
 
 @pytest.mark.parametrize("few", [20, 50])
-def test_few_people_are_not_taken_for_none(few):
-    """All reports that so few may send, of 15 % yes: how often the 90 % interval of their share holds it.
+def test_interval_of_small_group_holds_its_share(few):
+    """Over all reports of a small group with 15 % yes: how often the 90 % interval holds its share.
 
-    The others' share is taken as known. With a prior of sd 2.5 over the column's sd it was half of the time.
+    The others' share is taken as known. With a prior of sd 2.5 over the column's sd it held half of the time.
     """
     whole = table_of(with_few(few), [known_channel("ever", ["no", "yes"], np.arange(5000) % 2, YES_NO)])
     prior, _ = assemble(whole, "ever ~ region").priors()["region[z]"]

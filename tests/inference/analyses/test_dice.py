@@ -1,4 +1,4 @@
-"""Surveys done with dice: designs are read, expanded and fitted; what is wrong is refused."""
+"""Surveys done with dice: designs are read, expanded and fitted; invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def document(column: dict) -> str:
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_a_named_design_is_that_of_its_paper(name):
+def test_named_design_matches_its_paper(name):
     numbers, of = PAPERS[name]
     (column,) = read_design(document({"design": name, **numbers})).columns
     no, yes = column.parts[0].channel.matrix
@@ -46,7 +46,7 @@ def test_a_named_design_is_that_of_its_paper(name):
     assert sum(no) == sum(yes) == 1
 
 
-def test_shares_that_a_design_leaves_open_are_linear():
+def test_unknown_share_of_design_enters_linearly():
     """Lie detector: t π + (1 − p)(1 − π). Unrelated: p π + (1 − p) prevalence."""
     share = 0.3
     for name, p, unknown, wanted in (
@@ -62,7 +62,7 @@ def test_shares_that_a_design_leaves_open_are_linear():
         assert no * (1 - share) + yes * share == pytest.approx(wanted, abs=1e-15)
 
 
-def test_kuks_cards_are_binomial_and_cheaters_say_no():
+def test_kuk_cards_are_binomial_and_cheaters_say_no():
     (kuk,) = read_design(document({"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "3"})).columns
     assert kuk.reports == ("0", "1", "2", "3")
     assert kuk.parts[0].channel.matrix[1][3] == Fraction(4, 5) ** 3
@@ -83,21 +83,21 @@ def test_stated_denial_and_random_answers_change_the_matrix():
 BAD = {
     "a decimal or a fraction in quotes": {**FORCED, "matrix": [[0.5, 0.5], [0.1, 0.9]]},
     "not to 1": {**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]},
-    "say nothing": {**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]},
+    "carry no information": {**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]},
     "2 rows for 3 answers": {**FORCED, "answers": ["a", "b", "c"]},
     "label twice": {**FORCED, "reports": ["1", "1"]},
-    "is no design": {"design": "warners", "p": "0.5"},
+    "is an unknown design": {"design": "warners", "p": "0.5"},
     "lacks 'p'": {"design": "warner"},
     "a probability": {"design": "warner", "p": "1.2"},
-    "more than 1 together": {"design": "forced", "yes": "0.6", "no": "0.6"},
-    "means nothing there": {**FORCED, "row": {}},
+    "add up to more than 1": {"design": "forced", "yes": "0.6", "no": "0.6"},
+    "unknown there": {**FORCED, "row": {}},
     "needs its rows": {"matrices": [{"design": "warner", "p": "0.7"}]},
     "whole number": {"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2.5"},
 }
 
 
 @pytest.mark.parametrize("said", BAD)
-def test_a_design_that_is_wrong_is_refused(said):
+def test_invalid_design_is_rejected(said):
     with pytest.raises(InputError, match=said):
         read_design(document(BAD[said]))
 
@@ -126,8 +126,8 @@ def files(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_writes_what_every_fit_writes(files, capsys):
-    """A blank column that the formula does not name is no matter; 1.0 is the report 1."""
+def test_fit_of_a_table_writes_the_usual_files(files, capsys):
+    """A blank column that the formula does not name is ignored, and 1.0 is read as report 1."""
     table, design, folder = files
     arguments = [
         "fit",
@@ -157,17 +157,17 @@ REFUSED = {
     "row 3": lambda rows: rows[2].update(q="7"),
     "blank cells": lambda rows: rows[1].update(q=""),
     "no column 'old'": lambda rows: [row.pop("old") for row in rows],
-    "say the same": lambda rows: [row.update(twice=row["old"]) for row in rows],
+    "are collinear": lambda rows: [row.update(twice=row["old"]) for row in rows],
 }
 
 
 @pytest.mark.parametrize("said", REFUSED)
-def test_a_table_that_does_not_fit_is_refused_and_nothing_written(said, files, capsys):
+def test_unsuitable_table_is_rejected_and_nothing_is_written(said, files, capsys):
     _, design, folder = files
     rows = survey(100)
     REFUSED[said](rows)
     table = write(folder / "bad.csv", rows)
-    formula = "q ~ old + twice" if said == "say the same" else "q ~ old"
+    formula = "q ~ old + twice" if said == "are collinear" else "q ~ old"
     assert (
         main(["fit", "--table", table, "--design", design, "--formula", formula, "--out", str(folder / "o")])
         == 3
@@ -189,7 +189,7 @@ def test_a_table_that_does_not_fit_is_refused_and_nothing_written(said, files, c
         [],
     ],
 )
-def test_a_command_that_lacks_something_is_refused(given, files, monkeypatch):
+def test_incomplete_command_is_rejected(given, files, monkeypatch):
     monkeypatch.chdir(files[2])
     try:
         code = main(["fit", *given, "--out", "o"])
@@ -200,8 +200,8 @@ def test_a_command_that_lacks_something_is_refused(given, files, monkeypatch):
 
 
 @pytest.mark.parametrize(("open_one", "noted"), [(True, False), (False, True)])
-def test_labels_are_held_against_matrices_that_are_known_alone(open_one, noted):
-    """That of the lie detector at t = 0 is nobody's: its labels stand as they must."""
+def test_labels_are_checked_only_against_known_matrices(open_one, noted):
+    """The lie detector's matrix depends on an unknown t, so its labels cannot look swapped."""
     turned = {"answers": ["no", "yes"], "reports": ["no", "yes"], "matrix": [["0.2", "0.8"], ["0.8", "0.2"]]}
     column = {
         "design": "stochastic_lie_detector",
@@ -214,7 +214,7 @@ def test_labels_are_held_against_matrices_that_are_known_alone(open_one, noted):
 
 
 @pytest.mark.slow
-def test_two_groups_of_rows_tell_an_open_share(tmp_path):
+def test_two_groups_of_rows_identify_unknown_share(tmp_path):
     """The lie detector's t and the share of yes, from two groups with different p."""
     random = np.random.default_rng(6)
     n, rows = 6000, []
@@ -239,8 +239,8 @@ def test_two_groups_of_rows_tell_an_open_share(tmp_path):
 
 
 @pytest.mark.slow
-def test_reports_that_the_design_cannot_give_are_said(tmp_path):
-    """One in twenty says yes, where one in six is forced to: the design is not what was done."""
+def test_reports_impossible_under_design_are_a_misfit(tmp_path):
+    """One in twenty says yes, although the design forces one in six to."""
     rows = [{"q": int(place % 20 == 0)} for place in range(3000)]
     (tmp_path / "design.json").write_text(document(FORCED))
     table, _ = load_survey(write(tmp_path / "s.csv", rows), str(tmp_path / "design.json"), "q ~ 1")
@@ -256,7 +256,7 @@ COLUMNS = "cov.asset.index + cov.married + I(cov.age/10) + I((cov.age/10)**2) + 
 
 
 @pytest.mark.skipif(not NIGERIA.exists(), reason="the survey's data are not here")
-def test_nigeria(tmp_path):
+def test_nigeria_survey_matches_published_estimates(tmp_path):
     """The mode, the log-likelihood and the sds from the observed information, as published."""
     text = json.dumps({"format": "ldpkit.design/1", "columns": {"rr.q1": FORCED}, "prior": "flat"})
     (tmp_path / "design.json").write_text(text)
@@ -270,7 +270,7 @@ def test_nigeria(tmp_path):
     assert found.log_likelihood == pytest.approx(-1540.11785, abs=1e-4)
 
 
-def test_a_column_of_numbers_with_a_word_in_it_is_no_factor_of_them_all(tmp_path):
+def test_number_column_with_a_word_in_it_is_rejected(tmp_path):
     rows = [{"q": place % 2, "age": 20 + place % 50} for place in range(100)]
     rows[16]["age"] = "unknown"
     (tmp_path / "design.json").write_text(document(FORCED))

@@ -1,4 +1,4 @@
-"""The guide to analyses: its program runs, its commands do what it says, its names are those of the code."""
+"""The guide to analyses: its program runs, its commands print as stated, its names match the code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STUDY, DESIGN = (
 )
 
 
-def test_the_guides_first_study_needs_as_many_people_as_it_says(tmp_path, monkeypatch, capsys):
+def test_first_study_of_guide_needs_stated_number_of_people(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.json").write_text(STUDY)
     for command in ("study check", "plan"):
@@ -59,7 +59,7 @@ def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
     assert entry["parameters"]["married"]["q05"] < 1.115 < entry["parameters"]["married"]["q95"]
 
 
-def test_the_guides_design_is_the_named_one():
+def test_design_in_guide_equals_its_named_form():
     matrix = read_design(DESIGN).columns[0]
     (named,) = re.findall(r"write `(.*?)`:", GUIDE)
     text = f'{{"format": "ldpkit.design/1", "columns": {{{named}}}}}'

@@ -125,20 +125,20 @@ def log_likelihood(found, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES, ids=[one[0] for one in SHAPES])
-def test_the_likelihood_is_that_of_enumeration(formula, family, terms, public):
+def test_likelihood_matches_enumeration(formula, family, terms, public):
     is_enumerated(formula, family, terms, public)
 
 
 @pytest.mark.parametrize("most", [0, 1_000_000], ids=["own cell", "all cells"])
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES[7:])
-def test_so_it_is_by_cells_and_by_products_with_all_cells(formula, family, terms, public, most, monkeypatch):
+def test_likelihood_by_cell_products_matches_enumeration(formula, family, terms, public, most, monkeypatch):
     monkeypatch.setattr(likelihood, "FEW_LAWS", most)
     is_enumerated(formula, family, terms, public)
 
 
 @pytest.mark.parametrize("chunk", [7, 2000])
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), [SHAPES[0], SHAPES[2]])
-def test_so_is_that_of_rows(formula, family, terms, public, chunk, monkeypatch):
+def test_likelihood_by_rows_matches_enumeration(formula, family, terms, public, chunk, monkeypatch):
     """In chunks that do not divide the reports, and in one."""
     monkeypatch.setattr(program, "FROM_ROWS", 0)
     monkeypatch.setattr(row_likelihood, "CHUNK", chunk)
@@ -147,7 +147,7 @@ def test_so_is_that_of_rows(formula, family, terms, public, chunk, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rows_have_the_curvature_of_cells(monkeypatch):
+def test_curvature_by_rows_matches_curvature_by_cells(monkeypatch):
     """Second derivatives of both ways, and the value in single precision."""
     found = assemble(table(), "job ~ age + region")
     random = np.random.default_rng(1)
@@ -224,7 +224,7 @@ def test_equal_reports_are_counted_once():
 
 
 @pytest.mark.slow
-def test_a_transform_is_found_over_reports_not_over_cells():
+def test_transform_uses_statistics_of_reports_not_of_cells():
     """scale(clinic) has the mean and sd of all reports, however often each cell came."""
     found = assemble(table(), "ever ~ scale(cov.size)")
     sizes = table().public["cov.size"].to_numpy(float)

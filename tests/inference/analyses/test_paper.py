@@ -40,8 +40,8 @@ def papers(n, share, random):
         yield [("north", "south")[record % 2], random.integers(18, 100), ever, "ABC"[random.integers(3)]]
 
 
-def test_a_filled_in_sheet_is_a_table_with_a_design(study, tmp_path, monkeypatch, capsys):
-    """The command's sheet; rows that stayed blank are left out."""
+def test_filled_in_sheet_is_fitted_as_table_with_design(study, tmp_path, monkeypatch, capsys):
+    """The sheet comes from the command; rows left blank are left out."""
     monkeypatch.chdir(tmp_path)
     Path("study.json").write_text(study.to_json())
     assert main(["study", "check", "study.json", "--sheet", "entry.csv", "--records", "320"]) == 0
@@ -67,24 +67,24 @@ def test_a_filled_in_sheet_is_a_table_with_a_design(study, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("command", ["study check", "publish --token key --to http://127.0.0.1:9"])
 @pytest.mark.parametrize("name", ["record", "sheet"])
-def test_what_has_a_columns_name_is_refused_before_it_is_asked(name, command, tmp_path, capsys):
-    """Once it is published, no sheet could have it."""
+def test_field_named_like_a_sheet_column_is_rejected(name, command, tmp_path, capsys):
+    """It is rejected before publication, since no sheet could hold it afterwards."""
     text = GOLDEN.read_text(encoding="utf-8").replace('"region"', f'"{name}"')
     (tmp_path / "study.json").write_text(text, encoding="utf-8")
     first, *options = command.split(" --")
     options = [part for option in options for part in f"--{option}".split()]
     assert main([*first.split(), str(tmp_path / "study.json"), *options]) == 3
-    assert f"column {name} of its own" in capsys.readouterr().err
+    assert f"its own column {name}" in capsys.readouterr().err
 
 
-def test_a_question_that_no_record_has_may_be_called_as_a_column_is():
-    """On the sheet stands what is asked on paper."""
+def test_question_not_on_paper_may_have_a_column_name():
+    """The sheet has only the questions asked on paper."""
     document = studies.document(studies.YES_NO, {**studies.CHOICE, "id": "sheet"}, paper=DICE)
     assert sheet_columns(Study(document)) == ["record", "sheet", "ever"]
 
 
-def test_a_field_of_the_waves_name_is_warned_of(tmp_path, capsys, monkeypatch):
-    """One version by itself can be fitted."""
+def test_field_named_wave_causes_a_warning(tmp_path, capsys, monkeypatch):
+    """It is only a warning, as one version alone can be fitted."""
     monkeypatch.setattr("collector.remote.client.backoff", lambda _failed: 0)
     text = GOLDEN.read_text(encoding="utf-8").replace('"region"', '"wave"')
     (tmp_path / "study.json").write_text(text, encoding="utf-8")
@@ -94,8 +94,8 @@ def test_a_field_of_the_waves_name_is_warned_of(tmp_path, capsys, monkeypatch):
     assert "cannot be fitted together as waves" in capsys.readouterr().err
 
 
-def test_the_dice_of_all_questions_are_told_together(study):
-    """5 times as likely for one and 4 for the other: 20 for who knows both."""
+def test_paper_lines_state_joint_epsilon_of_all_questions(study):
+    """Ratios of 5 and 4 multiply to 20 for a reader of both answers."""
     said = paper_lines(study)
     ratios = [one.ratio for one in study.paper.questions]
     assert "all 2 questions on paper together: epsilon " in said[-2]
@@ -107,7 +107,7 @@ def test_the_dice_of_all_questions_are_told_together(study):
 @pytest.mark.parametrize(
     ("ever", "told", "warned"),
     [
-        ([["1/2", "1/2"], ["0", "1"]], "no epsilon bounds what is learnt", "ever on paper: its dice rule"),
+        ([["1/2", "1/2"], ["0", "1"]], "no epsilon bounds what is learnt", "ever on paper: some outcomes"),
         (
             [["999/1000", "1/1000"], ["1/1000", "999/1000"]],
             "epsilon 8.294 (",
@@ -115,7 +115,7 @@ def test_the_dice_of_all_questions_are_told_together(study):
         ),
     ],
 )
-def test_dice_that_hide_hardly_anything_together_are_said(ever, told, warned):
+def test_weak_dice_of_all_questions_cause_a_warning(ever, told, warned):
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     document["paper"]["questions"][0]["matrix"] = ever
     study = Study(document)
@@ -125,13 +125,13 @@ def test_dice_that_hide_hardly_anything_together_are_said(ever, told, warned):
     ]
 
 
-def test_a_study_without_paper_has_no_sheet(tmp_path):
+def test_writing_sheet_of_study_without_paper_is_rejected(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     with raises(InputError, "paper.none"):
         write_sheet(study, str(tmp_path / "entry.csv"), 3)
 
 
-def test_the_guides_paper_mode_is_a_good_one():
+def test_paper_mode_in_guide_is_valid():
     (text,) = [
         part.split("```")[0]
         for part in GUIDE.read_text(encoding="utf-8").split("```json\n")[1:]
@@ -142,8 +142,8 @@ def test_the_guides_paper_mode_is_a_good_one():
     assert float(study.paper.questions[0].ratio) == 5
 
 
-def test_dice_that_rule_an_answer_out_have_no_bound(capsys, tmp_path):
-    """`study check` says so before anybody is asked."""
+def test_dice_that_rule_out_an_answer_have_no_bound(capsys, tmp_path):
+    """`study check` warns of it before the study starts."""
     one = {"id": "ever", "instructions": "Tell.", "matrix": [["1/2", "1/2"], ["0", "1"]]}
     document = studies.document(studies.YES_NO, paper={"questions": [one]})
     assert Study(document).paper.questions[0].ratio is None
@@ -152,8 +152,8 @@ def test_dice_that_rule_an_answer_out_have_no_bound(capsys, tmp_path):
     assert "rules an answer out" in capsys.readouterr().out
 
 
-def test_what_a_box_of_a_list_asks_is_read_out():
-    """The list's title is the question, and a section's that of one without words: "Aspirin" alone was."""
+def test_paper_lines_include_list_and_section_titles():
+    """A box is printed with its list's title, and a question without text by its section's title."""
     wordless = {name: value for name, value in studies.YES_NO.items() if name != "text"}
     boxes = [{**studies.YES_NO, "id": "ever", "text": "Aspirin"}, {**wordless, "id": "bare"}]
     sections = [
@@ -175,7 +175,7 @@ def test_what_a_box_of_a_list_asks_is_read_out():
         ([["5/6", "1/6"], ["1/6", "5/6"]], ""),
     ],
 )
-def test_dice_that_hide_nothing_are_warned_of(matrix, said, tmp_path, capsys):
+def test_dice_that_hide_nothing_cause_a_warning(matrix, said, tmp_path, capsys):
     one = {"id": "ever", "instructions": "Tell.", "matrix": matrix}
     (tmp_path / "study.json").write_text(
         json.dumps(studies.document(studies.YES_NO, paper={"questions": [one]}))

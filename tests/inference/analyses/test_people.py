@@ -49,14 +49,14 @@ def drawn(posterior, name):
     return found.draws
 
 
-def test_cramers_v_is_that_of_scipy():
+def test_cramers_v_matches_scipy():
     shares = np.random.default_rng(0).dirichlet(np.ones(6)).reshape(2, 3)
     counts = np.round(shares * 1e6).astype(int)
     assert float(cramers_v(counts / counts.sum())) == pytest.approx(association(counts, "cramer"), rel=1e-9)
 
 
 @pytest.mark.slow
-def test_a_crossed_table_finds_what_was_planted(people):
+def test_crossed_table_finds_simulated_shares(people):
     found = cross_table(people, ["ever", "job"])
     truth = {"p[no, none]": 0.12, "p[no, worker]": 0.18, "p[no, teacher]": 0.3, "p[yes, teacher]": 0.04}
     rows = found.rows()
@@ -71,7 +71,7 @@ def test_a_crossed_table_finds_what_was_planted(people):
 
 
 @pytest.mark.slow
-def test_a_crossed_table_by_group_has_the_groups_own_shares(people):
+def test_crossed_table_by_group_finds_shares_of_each_group(people):
     found = cross_table(people, ["ever", "job"], "place")
     shares = {level: sum(found.draws[f"p[{level}, yes, {one}]"] for one in ("none", "worker", "teacher"))
               for level in ("town", "land")}  # fmt: skip
@@ -80,8 +80,8 @@ def test_a_crossed_table_by_group_has_the_groups_own_shares(people):
 
 
 @pytest.mark.slow
-def test_a_census_weighs_cells_as_it_counts_them(people):
-    """At each draw: a quarter in town, the rest on land; exactly what the coefficients say."""
+def test_census_counts_weight_the_cells(people):
+    """Exact at each draw: a quarter of the town's share plus three quarters of the land's."""
     census = pd.DataFrame({"place": ["town", "land"], "count": [250, 750]})
     found = analyse_table(people, "ever ~ place", population=Population(census=census, by="place"), seed=4)
     land = 1 / (1 + np.exp(-found.draws["Intercept"]))
@@ -98,8 +98,8 @@ def test_a_census_weighs_cells_as_it_counts_them(people):
 
 
 @pytest.mark.slow
-def test_clinics_that_no_report_had_are_drawn_from_the_clinics_law():
-    """A census of new clinics alone: wider than one of the known ones."""
+def test_unseen_clinics_are_drawn_from_group_distribution():
+    """The interval for a census of a new clinic is wider than for the known clinics."""
     whole = table(400, seed=3)
     known, new = (pd.DataFrame({"clinic": clinics, "count": 1}) for clinics in ([0, 1, 2, 3], [7]))
     spreads = []
@@ -110,7 +110,7 @@ def test_clinics_that_no_report_had_are_drawn_from_the_clinics_law():
 
 
 @pytest.mark.slow
-def test_weights_undo_who_was_asked(people):
+def test_survey_weights_correct_unequal_sampling(people):
     """0.2 × 2/3 + 0.6 × 1/3 = 0.333 of the people."""
     found = analyse_table(people, "ever ~ place", population=Population(weights="weight"))
     draws = drawn(found, "share ever = yes, weighted")
@@ -122,23 +122,23 @@ BAD = [
     ({"by": "plac"}, "did you mean place"),
     ({"by": "job"}, "private"),
     ({"weights": "place"}, "numbers"),
-    ({"weights": "weight", "census": pd.DataFrame({"place": ["town"], "count": [1]})}, "give one"),
+    ({"weights": "weight", "census": pd.DataFrame({"place": ["town"], "count": [1]})}, "give only one"),
     ({"census": pd.DataFrame({"place": ["sea"], "count": [1]})}, "level"),
     ({"census": pd.DataFrame({"place": ["town"]})}, "no column 'count'"),
     ({"census": pd.DataFrame({"count": [1]})}, "no column 'place'"),
     ({"census": pd.DataFrame({"place": ["town"], "count": [-1]})}, "0 or more"),
-    ({"census": pd.DataFrame({"place": ["town"], "count": [0]})}, "nobody"),
+    ({"census": pd.DataFrame({"place": ["town"], "count": [0]})}, "no people"),
     ({"census": pd.DataFrame({"place": [None], "count": [3]})}, "blank"),
 ]
 
 
 @pytest.mark.parametrize(("given", "said"), BAD, ids=[said for _, said in BAD])
-def test_a_population_that_is_none_is_refused(people, given, said):
+def test_invalid_population_is_rejected(people, given, said):
     with pytest.raises(InputError, match=said):
         analyse_table(people, "ever ~ place", population=Population(**given), method="laplace")
 
 
-def test_columns_that_cannot_be_crossed_are_refused(people):
+def test_columns_that_cannot_be_crossed_are_rejected(people):
     for names, by in (
         (["ever"], None),
         (["ever", "ever"], None),
@@ -150,7 +150,7 @@ def test_columns_that_cannot_be_crossed_are_refused(people):
 
 
 @pytest.mark.slow
-def test_the_command_crosses_and_poststratifies(tmp_path, monkeypatch):
+def test_fit_command_crosses_and_poststratifies(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(1)
     with open("s.csv", "w", newline="") as file:
@@ -185,17 +185,17 @@ def test_the_command_crosses_and_poststratifies(tmp_path, monkeypatch):
     [
         (
             ["s.json", "r.ndjson", "--question", "a", "--prior", "flat"],
-            "--prior is for an analysis: give --form",
+            "--prior is for analyses: add --form",
         ),
-        (["s.json", "r.ndjson", "--by", "place"], "--by is for an analysis: give --formula"),
+        (["s.json", "r.ndjson", "--by", "place"], "--by is for analyses: add --formula"),
         (
             ["--table", "s.csv", "--cross", "a,b", "--formula", "a ~ 1"],
-            "--formula is one analysis and --cross",
+            "--formula cannot be combined with --cross",
         ),
         (["s.json", "r.ndjson", "--formula", "a ~ 1", "--question", "a"], "--question is for a study's own"),
     ],
 )
-def test_the_option_that_does_not_go_with_the_others_is_named(tmp_path, capsys, options, said):
+def test_incompatible_option_is_named_in_the_error(tmp_path, capsys, options, said):
     assert main(["fit", *options, "--out", str(tmp_path / "x")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -1,4 +1,4 @@
-"""A private number as outcome: its likelihood is brute force's, and the truth lies in the posterior."""
+"""A private number as outcome: its likelihood matches brute force, and its posterior finds the truth."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def log_likelihood(found, sites):
 @pytest.mark.parametrize("document", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
 @pytest.mark.parametrize("predictor", ["", " + ever"], ids=["public", "private"])
-def test_the_likelihood_is_that_of_quadrature(document, family, predictor):
+def test_likelihood_matches_quadrature(document, family, predictor):
     table = simulated(document)
     found = assemble(table, f"hours ~ age{predictor}", family=family)
     random = np.random.default_rng(5)
@@ -112,8 +112,8 @@ def test_the_likelihood_is_that_of_quadrature(document, family, predictor):
     assert log_likelihood(found, sites) == pytest.approx(total, abs=1e-8)
 
 
-def test_reports_are_in_own_units():
-    """Without law and noise's scale aside: their mean is that of the answers, by five standard errors."""
+def test_reports_are_in_units_of_the_question():
+    """The mean of the reports is within five standard errors of the answers."""
     answers = np.full(4000, 9.0)
     column = reported(GAUSSIAN, answers)
     values = column.vectors[column.codes, 0]
@@ -125,7 +125,7 @@ def test_reports_are_in_own_units():
     assert not beyond.exact
 
 
-def test_what_does_not_fit_a_private_number_is_refused():
+def test_unsuitable_analysis_of_private_number_is_rejected():
     table = simulated(LAPLACE)
     with raises(InputError, "fit.family_not_for_private_number"):
         assemble(table, "hours ~ age", family="logit")
@@ -140,7 +140,7 @@ def test_what_does_not_fit_a_private_number_is_refused():
 
 
 @pytest.mark.slow
-def test_its_density_is_that_of_the_noise_alone_where_the_law_is_narrow():
+def test_density_under_narrow_law_is_density_of_the_noise():
     """A planted fault, such as a scale in the wrong unit, moves this far beyond 1e-6."""
     column = reported(GAUSSIAN, np.full(3, 6.0))
     found = assemble(table_of(pd.DataFrame({"age": [1.0, 2.0, 3.0]}), [column]), "hours ~ 1")
@@ -173,7 +173,7 @@ def people(n, seed=0, law="normal"):
 @pytest.mark.parametrize(
     "formula", ["died ~ hours", "died ~ age + I(hours**2)", "died ~ age + (hours | age)"]
 )
-def test_a_private_number_as_predictor_is_refused(formula):
+def test_private_number_as_predictor_is_rejected(formula):
     with raises(InputError, "formula.private_number_predictor", "hours"):
         assemble(people(8), formula)
 
@@ -181,8 +181,8 @@ def test_a_private_number_as_predictor_is_refused(formula):
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [SHARP, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
-def test_the_parts_of_reports_have_the_chances_of_their_density(document, family):
-    """∫ of the likelihood's own density over each part, beyond the bounds too under Gaussian noise."""
+def test_probability_of_interval_is_integral_of_density(document, family):
+    """Against the integral of the likelihood's density, also beyond the bounds under Gaussian noise."""
     found = assemble(
         table_of(pd.DataFrame(index=range(200)), [reported(document, np.full(200, 5.0), 1)]),
         "hours ~ 1",

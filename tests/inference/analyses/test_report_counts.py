@@ -1,4 +1,4 @@
-"""Analyses of counts that engines make are those of the reports: tables of several private answers."""
+"""Analyses of counts that engines make equal analyses of the reports: tables of several private answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.summaries.engines_data import FEW, changed, made, write, write_datase
 CELLS = made(FEW, 400)
 
 
-def test_tables_of_several_answers_are_those_of_the_reports(tmp_path):
+def test_tables_from_counts_equal_tables_from_reports(tmp_path):
     write_dataset(tmp_path, CELLS)
     names = ["ever", "occupation", "region"]
     counts = count_dataset(FEW, tmp_path, names)
@@ -29,7 +29,7 @@ def test_tables_of_several_answers_are_those_of_the_reports(tmp_path):
     with pytest.raises(InputError, match="reports were not counted by region"):
         table_of_reports(FEW, count_dataset(FEW, tmp_path, ["ever"]), names)
     other = Study({**FEW.document, "version": FEW.version + 1})
-    with pytest.raises(InputError, match="counts of reports on another study, or version"):
+    with pytest.raises(InputError, match="of reports on another study or version"):
         table_of_reports(other, counts, names)
     with pytest.raises(UsageError, match="no question or public field age"):
         count_dataset(FEW, tmp_path, ["age"])
@@ -45,7 +45,7 @@ def shape_of(table):
     )
 
 
-def test_a_study_that_asks_one_is_counted_too(tmp_path):
+def test_reports_of_ask_one_study_are_counted(tmp_path):
     study = Study(studies.document(studies.YES_NO, studies.CHOICE, ask_one=True))
     reports = [
         changed(one, payloads=dict([list(one.payloads.items())[number % 2]]))
@@ -57,7 +57,7 @@ def test_a_study_that_asks_one_is_counted_too(tmp_path):
     )
 
 
-def test_an_analysis_takes_counts(tmp_path):
+def test_analysis_accepts_counts(tmp_path):
     counts = count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "region"])
     how = {"method": "laplace", "draws": 100, "chains": 2}
     wanted, found = (analyse(FEW, given, "ever ~ region", **how) for given in (CELLS, counts))
@@ -68,14 +68,14 @@ def test_an_analysis_takes_counts(tmp_path):
         assert found.draws[name].mean() == pytest.approx(values.mean(), abs=1e-3)
 
 
-def test_numbers_are_too_many_to_count(tmp_path, monkeypatch):
+def test_counting_too_many_distinct_reports_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "MOST_DISTINCT", 7)
     with pytest.raises(InputError, match="more than 7 different reports"):
         count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "occupation"])
 
 
-def test_no_more_is_held_than_can_be_counted(tmp_path, monkeypatch):
-    """What workers found is added up as it comes: each of them may have few, and all together too many."""
+def test_counting_stops_once_distinct_reports_are_too_many(tmp_path, monkeypatch):
+    """Workers' counts are added up as they arrive: each may have few, and all together too many."""
     cells = CELLS[:40]
     write_dataset(tmp_path, cells, buckets=8, days=1)
     read = []

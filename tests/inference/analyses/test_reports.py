@@ -78,8 +78,8 @@ MECHANISMS = [
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{one['name']}-{one.get('of', '')}")
-def test_a_payload_says_of_each_choice_what_its_mechanism_says(mechanism):
-    """Two choices' entries are in the ratio of P(payload | choice): e^ε where one alone is supported."""
+def test_likelihood_vector_of_payload_matches_mechanism(mechanism):
+    """Two choices' entries are in the ratio of P(payload | choice): e^ε if only one is supported."""
     epsilon = "2" if mechanism["name"] == "memoized" else "1"
     question = {**studies.CHOICE, "choices": {"count": 9}, "mechanism": {**mechanism, "epsilon": epsilon}}
     study = Study(studies.document(question))
@@ -95,7 +95,7 @@ def test_a_payload_says_of_each_choice_what_its_mechanism_says(mechanism):
 
 
 @pytest.mark.slow
-def test_the_truth_lies_in_the_posterior(answered):
+def test_posterior_is_near_the_simulated_truth(answered):
     study, reports = answered
     found = analyse(study, reports, "ever ~ region + age", seed=1)
     truth = {"Intercept": -3.0, "region[north]": 1.5, "age": 0.05}
@@ -117,8 +117,8 @@ def test_reports_are_counted_by_cell(answered):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{one['name']}-{one.get('of', '')}")
-def test_a_summary_by_cell_has_the_likelihood_of_its_reports(mechanism):
-    """Log-likelihoods of the same parameters; where the summary were read wrongly, they would differ."""
+def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
+    """Log-likelihoods at the same parameters are equal."""
     epsilon = "2" if mechanism["name"] == "memoized" else "1"
     study = study_of({**JOB, "choices": {"count": 5}, "mechanism": {**mechanism, "epsilon": epsilon}}, EVER)
     own, random = mechanisms_of(study)["job"], np.random.default_rng(4)
@@ -143,14 +143,14 @@ def log_likelihood(found, sites) -> float:
     return float(trace["reports"]["fn"].log_factor)
 
 
-def test_a_summary_without_what_went_with_what_is_refused():
+def test_summary_of_column_sums_is_rejected():
     study = study_of({**JOB, "choices": {"count": 20}})
     with raises(InputError, "formula.summary_of_supports"):
         analyse(study, Summary.empty(study), "job ~ age")
 
 
 @pytest.mark.slow
-def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
+def test_fit_command_fits_a_formula_to_a_study(answered, tmp_path, monkeypatch):
     study, reports = answered
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.json").write_text(study.to_json())
@@ -167,7 +167,7 @@ def test_the_command_fits_a_study(answered, tmp_path, monkeypatch):
     assert main(["fit", *files, "--formula", "ever ~ age", "--design", "design.json"]) == 2
 
 
-def test_what_cannot_be_analysed_is_refused(answered):
+def test_input_that_cannot_be_analysed_is_rejected(answered):
     study, reports = answered
     with raises(InputError, "table.unknown_column", "did you mean region"):
         analyse(study, reports, "ever ~ regions")

@@ -1,4 +1,4 @@
-"""Waves: versions of a study, or tables, in one analysis; what cannot be joined is refused and named."""
+"""Waves: versions of a study, or tables, in one analysis; incompatible waves are rejected by name."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def waves():
     }
 
 
-def test_each_waves_rows_keep_their_own_channel(waves):
-    """Row by row, P(report | answer) is what the wave's own table says."""
+def test_rows_of_each_wave_keep_their_channel(waves):
+    """Row by row, P(report | answer) equals that in the wave's own table."""
     whole = table_of_waves(waves, ["ever", "job", "region", "wave"])
     start = 0
     for name, (study, reports) in waves.items():
@@ -90,8 +90,8 @@ def test_each_waves_rows_keep_their_own_channel(waves):
 
 
 @pytest.mark.slow
-def test_the_difference_between_waves_is_found_and_said(waves, tmp_path, monkeypatch):
-    """0.3 and 0.6 of the people: with its interval and the probability that it is above 0."""
+def test_difference_between_waves_is_estimated_and_printed(waves, tmp_path, monkeypatch):
+    """Shares of 0.3 and 0.6, with an interval and the probability that the difference is above 0."""
     monkeypatch.chdir(tmp_path)
     arguments = ["fit", "--formula", "ever ~ wave + region", "--out", "out", "--method", "laplace"]
     for name, (study, reports) in waves.items():
@@ -109,7 +109,7 @@ def test_the_difference_between_waves_is_found_and_said(waves, tmp_path, monkeyp
     assert "above 0 with probability more than 0.99" in page
 
 
-def test_without_names_waves_are_called_by_their_versions(waves, tmp_path, monkeypatch):
+def test_unnamed_waves_are_named_after_versions(waves, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = []
     for name, (study, reports) in waves.items():
@@ -121,7 +121,7 @@ def test_without_names_waves_are_called_by_their_versions(waves, tmp_path, monke
     assert source.digest == source.table().digest
 
 
-def test_a_contrast_is_said_with_its_direction():
+def test_contrast_is_printed_with_its_direction():
     draws = np.asarray([[-0.1, 0.2, 0.3, 0.4]])
     quantity = Quantity("share q = yes, wave: b − a", "difference of the share", draws, contrast=True)
     assert quantity.to_document()["probability_of_direction"] == 0.75
@@ -138,13 +138,13 @@ BAD = {
         ["job"],
     ),
     "wave b: there is no column 'ever'": ((2, JOB), ["ever"]),
-    "wave b: its study has a wave of its own": ((2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"]),
-    "stands in another wave": (None, ["ever"]),
+    "wave b: its study already has a field wave": ((2, EVER, {**JOB, "id": "wave"}), ["ever", "wave"]),
+    "is also in another wave": (None, ["ever"]),
 }
 
 
 @pytest.mark.parametrize("said", BAD)
-def test_waves_that_cannot_be_joined_are_refused(said):
+def test_incompatible_waves_are_rejected(said):
     first = study_of(1, EVER, JOB)
     reports = reports_of(first, 0.5, 20, 3)
     given, names = BAD[said]
@@ -169,21 +169,21 @@ def kept_reports(study: Study) -> list:
     ]
 
 
-def test_what_a_reader_must_know_of_waves_is_noted():
-    """Other words, other regions, kept answers, and waves that the formula does not name."""
+def test_differences_between_waves_are_noted():
+    """Changed wording, changed regions, memoized answers, and waves that the formula does not name."""
     first, second = (
         study_of(1, studies.MEMOIZED),
         study_of(2, {**studies.MEMOIZED, "text": "Do you still?"}, regions=("south", "north", "sea")),
     )
     waves = {"a": (first, kept_reports(first)), "b": (second, kept_reports(second))}
     table = table_of_waves(waves, ["habit", "region"])
-    for said in ("other words", "one kept answer", "no sea in wave a", "taken together"):
+    for said in ("worded differently", "one kept answer", "no sea in wave a", "pooled"):
         assert any(said in note for note in table.notes), said
     assert list(table.public["region"].cat.categories) == ["south", "north", "sea"]
     lists = [{"title": title, "questions": ["ever"], "any_of": True} for title in ("You?", "Your mother?")]
     boxes = [study_of(1 + place, studies.YES_NO, sections=[one]) for place, one in enumerate(lists)]
     waves = {f"{study.version}": (study, reports_of(study, 0.5, 2, 1)) for study in boxes}
-    assert any("other words" in note for note in table_of_waves(waves, ["ever", "region"]).notes)
+    assert any("worded differently" in note for note in table_of_waves(waves, ["ever", "region"]).notes)
     units = ["tablets", "packs", "tablets"]
     counts = [
         study_of(1 + place, {**studies.NUMBER, "measured_in": unit}) for place, unit in enumerate(units)
@@ -201,8 +201,8 @@ def test_what_a_reader_must_know_of_waves_is_noted():
 
 
 @pytest.mark.parametrize("kept_first", [True, False])
-def test_a_panel_whose_first_wave_asked_once_is_a_panel(kept_first):
-    """The note was there only where the first wave's answers are kept ones."""
+def test_panel_note_appears_whichever_wave_is_memoized(kept_first):
+    """Before, the note appeared only if the first wave's answers were memoized."""
     once = study_of(1, {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]})
     kept = study_of(2, studies.MEMOIZED)
     answers = [{"habit": place % 3 == 0, "region": "south"} for place in range(9)]
@@ -212,8 +212,8 @@ def test_a_panel_whose_first_wave_asked_once_is_a_panel(kept_first):
     assert any("one kept answer" in note for note in table_of_waves(order, ["habit"]).notes)
 
 
-def test_choices_in_another_order_are_the_same_choices():
-    """Of version 2 the vectors stand in version 1's order."""
+def test_choices_in_another_order_are_matched_by_label():
+    """The vectors of version 2 are reordered to version 1's order."""
     first, second = study_of(1, JOB), study_of(2, {**JOB, "choices": JOB["choices"][::-1]})
     reports = reports_of(second, 0.5, 40, 7)
     table = table_of_waves({"a": (first, reports_of(first, 0.5, 9, 8)), "b": (second, reports)}, ["job"])
@@ -224,7 +224,7 @@ def test_choices_in_another_order_are_the_same_choices():
 
 
 def test_one_export_serves_all_waves(waves, tmp_path, capsys):
-    """Each wave reads its own version's reports, and none is called left out but those of a third version."""
+    """Each wave reads its version's reports; only those of a third version count as left out."""
     third = study_of(3, EVER, JOB)
     both = [one for _, reports in waves.values() for one in reports]
     for others, said in (([], False), (reports_of(third, 0.5, 3, 9), True)):
@@ -237,8 +237,8 @@ def test_one_export_serves_all_waves(waves, tmp_path, capsys):
         assert ("left out" in capsys.readouterr().err) == said
 
 
-def test_a_census_of_waves_that_are_called_by_years(waves, tmp_path):
-    """A file's 2024 is a number, the wave's name a label."""
+def test_census_matches_waves_named_by_years(waves, tmp_path):
+    """2024 is a number in the file and a label in the waves."""
     (tmp_path / "census.csv").write_text("wave,count\n2024,100\n2025,300\n")
     census = read_frame(str(tmp_path / "census.csv"))
     table = table_of_waves(waves, ["ever", "wave"])
@@ -248,7 +248,7 @@ def test_a_census_of_waves_that_are_called_by_years(waves, tmp_path):
     assert list(sizes) == [100, 300]
 
 
-def test_one_wave_is_none(waves):
+def test_single_wave_is_rejected(waves):
     with raises(InputError, "wave.only_one"):
         analyse_waves({"2024": waves["2024"]}, "ever ~ wave")
 
@@ -284,8 +284,8 @@ def test_waves_of_tables_may_have_their_own_dice():
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("formula", ["q ~ wave + region", "q ~ wave + (1 | region)"])
-def test_levels_of_waves_that_differ_in_capitals_alone_are_named(formula, tables):
-    """A refusal spoke of coefficients that nothing tells apart, or a region was taken as two."""
+def test_levels_of_tables_differing_only_in_case_are_named(formula, tables):
+    """Before, the error was about collinear coefficients, or one region counted as two."""
     for name, regions in {"a": ["north", "south"], "b": ["NORTH", "south"]}.items():
         rows = [[place % 2, regions[place // 2 % 2]] for place in range(40 if name == "a" else 60)]
         write(tables / f"{name}.csv", ["q", "region"], rows)
@@ -293,10 +293,10 @@ def test_levels_of_waves_that_differ_in_capitals_alone_are_named(formula, tables
     with raises(InputError, "wave.levels_look_alike", "region", "north", "NORTH"):
         load_waves(*given)
     write(tables / "b.csv", ["q", "region"], [[0, "north"], [1, "NORTH"], [1, "south"]] * 20)
-    assert any("are taken as two" in note for note in load_waves(*given)[0].notes)
+    assert any("but count as two" in note for note in load_waves(*given)[0].notes)
 
 
-def test_levels_of_studies_that_differ_in_capitals_alone_are_noted():
+def test_levels_of_studies_differing_only_in_case_are_noted():
     studies_of = {"a": study_of(1, EVER), "b": study_of(2, EVER, regions=("South", "north"))}
     given = {name: (one, reports_of(one, 0.5, 20, 3)) for name, one in studies_of.items()}
     table = table_of_waves(given, ["ever", "region", "wave"])
@@ -309,13 +309,13 @@ def test_levels_of_studies_that_differ_in_capitals_alone_are_noted():
         (["--wave", "a=a.csv"], 2, "two or more"),
         (["--wave", "a=a.csv", "--wave", "a=b.csv"], 2, "called a"),
         (["--wave", "a.csv", "--wave", "b=b.csv"], 2, "NAME=TABLE.csv"),
-        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "all"),
+        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "only tables"),
         (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], 2, "--table"),
         (["--wave", "a=a.csv", "--wave", "b=bad.csv"], 3, "wave b: q, row 2"),
         (["--wave", "a=a.csv", "--wave", "b=short.csv"], 3, "wave b: there is no column 'age'"),
     ],
 )
-def test_a_command_for_waves_that_cannot_be_is_refused(given, code, said, tables, capsys):
+def test_invalid_command_for_waves_of_tables_is_rejected(given, code, said, tables, capsys):
     write(tables / "bad.csv", ["q", "age"], [[0, 1], [7, 1]])
     write(tables / "short.csv", ["q"], [[0], [1]])
     assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == code
@@ -346,7 +346,7 @@ def files(waves, tmp_path, monkeypatch):
         (["--wave", "a=a.json,a.ndjson", "--design", "d.json"], "--design is for tables"),
     ],
 )
-def test_a_command_for_waves_of_studies_that_cannot_be_is_refused(given, said, files, capsys):
+def test_invalid_command_for_waves_of_studies_is_rejected(given, said, files, capsys):
     assert main([*FIT, *given, *WAVES[2:]]) == 2
     line = capsys.readouterr().err.strip()
     assert said in line
@@ -354,18 +354,18 @@ def test_a_command_for_waves_of_studies_that_cannot_be_is_refused(given, said, f
     assert files
 
 
-def test_a_summary_as_a_waves_reports_is_refused(files, capsys):
-    """It has nobody's single report, so that nothing tells whether one stands in two waves."""
+def test_summary_as_wave_is_rejected(files, capsys):
+    """It has no single reports, so a report in two waves could not be found."""
     assert main(["summarize", "a.json", "a.ndjson", "--out", "sum.json"]) == 0
     assert main([*FIT, "--wave", "a=a.json,sum.json", *WAVES[2:]]) == 3
-    assert "wave a: a summary no longer has single reports" in capsys.readouterr().err
+    assert "wave a: a summary has no single reports" in capsys.readouterr().err
     study, reports = files["2024"]
-    with raises(InputError, "wave.reports_invalid", "a: a summary no longer has"):
+    with raises(InputError, "wave.reports_invalid", "a: a summary has no single"):
         table_of_waves({"a": (study, summarize(study, reports)), "b": files["2025"]}, ["ever"])
 
 
 @pytest.mark.slow
-def test_reports_of_a_wave_may_be_csv_as_exports_are(files, capsys):
+def test_wave_accepts_reports_in_exported_csv(files, capsys):
     reports = [one.to_document() for one in files["2024"][1][:30]]
     with open("exported.csv", "w", newline="") as file:
         writer = csv.writer(file)

@@ -1,4 +1,4 @@
-"""Features of simulated reports come as often, and together, as every possible report says."""
+"""Features of simulated reports have the joint frequencies that enumeration of all reports gives."""
 
 from itertools import product
 
@@ -46,7 +46,7 @@ def moments(truths, exclusive):
 )
 # The second has more people than are drawn one by one.
 @pytest.mark.parametrize("people", [50, 60_000])
-def test_features_come_together_as_in_every_possible_report(truths, exclusive, people):
+def test_moments_of_simulated_features_match_enumeration(truths, exclusive, people):
     if exclusive[1]:
         own = PREDICTOR / PREDICTOR.sum(-1, keepdims=True)
         truths = Truths(SHARES, LAWS, OUTCOME, own)

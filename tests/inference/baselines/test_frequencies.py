@@ -1,4 +1,4 @@
-"""The unbiased estimator is unbiased, and its repairs are what their papers say."""
+"""The unbiased estimator is unbiased, and its corrections match their papers."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def simulated_estimates(random, repeats, people=N, truth=TRUE):
     return unbiased_frequencies(counts, people, P, Q)
 
 
-def test_the_estimator_has_no_bias_and_the_stated_spread():
+def test_estimator_is_unbiased_with_stated_spread():
     found = simulated_estimates(np.random.default_rng(2), 20_000)
     sd = unbiased_sd(TRUE, N, P, Q)
     limit = stats.norm.isf(FALSE_ALARM / 2)
@@ -32,7 +32,7 @@ def test_the_estimator_has_no_bias_and_the_stated_spread():
     assert found.var(0) / sd**2 == pytest.approx(1, abs=limit * np.sqrt(2 / 20_000))
 
 
-def test_spread_of_a_choice_nobody_made_is_the_published_one():
+def test_spread_at_share_zero_matches_published_formula():
     """Wang et al. 2017: variance 4e^ε / (n (e^ε − 1)²) with p = ½, q = 1 / (e^ε + 1)."""
     growth = np.exp(1.3)
     assert unbiased_sd(0.0, N, 0.5, 1 / (growth + 1)) ** 2 == pytest.approx(
@@ -40,7 +40,7 @@ def test_spread_of_a_choice_nobody_made_is_the_published_one():
     )
 
 
-def test_without_reports_there_is_no_estimate():
+def test_estimate_without_reports_is_rejected():
     with pytest.raises(ValueError, match="at least 1"):
         unbiased_frequencies([0, 0], 0, P, Q)
 
@@ -57,7 +57,7 @@ def test_norm_sub_is_the_nearest_point_of_the_simplex():
         assert found == pytest.approx(best.x, abs=1e-6)
 
 
-def test_norm_sub_takes_the_same_from_all_that_stay():
+def test_norm_sub_shifts_all_positive_shares_equally():
     """The conditions that only the projection meets (Duchi et al. 2008)."""
     found = norm_sub(ESTIMATES)
     taken = ESTIMATES - found
@@ -79,6 +79,6 @@ def test_norm_adds_the_same_to_all():
     assert norm([0.5, 0.5, -0.3]) == pytest.approx([0.6, 0.6, -0.2])
 
 
-def test_norm_mul_keeps_the_ratios_of_what_is_positive():
+def test_norm_mul_keeps_ratios_of_positive_shares():
     assert norm_mul([0.6, 0.2, -0.1]) == pytest.approx([0.75, 0.25, 0])
     assert norm_mul([-1, -2, 0]) == pytest.approx([1 / 3] * 3)

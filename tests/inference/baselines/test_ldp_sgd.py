@@ -37,18 +37,18 @@ def logistic_loss(theta, x, y):
     [(squared_loss, squared_loss_gradient, Y), (logistic_loss, logistic_loss_gradient, SIGNS)],
     ids=["squared", "logistic"],
 )
-def test_gradients_are_those_of_the_loss(loss, gradient, responses):
+def test_gradients_match_autodiff_of_loss(loss, gradient, responses):
     with jax.enable_x64(True):
         expected = jax.vmap(jax.grad(loss), (None, 0, 0))(TRUTH, X[:50], responses[:50])
     assert gradient(TRUTH, X[:50], responses[:50]) == pytest.approx(np.asarray(expected), abs=1e-12)
 
 
-def test_clipping_shortens_only_what_is_too_long():
+def test_clipping_shortens_only_long_gradients():
     found = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]))
     assert found == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]))
 
 
-def test_noise_is_for_two_opposite_gradients():
+def test_noise_is_calibrated_to_opposite_gradients():
     """METHODS 1.5: σ/Δ = 3.7306 at ε = 1, δ = 1e-5; Δ = 2."""
     found = gradient_noise_sd(Rational(1), Rational.parse("1e-5"), 10)
     assert found == pytest.approx(2 * 3.7306, rel=1e-4)
@@ -78,13 +78,13 @@ def test_every_person_takes_part_at_most_once():
     assert len(seen) == len(set(seen)) == PEOPLE // 300 * 300
 
 
-def test_it_comes_near_the_best_coefficients():
+def test_sgd_approaches_the_best_coefficients():
     best = np.linalg.lstsq(X, Y, rcond=None)[0]
     assert run(squared_loss_gradient, Y, rate=4.0) == pytest.approx(best, abs=0.1)
     assert run(logistic_loss_gradient, SIGNS, rate=8.0) @ TRUTH > 1.0
 
 
-def test_one_step_spreads_as_the_noise_says():
+def test_one_step_has_the_spread_of_the_noise():
     """From 0, one step of m people moves by rate × (mean gradient + noise of sd σ/√m)."""
     still = np.zeros(PEOPLE)
     ends = [

@@ -1,4 +1,4 @@
-"""Taking noise for data: right where there is hardly any noise, far too sure of itself elsewhere."""
+"""Taking noise for data: right if there is hardly any noise, far too narrow otherwise."""
 
 import jax
 import jax.numpy as jnp
@@ -88,14 +88,14 @@ def without_noise(study, answers):
 
 
 @pytest.mark.parametrize("name", ["normal", "exponential", "bernoulli", "multinomial"])
-def test_with_hardly_any_noise_it_is_the_posterior_of_the_raw_answers(name):
+def test_naive_posterior_at_little_noise_matches_raw_answers(name):
     """Device noise is unseeded: for the normal it adds 5 % to the log odds, with an sd of 3.5 %."""
     question = study_with(name, "64").questions[0]
     raw = family_of(question).condition_on_answers(question, ANSWERS[name])
     assert log_odds(naive(name, "64"), name) == pytest.approx(log_odds(raw, name), rel=0.25)
 
 
-def test_moments_without_noise_give_the_posterior_of_the_raw_records():
+def test_moments_without_noise_give_posterior_of_raw_records():
     name = "linear_regression"
     study = study_with(name, "64")
     naive_model = noise_naive_model_for(study.questions[0], without_noise(study, ANSWERS[name]))
@@ -114,7 +114,7 @@ def curvature(model, point, site, step=1e-3):
     ("name", "site"),
     [("normal", "mean"), ("bernoulli", "p"), ("linear_regression", "intercept")],
 )
-def test_it_is_surer_than_the_noise_allows(name, site):
+def test_naive_posterior_is_too_narrow(name, site):
     study = study_with(name, "0.5")
     question = study.questions[0]
     part = collected(study, ANSWERS[name]).questions[question.id]
@@ -124,7 +124,7 @@ def test_it_is_surer_than_the_noise_allows(name, site):
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_no_reports_leave_a_finite_prior(name):
+def test_naive_density_without_reports_is_finite(name):
     study = study_with(name, "1")
     question = study.questions[0]
     model = noise_naive_model_for(question, Summary.empty(study).questions[question.id])

@@ -53,7 +53,7 @@ def test_pass_glm_is_the_sum_of_the_polynomial_over_records() -> None:
     assert float(pass_glm_log_likelihood(0.1, SLOPES, sums, 500)) == pytest.approx(expected, rel=1e-10)
 
 
-def test_the_polynomial_is_close_on_its_interval_alone() -> None:
+def test_polynomial_is_accurate_only_on_its_interval() -> None:
     """Within 0.1 of log sigmoid on [-2, 2]; far outside it is wrong."""
     near, far = np.linspace(-2, 2, 99), np.array([20.0])
     error = lambda s: np.polynomial.polynomial.polyval(s, pass_glm_coefficients(2.0)) + np.logaddexp(0, -s)  # noqa: E731

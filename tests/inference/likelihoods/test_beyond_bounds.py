@@ -75,7 +75,7 @@ FAMILIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_atoms_and_their_gradients_wherever_the_mass_lies(name):
+def test_atoms_and_their_gradients_match_the_cdf(name):
     law, reference, (low, high), rows = FAMILIES[name]
     rows = [tuple(map(float, row)) for row in rows]
     masses, slopes = atoms_of(law, rows, low, high)
@@ -88,16 +88,16 @@ def test_atoms_and_their_gradients_wherever_the_mass_lies(name):
             np.testing.assert_allclose(slope[:, index], [below, above], rtol=1e-5, atol=1e-8)
 
 
-def test_densities_of_a_law_far_below_are_those_of_the_bound():
-    """Gumbel(-5, 0.1) is below zero but for 1e-22."""
+def test_density_of_law_far_below_bounds_is_noise_at_bound():
+    """Gumbel(-5, 0.1) is above zero with a probability of only 1e-22."""
     law = Perturbed(dist.Gumbel(-5.0, 0.1), (0.0, 1.0), LaplaceNoise(1.0))
     found = jax.jit(law.log_prob)(jnp.array([-1.0, 2.0]))
     np.testing.assert_allclose(np.exp(found), np.exp([-1.0, -2.0]) / 2, rtol=1e-8)
 
 
 @pytest.mark.slow
-def test_a_law_beyond_a_bound_may_lie_anywhere_there():
-    """Reports below the bound say no more than that: the likelihood is flat in where the law lies."""
+def test_likelihood_is_flat_for_laws_beyond_a_bound():
+    """The reports do not tell how far beyond the bound the law is."""
     reports = np.array([-0.9, -0.1, 0.4])
 
     def total(mean):
@@ -130,7 +130,7 @@ MIXTURES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", MIXTURES)
-def test_mixtures_with_components_outside(name, noise):
+def test_mixtures_with_components_beyond_bounds_are_exact(name, noise):
     noise, law = NOISES[noise], MIXTURES[name]()
     kernel = type(noise).__mro__[1](0.0, noise.scale)
     inside = Perturbed(ClippedNormal(0.5, 0.1), (0.0, 1.0), noise)
@@ -145,7 +145,7 @@ def test_mixtures_with_components_outside(name, noise):
     np.testing.assert_allclose(binned, np.array([0.5, 0.25, 0.25]) @ np.asarray(parts), rtol=0, atol=1e-8)
 
 
-def test_components_without_a_closed_form_are_found_one_by_one():
+def test_atoms_of_mixture_without_closed_form_are_exact():
     law = outside(lambda loc, scale: dist.StudentT(4.0, loc, scale))
     parts = [stats.t(4, -3, 0.05), stats.t(4, 0.5, 0.1), stats.t(4, 4, 0.01)]
     masses = np.exp(np.asarray(jax.jit(lambda: clipped(law).log_atoms())()))
@@ -154,8 +154,8 @@ def test_components_without_a_closed_form_are_found_one_by_one():
     np.testing.assert_allclose(masses, expected, rtol=0, atol=1e-9)
 
 
-def test_a_law_too_narrow_inside_gives_no_bound_its_missing_mass():
-    """Quadrature sees a law of sd 1e-4 badly; what it sees is taken as all, and no answer is at a bound."""
+def test_mass_missed_by_quadrature_is_not_put_on_bounds():
+    """Quadrature misjudges the mass of a law of sd 1e-4: it is normalised, with no answer at a bound."""
     base = ClippedContinuous(dist.StudentT(5.0, 0.5003, 1e-4))
     law = Perturbed(base, (0.0, 1.0), LaplaceNoise(0.7))
     error, atoms, log_density = jax.jit(lambda: (base.mass_error, base.log_atoms(), law.log_prob(AT)))()
@@ -167,7 +167,7 @@ def test_a_law_too_narrow_inside_gives_no_bound_its_missing_mass():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
-def test_float32_gradients_are_finite_wherever_the_mass_lies():
+def test_float32_gradients_are_finite_for_any_location():
     def log_prob(loc, log_scale):
         law = outside(lambda at, scale: dist.StudentT(4.0, at + loc, scale * jnp.exp(log_scale)))
         return Perturbed(law, (0.0, 1.0), LaplaceNoise(0.7)).log_prob(AT.astype(np.float32)).sum()
@@ -180,8 +180,8 @@ def test_float32_gradients_are_finite_wherever_the_mass_lies():
         assert np.all(np.isfinite(slopes))
 
 
-def test_cells_of_a_sum_hold_all_the_mass_of_a_law_too_narrow():
-    """And next to nothing at the bounds."""
+def test_cells_of_too_narrow_law_sum_to_one():
+    """Almost none of the mass is at the bounds."""
     masses = jax.jit(lambda: cell_masses(ClippedContinuous(dist.StudentT(5.0, 0.5003, 1e-4)), 16))()
     assert float(masses.sum()) == pytest.approx(1, abs=1e-12)
     assert max(masses[0], masses[-1]) < 1e-6

@@ -33,7 +33,7 @@ def response_law(p: float, n: int = 6) -> RandomizedResponseCounts:
 
 
 @pytest.mark.parametrize("p", [0.25001, 0.4, 0.999])
-def test_randomized_response_is_enumerated(p: float) -> None:
+def test_randomized_response_matches_enumeration(p: float) -> None:
     channel = np.where(np.eye(K, dtype=bool), p, (1 - p) / (K - 1))
     outcomes = np.array([c for c in product(range(7), repeat=K) if sum(c) == 6])
     found = np.asarray(log_prob(response_law(p), outcomes))
@@ -41,14 +41,14 @@ def test_randomized_response_is_enumerated(p: float) -> None:
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_yes_no_is_two_choices() -> None:
+def test_yes_no_equals_two_choices() -> None:
     law = RandomizedResponseCounts(np.array([0.9, 0.1]), 0.75, 0.25, 20)
     expected = stats.binom.logpmf(7, 20, 0.25 + 0.5 * 0.1)
     assert float(law.log_prob(np.array([13, 7]))) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize(("p", "q"), BITS)
-def test_patterns_are_enumerated(p: float, q: float) -> None:
+def test_patterns_match_enumeration(p: float, q: float) -> None:
     law = UnaryEncodingPatterns(PROBS, p, q, ALL_PATTERNS, 16)
     expected = unary_pattern_probs(p, q)
     assert expected.sum() == pytest.approx(1, abs=1e-12)
@@ -60,7 +60,7 @@ def test_patterns_are_enumerated(p: float, q: float) -> None:
 
 
 @pytest.mark.slow
-def test_unlisted_patterns_are_the_remainder() -> None:
+def test_unlisted_patterns_have_the_remaining_probability() -> None:
     listed = ALL_PATTERNS[[1, 5, 8]]
     probs = unary_pattern_probs(0.5, 0.2, listed)
     law = UnaryEncodingPatterns(PROBS, 0.5, 0.2, listed, 9)
@@ -75,7 +75,7 @@ def test_unlisted_patterns_are_the_remainder() -> None:
     assert stats.chisquare(totals, totals.sum() * np.array(cells)).pvalue > FALSE_ALARM
 
 
-def test_no_reports_and_no_patterns_say_nothing() -> None:
+def test_log_likelihood_is_zero_without_reports_or_patterns() -> None:
     law = UnaryEncodingPatterns(PROBS, 0.5, 0.2, np.zeros((0, K)), 0)
     assert float(law.log_prob(np.zeros(0, int))) == 0
     assert float(UnaryEncodingColumnSums(PROBS, 0.5, 0.2, 0).log_prob(np.zeros(K))) == 0
@@ -127,7 +127,7 @@ def programs():
 
 
 @pytest.mark.parametrize("name", programs())
-def test_gradient_is_the_finite_difference(name: str) -> None:
+def test_gradient_matches_finite_differences(name: str) -> None:
     def program(x):
         return programs()[name](jax.nn.softmax(x))
 

@@ -120,7 +120,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "constant", "count_sd", "average"), CASES)
-def test_densities_are_the_dense_ones(kind, constant, count_sd, average):
+def test_densities_match_dense_covariances(kind, constant, count_sd, average):
     case = some_case(kind, bool(constant), count_sd, average)
     assert np.any(np.linalg.eigvalsh(case.sums)[:, 0] < 0)
     dense = dense_density(case)
@@ -131,7 +131,7 @@ def test_densities_are_the_dense_ones(kind, constant, count_sd, average):
 
 
 @pytest.mark.slow
-def test_a_part_left_out_is_noticed():
+def test_omitted_part_changes_the_density():
     case = some_case("entries alike", True, count_sd=9.0)
     dense = dense_density(case)
     expected = dense(AT[1]) - dense(AT[0])
@@ -142,14 +142,14 @@ def test_a_part_left_out_is_noticed():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [one_by_one, grouped])
-def test_gradients_are_finite_differences(form):
+def test_gradients_match_finite_differences(form):
     case = some_case("entries alike, no y'y", True, count_sd=9.0)
     fast, _ = fast_density(case, form)
     np.testing.assert_allclose(jax.grad(fast)(AT[1]), gradient(fast, AT[1]), rtol=1e-7)
 
 
 @pytest.mark.slow
-def test_hessians_are_finite_differences():
+def test_hessians_match_finite_differences():
     fast, _ = fast_density(some_case("isotropic", True), one_by_one)
     slope = jax.jit(jax.grad(fast))
     for index, row in enumerate(jax.jit(jax.hessian(fast))(AT[1])):
@@ -159,7 +159,7 @@ def test_hessians_are_finite_differences():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("counts", "nodes"), [((100, 100), 1), ((10, 100_000), 32)])
-def test_thousands_of_holders_are_few_sums(counts, nodes):
+def test_thousands_of_holders_reduce_to_few_sums(counts, nodes):
     case = some_case("isotropic", True, 5.0, holders=4000, counts=counts)
     whole, _ = fast_density(case, one_by_one)
     few, (groups, sums) = fast_density(case, grouped)
@@ -170,7 +170,7 @@ def test_thousands_of_holders_are_few_sums(counts, nodes):
         np.testing.assert_allclose(jax.grad(few)(at), jax.grad(whole)(at), rtol=1e-7)
 
 
-def test_few_holders_stay_themselves():
+def test_few_holders_are_not_grouped():
     _, shape = fast_density(some_case("isotropic", True, holders=10), grouped)
     assert shape == (10, 1)
 
@@ -187,7 +187,7 @@ def test_interpolated_functions_are_right_between_the_nodes(counts):
         np.testing.assert_allclose(np.log1p(rate * nodes) @ shares, np.log1p(rate * records), atol=1e-7)
 
 
-def test_covariance_of_sums_of_k_records_is_theirs():
+def test_covariance_of_sums_of_k_records_is_exact():
     """Rows u = sum over k of (1, x, y) / sqrt k: normal, mean sqrt k times that of one."""
     second = np.asarray(moments_at(AT[0], True, 5))
     plain = np.asarray(moments_at(AT[0], True, 1))
@@ -204,7 +204,7 @@ def test_covariance_of_sums_of_k_records_is_theirs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("constant", [False, True])
-def test_entries_and_sums_are_one_density(constant):
+def test_entries_and_sums_have_the_same_density(constant):
     case = some_case("isotropic", constant, 4.0)
     released = np.triu(np.ones_like(case.noise, bool))
     released[0, 0] &= not constant
@@ -223,7 +223,7 @@ def test_entries_and_sums_are_one_density(constant):
     )
 
 
-def test_noise_of_any_other_shape_is_told_apart():
+def test_only_noise_of_known_shape_is_recognised():
     noise = noise_of("isotropic", False)
     found = noise_shape(noise, constant=False)
     assert found is not None
@@ -236,7 +236,7 @@ def test_noise_of_any_other_shape_is_told_apart():
     assert noise_shape(four, constant=True) is None
 
 
-def test_one_feature_without_a_constant_has_a_shape():
+def test_noise_of_one_feature_without_constant_is_recognised():
     noise = np.array([[4.0, 3.0], [3.0, np.inf]])
     found = noise_shape(noise, constant=False)
     assert found is not None

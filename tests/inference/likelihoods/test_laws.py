@@ -72,8 +72,8 @@ LAWS = {
     ],
     ids=["delta", "mixture", "transformed", "masked"],
 )
-def test_a_mass_at_a_point_has_no_density(law):
-    """It gave an infinite density at one report and none, or no number, at others."""
+def test_law_with_point_mass_is_rejected(law):
+    """Before, its density was infinite at one report and zero or NaN at others."""
     with pytest.raises(ValueError, match="has a mass at a point"):
         Perturbed(law, (0.0, 1.0), LaplaceNoise(1.0))
 
@@ -112,7 +112,7 @@ def density_of(base, noise, scale, at):
         *((name, "gaussian") for name in ("normal", "exponential", "gamma", "beta singular")),
     ],
 )
-def test_cells_are_their_integrals(name, noise):
+def test_cell_probabilities_match_integrals(name, noise):
     build, law, accuracy = LAWS[name]
     scale, reach, count = (1.0, 0.01, 256) if noise == "laplace" else (0.1, 0.6, 5)
     edges = np.linspace(-reach, 1 + reach, count + 1)
@@ -151,8 +151,8 @@ def test_closed_forms_and_quadrature_agree(noise):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_law_too_narrow_for_quadrature_earns_nothing_by_it(noise):
-    """All answers are near one: a law so narrow that the rule finds too much mass is no likelier for that."""
+def test_too_narrow_law_gains_no_likelihood_from_quadrature(noise):
+    """Answers are nearly equal: a law whose mass quadrature overstates is no likelier for that."""
     edges = np.linspace(-2.0, 3.0, 400)
     counts = _rounded(ClippedNormal(0.5, 0.002), NOISES[noise](0.3), edges)
 
@@ -170,7 +170,7 @@ def _rounded(base, noise, edges):
     return np.rint(1e6 * np.asarray(BinnedPerturbed(base, noise, edges, 1).cell_probs)).astype(int)
 
 
-def test_wrong_laws_are_noticed():
+def test_wrong_law_changes_the_density():
     right = density_of(dist.Normal(0.4, 0.07), "gaussian", 0.2, REPORTS)
     for wrong in [dist.Normal(0.4, 0.0701), dist.Normal(0.4001, 0.07)]:
         assert np.max(np.abs(density_of(wrong, "gaussian", 0.2, REPORTS) / right - 1)) > 1e-5
@@ -197,7 +197,7 @@ def masses_on_whole_numbers(name, low, high):
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", WHOLE)
-def test_whole_numbers_are_finite_sums(name, noise):
+def test_laws_of_whole_numbers_match_finite_sums(name, noise):
     low, high = 1, 8
     base = ClippedDiscrete(WHOLE[name][0](), low, high)
     at, masses = np.arange(low, high + 1), masses_on_whole_numbers(name, low, high)
@@ -211,7 +211,7 @@ def test_whole_numbers_are_finite_sums(name, noise):
 
 
 @pytest.mark.slow
-def test_gaussian_reports_beyond_the_bounds_say_something():
+def test_gaussian_reports_beyond_bounds_are_informative():
     """Unlike Laplace ones: the shape of their law outside depends on the parameters."""
     edges = np.array([-2.0, -1.0, -0.5, 0.0, 1.0])
     one, other = (
@@ -228,7 +228,7 @@ def information(base_of, noise, edges):
 
 
 @pytest.mark.slow
-def test_a_histogram_loses_almost_no_information_under_gaussian_noise():
+def test_histogram_keeps_almost_all_information():
     """Cells of a 32nd of the noise's sd, six sd beyond the bounds, against finer and wider ones."""
     base_of, noise = lambda mean: ClippedNormal(mean, 0.2), GaussianNoise(1.0)
     ours = information(base_of, noise, np.linspace(-6, 7, 13 * 32 + 1))
@@ -302,7 +302,7 @@ def test_each_report_may_have_its_own_noise():
 
 
 @pytest.mark.slow
-def test_groups_are_a_batch():
+def test_groups_evaluate_as_one_batch():
     """Two groups, each with its own mean and its own noise, against one at a time."""
     groups = np.array([1.4, 2.2]), np.array([0.5, 0.9]), np.array([1.0, 2.0]), np.array([60, 70])
     for family, noise in (
@@ -336,7 +336,7 @@ def test_samples_follow_the_cells(base, noise):
 
 
 @pytest.mark.slow
-def test_lemma_3_2_of_ldpbi():
+def test_marginal_matches_lemma_3_2_of_ldpbi():
     """A clipped density h(x) exp(polynomial of degree two), h a polynomial, under Gaussian noise.
 
     Here h = x² on [0, 1], exponent −3x + x²: its marginal in closed form, by moments of a truncated normal.
@@ -367,8 +367,8 @@ def test_lemma_3_2_of_ldpbi():
 
 
 @pytest.mark.slow
-def test_many_reports_are_taken_in_turn(monkeypatch):
-    """In bounded memory, and the same."""
+def test_many_reports_are_evaluated_in_chunks(monkeypatch):
+    """Memory is bounded and the densities do not change."""
     base, at = ClippedDiscrete(dist.Poisson(3.0), 0.0, 9.0), jnp.linspace(-3, 12, 1000)
     whole = Perturbed(base, (0.0, 9.0), GaussianNoise(2.0)).log_prob(at)
     monkeypatch.setattr("inference.likelihoods.numbers.noise._AT_ONCE", 500)
@@ -386,7 +386,7 @@ def test_bad_laws_are_refused():
         Perturbed(dist.Normal(0.4, 0.1), (0.0, 1.0), LaplaceNoise(1e-4))
 
 
-def test_the_mass_that_quadrature_misses_is_told():
+def test_mass_error_measures_mass_missed_by_quadrature():
     assert abs(float(ClippedContinuous(dist.Normal(0.5, 0.01)).mass_error)) < 1e-9
     assert abs(float(ClippedContinuous(dist.Normal(0.5, 1e-4)).mass_error)) > 1e-3
     assert isinstance(clipped(dist.Exponential(1.0)), ClippedExponential)

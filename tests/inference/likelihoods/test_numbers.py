@@ -53,7 +53,7 @@ def _digits():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 2, 64])
 @pytest.mark.parametrize(("loc", "sd"), NORMALS)
-def test_normal_cells_are_their_integrals(loc: float, sd: float, epsilon: float) -> None:
+def test_normal_cells_match_integrals(loc: float, sd: float, epsilon: float) -> None:
     expected = normal_cells(loc, sd, EDGES, 1 / epsilon)
     np.testing.assert_allclose(cells(ClippedNormal(loc, sd), epsilon), expected, rtol=1e-10)
 
@@ -63,7 +63,7 @@ def test_normal_cells_are_their_integrals(loc: float, sd: float, epsilon: float)
 @pytest.mark.parametrize(
     ("rate", "start"), [(1e-3, 0), (1, 0), (64, 0), (64 * (1 + 1e-9), -0.5), (20, 0.3), (2000, 0)]
 )
-def test_exponential_cells_are_their_integrals(rate: float, start: float, epsilon: float) -> None:
+def test_exponential_cells_match_integrals(rate: float, start: float, epsilon: float) -> None:
     expected = exponential_cells(rate, start, EDGES, 1 / epsilon)
     np.testing.assert_allclose(cells(ClippedExponential(rate, start=start), epsilon), expected, rtol=1e-10)
 
@@ -79,7 +79,7 @@ def test_quadrature_notices_small_faults() -> None:
     assert all(np.max(np.abs(w / right - 1)) > 1e-6 for w in wrong)
 
 
-def test_other_units_and_edges_far_outside_the_bounds_give_the_same_law() -> None:
+def test_units_and_far_edges_do_not_change_the_law() -> None:
     wide = np.array([-3.0, -0.5, 0.0, 0.25, 1.0, 2.0])
     expected = normal_cells(0.4, 0.3, wide, 0.5)
     np.testing.assert_allclose(cells(ClippedNormal(0.4, 0.3), 2.0, wide), expected, rtol=1e-12)
@@ -88,7 +88,7 @@ def test_other_units_and_edges_far_outside_the_bounds_give_the_same_law() -> Non
 
 
 @pytest.mark.parametrize("k", [1, 7, 1024])
-def test_the_whole_histogram_sums_to_one(k: int) -> None:
+def test_histogram_sums_to_one(k: int) -> None:
     for epsilon, (loc, sd) in product([0.05, 1.0, 20.0, 64.0], NORMALS):
         probs = cells(ClippedNormal(loc, sd), epsilon, grid(k))
         assert np.all(probs > 0)
@@ -97,13 +97,13 @@ def test_the_whole_histogram_sums_to_one(k: int) -> None:
         assert abs(cells(ClippedExponential(rate, start=start), epsilon, grid(k)).sum() - 1) < 1e-12
 
 
-def test_the_shape_outside_the_bounds_says_nothing() -> None:
+def test_shape_outside_bounds_does_not_depend_on_law() -> None:
     wide = np.array([-2.0, -1.0, -0.5, 0.0, 1.0])
     one, other = (cells(ClippedNormal(loc, 0.3), 2.0, wide)[:4] for loc in (0.1, 0.8))
     np.testing.assert_allclose(one / one.sum(), other / other.sum(), rtol=1e-12)
 
 
-def test_mills_ratio_and_its_derivative() -> None:
+def test_mills_ratio_and_derivative_are_accurate() -> None:
     v = np.concatenate([np.linspace(0, 12, 301), np.logspace(1, 9, 60)])
     expected = np.sqrt(np.pi / 2) * special.erfcx(v / np.sqrt(2))
     np.testing.assert_allclose(mills_ratio(jnp.asarray(v)), expected, rtol=1e-13)
@@ -115,7 +115,7 @@ def test_mills_ratio_and_its_derivative() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1e-9, 1e-4, 0.4999, 0.5001, 3.0])
-def test_tilted_masses_of_one_interval(width: float) -> None:
+def test_tilted_masses_match_quadrature(width: float) -> None:
     for left, tilt in product([-30.0, -2.0, -width / 2, -width, 0.0, 5.0], [-50.0, -1.0, 0.0, 3.0]):
         edges = jnp.array([left, left + width])
         found = jax.jit(tilted_gaussian_masses)(edges, jnp.zeros(1), jnp.ones(1), tilt, jnp.array([left]))[0]
@@ -147,18 +147,18 @@ exponential_slope = jax.jit(jax.grad(log_prob_of_exponential))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [(0.4, -1.0), (1 / 9, -1.0), (-2.0, 0.5), (0.9, -2.0), (3.0, 3.0), (0.3, 5.0)])
-def test_normal_gradient_is_the_finite_difference(at: tuple[float, float]) -> None:
+def test_normal_gradient_matches_finite_differences(at: tuple[float, float]) -> None:
     expected = gradient(normal_log_prob, np.array(at), 5e-3)
     np.testing.assert_allclose(normal_slope(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("at", [(0.0, -0.3), (np.log(4.0), -0.1), (3.0, -0.02), (-4.0, -1.0)])
-def test_exponential_gradient_is_the_finite_difference(at: tuple[float, float]) -> None:
+def test_exponential_gradient_matches_finite_differences(at: tuple[float, float]) -> None:
     expected = gradient(exponential_log_prob, np.array(at), 2e-3)
     np.testing.assert_allclose(exponential_slope(jnp.array(at)), expected, rtol=1e-8, atol=1e-9)
 
 
-def test_gradient_where_the_rate_equals_the_tilt() -> None:
+def test_gradient_is_continuous_where_rate_equals_tilt() -> None:
     at = np.array([[np.log(4.0) + shift, 0.0] for shift in (-1e-5, 0.0, 1e-5)])
     below, here, above = (float(exponential_slope(jnp.array(p))[0]) for p in at)
     assert here == pytest.approx((below + above) / 2, rel=1e-8)
@@ -198,7 +198,7 @@ def test_float32_exponential_stays_finite() -> None:
 
 
 @pytest.mark.slow
-def test_counts_are_a_multinomial_with_its_coefficient() -> None:
+def test_counts_have_the_full_multinomial_probability() -> None:
     base = ClippedNormal(0.4, 0.3)
     law = BinnedPerturbed(base, LaplaceNoise(1.0), [-0.01, 0.5, 1.01], 5)
     outcomes = [c for c in product(range(6), repeat=4) if sum(c) == 5]
@@ -209,7 +209,7 @@ def test_counts_are_a_multinomial_with_its_coefficient() -> None:
 
 
 @pytest.mark.parametrize("counts", [[15, 16, 17], [1, 40, 200], [0, 0, 16]])
-def test_the_coefficient_on_both_sides_of_the_switch(counts: list[int]) -> None:
+def test_multinomial_coefficient_is_exact_around_the_switch(counts: list[int]) -> None:
     probs = np.array(counts) / sum(counts)
     found = multinomial_log_prob(jnp.log(jnp.maximum(probs, 1e-9)), jnp.array(counts, float))
     assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, sum(counts), probs), abs=1e-11)
@@ -228,7 +228,7 @@ def test_a_billion_reports_keep_their_digits() -> None:
     assert float(log_prob(law, jnp.array(counts))) == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_no_reports_say_nothing() -> None:
+def test_log_likelihood_is_zero_without_reports() -> None:
     law = BinnedPerturbed(ClippedNormal(0.4, 0.3), LaplaceNoise(1.0), EDGES, 0)
     assert float(log_prob(law, jnp.zeros(7, int))) == 0
 

@@ -38,14 +38,14 @@ def worst(rule, sd):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sd", SDS)
-def test_the_expected_sigmoid_is_accurate_however_wide_the_predictor(sd):
+def test_expected_sigmoid_is_accurate_for_any_predictor_sd(sd):
     assert worst(expected_sigmoid, sd) < 1e-10
     assert worst(jax.jit(expected_sigmoids), sd) < 1e-8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sd", [0.5, 2.5, 40.0])
-def test_slopes_of_the_expected_sigmoid(sd):
+def test_slopes_of_expected_sigmoid_match_finite_differences(sd):
     at = np.array([0.8, 0.9])
 
     def total(x):
@@ -78,7 +78,7 @@ def joint_law(feature_noise_sd=0.8, response_noise_sd=1.1):
     return np.append(MEAN, INTERCEPT + SLOPES @ MEAN), maps @ private @ maps.T + noise
 
 
-def test_linear_records_have_the_density_of_their_reports():
+def test_linear_records_match_the_joint_normal_density():
     mean, covariance = joint_law()
     z = np.random.default_rng(1).multivariate_normal(mean, covariance, 50)
     expected = stats.multivariate_normal(mean, covariance).logpdf(z).sum()
@@ -87,7 +87,7 @@ def test_linear_records_have_the_density_of_their_reports():
     assert abs(float(wrong) - expected) > 1e-3
 
 
-def test_groups_of_linear_records_are_a_batch():
+def test_groups_of_linear_records_evaluate_as_one_batch():
     z = np.random.default_rng(2).normal(size=(2, 30, 3))
     sums, noise, n = np.stack([moments(part) for part in z]), np.array([0.5, 2.0]), np.array([30, 30])
     together = linear(feature_noise_sd=noise, response_noise_sd=noise, total_count=n)
@@ -99,7 +99,7 @@ def test_groups_of_linear_records_are_a_batch():
     np.testing.assert_allclose(together.log_prob(sums), alone, rtol=1e-12)
 
 
-def test_no_records_say_nothing():
+def test_log_likelihood_is_zero_without_records():
     assert float(linear(total_count=0).log_prob(np.zeros((4, 4)))) == 0
 
 
@@ -123,7 +123,7 @@ REPORTS = np.array([[0.3, -0.2, 1.0], [0.3, -0.2, 0.0], [-2.0, 1.5, 1.0], [3.0, 
 
 
 @pytest.mark.slow
-def test_logistic_records_are_integrals_over_the_private_record():
+def test_logistic_records_match_integrals_over_private_record():
     expected = [logistic_density(row[:2], row[2] == 1, 0.8, 0.7, 0.3) for row in REPORTS]
     np.testing.assert_allclose(np.exp(logistic().log_prob(REPORTS)), expected, rtol=1e-7)
 
@@ -154,7 +154,7 @@ def test_samples_follow_the_density():
 
 
 def test_drawn_sums_have_the_law_of_summed_reports():
-    """Of each entry the mean and sd of 4,000 sums of six reports, drawn at once and report by report."""
+    """Mean and sd of each entry over 4,000 sums of six reports, drawn at once and report by report."""
     few, many = 6, 4000
     with jax.enable_x64(True):
         at_once = np.asarray(jax.jit(lambda n: linear(total_count=n).sample(jax.random.key(6), (many,)))(few))
@@ -229,8 +229,8 @@ def kept_nowhere():
 
 
 @pytest.mark.usefixtures("kept_nowhere")
-def test_reports_in_chunks_have_the_density_and_the_slope_of_all_at_once():
-    """And need less than half of the memory: a table, of which n decides nothing."""
+def test_density_and_slope_in_chunks_equal_those_at_once():
+    """Chunks need less than half of the memory, whatever n is."""
     rows = np.column_stack([np.random.default_rng(1).normal(0, 2, (400_003, 2)), np.arange(400_003) % 3 == 0])
 
     def at_once(slopes):

@@ -87,7 +87,7 @@ def covariance_of_one(law: SumLaw) -> np.ndarray:
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_linear_density_is_the_dense_one(d: int) -> None:
+def test_linear_density_matches_dense_covariance(d: int) -> None:
     law = linear_law(d)
     value, keep = some_statistics(law), noisy_coordinates(d + 2, law.exact)
     assert np.linalg.eigvalsh(value)[0] < 0
@@ -98,7 +98,7 @@ def test_linear_density_is_the_dense_one(d: int) -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize(("intercept", "size"), LOGISTIC_CASES)
-def test_logistic_density_is_the_dense_one(d: int, intercept: float, size: float) -> None:
+def test_logistic_density_matches_dense_covariance(d: int, intercept: float, size: float) -> None:
     law = logistic_law(d, intercept, size)
     value, keep = some_statistics(law), noisy_coordinates(d + 2, law.exact)
     moments = exact_logistic_moments(d, intercept, size)
@@ -107,7 +107,7 @@ def test_logistic_density_is_the_dense_one(d: int, intercept: float, size: float
 
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize(("intercept", "size"), LOGISTIC_CASES)
-def test_logistic_covariance_is_the_enumerated_one(d: int, intercept: float, size: float) -> None:
+def test_logistic_covariance_matches_enumeration(d: int, intercept: float, size: float) -> None:
     law = sum_law(logistic_law(d, intercept, size))
     mean, covariance = exact_logistic_moments(d, intercept, size)
     found = covariance_of_one(law)
@@ -175,21 +175,21 @@ GRADIENT_POINTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [linear_program, logistic_program])
 @pytest.mark.parametrize("at", GRADIENT_POINTS, ids=["generic", "equal eigenvalues", "nearly equal"])
-def test_gradient_is_the_finite_difference(program, at: np.ndarray) -> None:
+def test_gradient_matches_finite_differences(program, at: np.ndarray) -> None:
     law = linear_law(2) if program is linear_program else logistic_law(2, 0.3)
     value = some_statistics(law)
     expected, found = gradients(program, value, at)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
 
 
-def test_gradient_where_the_predictor_is_wide() -> None:
+def test_gradient_is_right_for_a_wide_predictor() -> None:
     value = some_statistics(logistic_law(2, 0.3))
     at = np.array([5.0, -4.0, 1.0, 0.0, 0.5, 0.3, 0.1, 0.4, -0.2])
     expected, found = gradients(logistic_program, value, at)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
 
 
-def test_covariance_solver_against_its_dense_matrix() -> None:
+def test_covariance_solver_matches_dense_matrix() -> None:
     rng = np.random.default_rng(3)
     root, push = rng.normal(size=(4, 4)), rng.normal(size=(2, 4, 4))
     matrix, stack = root @ root.T, push + np.swapaxes(push, -1, -2)
@@ -233,7 +233,7 @@ def gauss_legendre(ends: np.ndarray, nodes: int = 40) -> tuple[np.ndarray, np.nd
 
 
 @pytest.mark.parametrize("sd", [0.0, 0.3, 1.99, 2.01, 6.0, 30.0])
-def test_sigmoid_moments_are_their_integrals(sd: float) -> None:
+def test_sigmoid_moments_match_integrals(sd: float) -> None:
     """Against 40 Gauss-Legendre nodes on each piece, no piece longer than half a unit or half an sd."""
     for loc in (0.0, -1.3, 15.0):
         if sd == 0:
@@ -247,7 +247,7 @@ def test_sigmoid_moments_are_their_integrals(sd: float) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-def test_twenty_hermite_nodes_would_not_do() -> None:
+def test_twenty_hermite_nodes_are_too_few() -> None:
     nodes, weights = np.polynomial.hermite_e.hermegauss(20)
     coarse = np.tanh((1.0 + 6 * nodes) / 2) @ weights / weights.sum()
     assert abs(coarse - float(response_moments(jnp.array(1.0), jnp.array(36.0))[0])) > 1e-4

@@ -85,7 +85,7 @@ def test_a_subset_without_a_normal_law_is_refused(size: int) -> None:
         SubsetCounts(PROBS, 0.5, size, 10)
 
 
-def test_subset_patterns_are_enumerated() -> None:
+def test_subset_patterns_match_enumeration() -> None:
     bits, chances, base = subset_law(2, 0.6)
     odds = np.log(0.6 * (K - 2) / (0.4 * 2))
     law = SupportPatterns(PROBS, odds, bits, np.log(base), 20)
@@ -120,7 +120,7 @@ def hadamard_cells(p: float, blocks: int, width: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("p", "blocks", "width"), [(0.7, 1, 8), (0.5, 2, 4), (0.9, 5, 2)])
-def test_hadamard_cells_are_enumerated(p: float, blocks: int, width: int) -> None:
+def test_hadamard_cells_match_enumeration(p: float, blocks: int, width: int) -> None:
     law, expected = HadamardCounts(PROBS, p, blocks, width, 50), hadamard_cells(p, blocks, width)
     assert expected.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(law.cell_probs, expected, rtol=1e-12)
@@ -130,7 +130,7 @@ def test_hadamard_cells_are_enumerated(p: float, blocks: int, width: int) -> Non
     )
 
 
-def test_choices_that_are_no_rows_are_refused() -> None:
+def test_hadamard_counts_reject_a_wrong_width() -> None:
     for blocks, width in [(1, 4), (1, 6)]:
         with pytest.raises(ValueError, match="rows"):
             HadamardCounts(PROBS, 0.7, blocks, width, 10)
@@ -148,7 +148,7 @@ def packed(theta, block_bits=None, rows=ROWS):
 
 
 @pytest.mark.parametrize("block_bits", [None, 24 * 50, 24 * 389, 1])
-def test_packed_rows_are_the_sum_over_reports(block_bits: int | None) -> None:
+def test_packed_rows_match_sum_over_reports(block_bits: int | None) -> None:
     per_report = SupportSets(THETA, 1.3).log_prob(np.concatenate([BITS, BITS[:90]]))
     assert float(packed(jnp.array(THETA), block_bits)) == pytest.approx(float(per_report.sum()), rel=1e-12)
 
@@ -161,7 +161,7 @@ def test_equal_rows_are_counted_once() -> None:
 
 
 @pytest.mark.slow
-def test_packed_derivatives_are_those_of_the_sum() -> None:
+def test_packed_derivatives_match_sum_over_reports() -> None:
     def plain(theta):
         return SupportSets(theta, 1.3).log_prob(np.concatenate([BITS, BITS[:90]])).sum()
 
@@ -172,11 +172,11 @@ def test_packed_derivatives_are_those_of_the_sum() -> None:
     np.testing.assert_allclose(jax.vmap(packed)(several), jax.vmap(plain)(several), rtol=1e-12)
 
 
-def test_no_rows_say_nothing() -> None:
+def test_log_likelihood_is_zero_without_rows() -> None:
     assert float(packed(jnp.array(THETA), rows=ROWS[:0])) == 0
 
 
-def test_sets_are_simulated_by_their_mechanism() -> None:
+def test_support_sets_cannot_be_sampled_without_mechanism() -> None:
     for law in (SupportSets(THETA, 1.3), PackedSupportSets(THETA, 1.3, np.ones((1, 2), int))):
         with pytest.raises(NotImplementedError, match="mechanism"):
             law.sample(jax.random.key(0))
@@ -194,7 +194,7 @@ def programs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", programs())
-def test_gradients_and_batches(name: str) -> None:
+def test_gradients_are_right_and_batches_agree(name: str) -> None:
     program = programs()[name]
     at = np.array([0.3, -0.5, 1.0, 0.1, 0.4])
     smooth = jax.jit(lambda x: program(jax.nn.softmax(x)))

@@ -48,28 +48,28 @@ def test_there_are_ten_variants_of_each() -> None:
 
 
 @pytest.mark.parametrize(("data", "variant"), VARIANTS)
-def test_the_coefficients_are_the_authors(data: str, variant: str) -> None:
+def test_coefficients_match_the_authors(data: str, variant: str) -> None:
     assert np.allclose(
         mean_of(sums_of(data, variant)), FILE[f"{data}__beta__{variant}"], rtol=1e-7, atol=1e-9
     )
 
 
 @pytest.mark.parametrize("variant", sorted({variant for _, variant in VARIANTS}))
-def test_the_errors_on_test_wines_are_the_authors(variant: str) -> None:
+def test_errors_on_test_wines_match_the_authors(variant: str) -> None:
     test = FILE["red_wine__test"].astype(float)
     predicted = test[:, :-1] @ mean_of(sums_of("red_wine", variant))
     error = np.mean(np.abs(test[:, -1] - predicted))
     assert error == pytest.approx(float(FILE[f"red_wine__MAE__{variant}"]), rel=1e-6)
 
 
-def test_clipping_the_eigenvalues_instead_is_seen() -> None:
+def test_clipping_eigenvalues_gives_other_coefficients() -> None:
     sums = sums_of("red_wine", "scaling")
     with jax.enable_x64(True):
         sums[:-1, :-1] = nearest_semidefinite(jnp.asarray(sums[:-1, :-1]))
     assert not np.allclose(mean_of(sums), FILE["red_wine__beta__scaling"], rtol=1e-2)
 
 
-def test_draws_have_the_closed_forms_mean_and_covariance() -> None:
+def test_draws_match_closed_form_mean_and_covariance() -> None:
     sums = sums_of("abalone", "cl_noisy")
     noise = np.full(sums.shape, float(FILE["abalone__sigma_per_client__cl_noisy"]) * np.sqrt(3000))
     noise[-1, -1] = np.inf

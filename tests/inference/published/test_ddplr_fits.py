@@ -40,6 +40,6 @@ def test_fast_and_fixed_s_find_the_line(summary):
     )
 
 
-def test_a_method_that_is_not_for_the_statistics_says_why(summary):
+def test_method_unsuited_to_statistics_is_rejected(summary):
     with raises(InputError, "fit.method_statistics", "power: gibbs_ss_noisy"):
         fit(STUDY, summary, method="gibbs_ss_noisy")

@@ -41,7 +41,7 @@ def with_wrong_noise(statistics):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["c01_d1_n1e4_J1_e1", "c03_d2_n1e5_J5_e1"])
-def test_fixed_s(name):
+def test_mcmc_fixeds_matches_reference_posterior(name):
     statistics, prior = statistics_of(name), prior_of(name)
     assert far(moments(mcmc_fixeds.KERNEL, statistics, prior, FEW), reference(name, "fixedS")) < 4
     wrong = moments(mcmc_fixeds.KERNEL, with_wrong_noise(statistics), prior, FEW)
@@ -49,7 +49,7 @@ def test_fixed_s(name):
 
 
 @pytest.mark.slow
-def test_normal_x():
+def test_mcmc_normalx_matches_reference_posterior():
     name = "c15_d1_n1e4_J3_e1"
     statistics, prior = statistics_of(name), prior_of(name)
     assert far(moments(mcmc_normalx.KERNEL, statistics, prior, MANY), reference(name, "normalX")) < 4
@@ -58,7 +58,7 @@ def test_normal_x():
 
 
 @pytest.mark.slow
-def test_bernstein_and_sheldon():
+def test_mcmc_bs_matches_reference_posterior():
     name = "c15_d1_n1e4_J3_e1"
     statistics, prior = statistics_of(name, with_squares=True), prior_of(name)
     assert far(moments(mcmc_bs.KERNEL, statistics, prior, MANY), reference(name, "BS")) < 4
@@ -68,7 +68,7 @@ def test_bernstein_and_sheldon():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_fast(name):
+def test_bayes_fixeds_fast_matches_published_posterior(name):
     expected = CASES[name]["posterior"]["fast"]
     # The released code takes a third of the response's bound for σ² where the paper has σ.
     variance = CASES[name]["inputs"]["bound_Y"] / 3

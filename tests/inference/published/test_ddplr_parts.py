@@ -1,4 +1,4 @@
-"""What the kernels are made of, against brute force; what each method refuses; hard statistics."""
+"""Parts of the kernels against brute force, statistics that methods reject, and hard statistics."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def noisy(holders=2, features=2, rows=50, sd=1.0, intercept=False):
 
 
 @pytest.mark.slow
-def test_wishart_draws_have_their_means():
+def test_wishart_draws_have_the_right_means():
     keys = jax.random.split(jax.random.key(0), 20_000)
     scatter, freedom, size = np.array([[2.0, 0.7, 0], [0.7, 1, 0.2], [0, 0.2, 3]]), 9.0, 3
     factors = jax.vmap(lambda key: bartlett(key, freedom, size))(keys)
@@ -48,7 +48,7 @@ def test_wishart_draws_have_their_means():
     assert np.mean(inverse, 0) == pytest.approx(scatter / (freedom - size - 1), abs=0.03)
 
 
-def test_a_proposals_ratio_is_that_of_wishart_densities():
+def test_proposal_ratio_matches_wishart_densities():
     size, freedom = 3, 11.5
     shape = np.asarray(bartlett(jax.random.key(3), freedom, size))
     now = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 1.5]])
@@ -63,7 +63,7 @@ def test_a_proposals_ratio_is_that_of_wishart_densities():
 
 
 @pytest.mark.slow
-def test_a_scatters_density_is_wishart_times_what_was_released():
+def test_scatter_density_is_wishart_times_released_density():
     data = released(noisy(holders=1, intercept=True), default_prior(3, 2))
     state = mcmc_normalx.init(jax.random.key(1), data)
 
@@ -84,7 +84,7 @@ def test_a_scatters_density_is_wishart_times_what_was_released():
     assert found(second) - found(first) == pytest.approx(log_density(second) - log_density(first))
 
 
-def test_cross_products_have_their_normal_density():
+def test_cross_products_have_the_dense_normal_density():
     statistics = noisy(holders=3, sd=2.0)
     data = released(statistics, default_prior(2, 2))
     theta, variance = np.array([0.3, -1.0]), 0.4
@@ -126,7 +126,7 @@ def test_nearest_semidefinite_only_raises_negative_eigenvalues():
     assert found == pytest.approx(vectors @ np.diag([0.0, 1, 4]) @ vectors.T)
 
 
-def test_ada_ssp_is_least_squares_where_noise_is_small_and_ridge_where_it_is_not():
+def test_ada_ssp_is_ridge_regression_only_under_large_noise():
     quiet = noisy(rows=4000, sd=1e-3)
     expected = np.linalg.solve(quiet.gram.sum(0), quiet.cross.sum(0))
     method, prior = METHODS["ada_ssp"], default_prior(2, 2)
@@ -143,7 +143,7 @@ def test_ada_ssp_is_least_squares_where_noise_is_small_and_ridge_where_it_is_not
     assert method.draw(loud, prior, Run(0, 1, 1)).sites["theta"][0, 0] == pytest.approx(expected)
 
 
-def test_ada_ssps_ridge_counts_an_eigenvalue_no_larger_than_it_is():
+def test_ada_ssp_ridge_uses_lower_bound_of_eigenvalue():
     bound = 30 * np.sqrt(2 * np.log(2 * 4 / 0.05))
     gram = np.diag([bound * 1.5, 1e4])[None]
     sums = np.zeros((1, 3, 3))
@@ -153,7 +153,7 @@ def test_ada_ssps_ridge_counts_an_eigenvalue_no_larger_than_it_is():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_methods_refuse_what_they_are_not_for(name):
+def test_methods_reject_unsuitable_statistics(name):
     method, fine = METHODS.get(name) or method_named(name), noisy(features=3)
     assert method.refuses(fine) == ""
     assert method.refuses(replace(fine, law="laplace")) == "needs Gaussian noise, not laplace noise"

@@ -46,7 +46,7 @@ def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
 
 
 @pytest.mark.slow
-def test_gibbs_ss_noisy_agrees_with_the_authors_code_on_their_repaired_moments() -> None:
+def test_gibbs_ss_noisy_matches_authors_on_repaired_moments() -> None:
     cases = list(golden.cases("gibbs-noisy").values())
     assert len(cases) == 5
     data = [as_published(case) for case in cases]

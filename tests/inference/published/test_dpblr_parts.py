@@ -36,7 +36,7 @@ def near(found: np.ndarray, mean: np.ndarray | float) -> bool:
 
 
 @pytest.mark.parametrize("noise", [0.01, 1.0, 30.0])
-def test_the_noise_variance_has_its_conditional_law(noise: float) -> None:
+def test_noise_variance_follows_its_conditional_law(noise: float) -> None:
     scale = 2.0
 
     def density(variance: float) -> float:
@@ -92,7 +92,7 @@ def test_record_moments_are_exact_for_features_that_are_not_normal() -> None:
     assert np.allclose(found[1], covariance, rtol=1e-10, atol=1e-12)
 
 
-def test_normal_moments_are_those_of_a_quadrature() -> None:
+def test_normal_moments_match_quadrature() -> None:
     nodes, weights = np.polynomial.hermite_e.hermegauss(8)
     w = np.column_stack([np.ones(8), 0.4 + 1.3 * nodes])
     p = weights / weights.sum()
@@ -171,7 +171,7 @@ def test_regressions_and_features_have_their_conjugate_means() -> None:
     assert near(81 * (mean[:, 0] - 10 / 81) ** 2, scatter / (50 + 80 - 2))
 
 
-def test_repaired_moments_are_those_of_a_distribution() -> None:
+def test_repaired_moments_are_positive_semidefinite() -> None:
     case = golden.cases("gibbs-noisy")["bs_N1000_e0.1"]
     fourth = golden.statistics(case, half=True).fourth_moments
     assert fourth is not None

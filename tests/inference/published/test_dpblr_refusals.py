@@ -1,4 +1,4 @@
-"""Which statistics the methods of DPBLR and DCA are not for, and that they run on those they are for."""
+"""Methods of DPBLR and DCA reject unsuitable statistics and run on suitable ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def unreleased(statistics: HolderStatistics, i: int, j: int) -> HolderStatistics
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_noise_aware_methods_refuse_what_they_are_not_for(name: str) -> None:
+def test_noise_aware_methods_reject_unsuitable_statistics(name: str) -> None:
     refuses, noisy = method_named(name).refuses, released()
     assert refuses(noisy) == ""
     assert refuses(unreleased(noisy, 2, 2)) == ""
@@ -57,7 +57,7 @@ def test_noise_aware_methods_refuse_what_they_are_not_for(name: str) -> None:
     assert "XᵀX" in refuses(unreleased(noisy, 0, 1))
 
 
-def test_each_refuses_what_it_alone_is_not_for() -> None:
+def test_each_method_rejects_its_own_unsuitable_statistics() -> None:
     noisy = released()
     assert "exact" in METHODS["non_private"].refuses(noisy)
     assert "yᵀy" in METHODS["naive"].refuses(unreleased(noisy, 2, 2))
@@ -72,7 +72,7 @@ def test_each_refuses_what_it_alone_is_not_for() -> None:
     ("name", "intercept"),
     [("naive", True), ("projected_blr", False), ("gibbs_ss_noisy", False), ("gibbs_ss_prior", False)],
 )
-def test_draws_have_the_shapes_of_all_methods(name: str, intercept: bool) -> None:
+def test_draws_of_every_method_have_expected_shapes(name: str, intercept: bool) -> None:
     statistics = released(intercept)
     method = METHODS.get(name) or method_named(name)
     drawn = method.draw(statistics, default_prior(2 + intercept, 2), Run(1, 5, 20, 3))

@@ -83,12 +83,12 @@ def found() -> list[Moments]:
 
 
 @pytest.mark.slow
-def test_it_agrees_with_nuts_on_all_records(found: list[Moments]) -> None:
+def test_mcmc_ind_agrees_with_nuts_on_all_records(found: list[Moments]) -> None:
     assert max(away(found[0], CASE, "mcmc-ind-corrected").values()) < ERRORS
 
 
 @pytest.mark.slow
-def test_a_wrong_prior_is_seen(found: list[Moments]) -> None:
+def test_wrong_prior_changes_the_posterior(found: list[Moments]) -> None:
     assert max(away(found[1], CASE, "mcmc-ind-corrected").values()) > ERRORS
 
 

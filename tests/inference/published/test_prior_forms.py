@@ -1,4 +1,4 @@
-"""A posterior states the prior that its method used; methods that cannot be trusted say so."""
+"""A posterior states the prior that its method used; methods that cannot be trusted are not ok."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def silent(method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["non_private", "mcmc_bs", "bayes_fixeds_fast", "mcmc_fixeds"])
-def test_draws_from_statistics_that_say_nothing_are_the_priors(name):
+def test_draws_from_uninformative_statistics_follow_prior(name):
     method, prior = METHODS.get(name) or method_named(name), default_prior(1, 1)
     drawn = method.draw(silent(name), prior, Run(1, 200, 500, thin=2)).sites
     theta, _ = method.prior.draws(prior, 2)
@@ -50,7 +50,7 @@ def test_draws_from_statistics_that_say_nothing_are_the_priors(name):
     assert (stats.ks_2samp(theta.ravel(), other).statistic > FARTHEST) == method.prior.in_sds
 
 
-def test_each_method_has_its_form():
+def test_each_method_states_its_form_of_prior():
     for name in (*NAMES, *METHODS):
         form = (METHODS.get(name) or method_named(name)).prior
         assert form.in_sds == (name in IN_SDS), name
@@ -109,7 +109,7 @@ def test_a_method_that_fixes_the_variance_is_not_ok(fitted):
         ("ada_ssp", "point estimate"),
     ],
 )
-def test_methods_of_comparison_say_why_they_are_not_ok(name, said):
+def test_comparison_methods_state_why_they_are_not_ok(name, said):
     tables = [(np.ones((20, 1)), np.ones(20)), (np.ones((30, 1)), np.ones(30))]
     found = exact(tables)
     statistics = HolderStatistics(found.sums, np.ones((2, 2)), found.counts)

@@ -29,7 +29,7 @@ def response_law(choices, growth=GROWTH):
 
 
 def true_delta(choices, people, ratio):
-    """Of randomized response itself, at the others' answers that hide the least."""
+    """Return delta of randomized response for the others' answers that hide the least."""
     others = itertools.combinations_with_replacement(range(choices), people - 1)
     return max(
         divergence(
@@ -41,7 +41,7 @@ def true_delta(choices, people, ratio):
 
 @pytest.mark.parametrize("people", range(1, 13))
 @pytest.mark.parametrize("choices", [2, 3])
-def test_it_is_the_dominating_pairs_divergence(choices, people):
+def test_bound_is_the_dominating_pairs_divergence(choices, people):
     laws = [response(GROWTH, choices, answer) for answer in range(choices)]
     for ratio in RATIOS:
         exact = dominating(laws, (0, 1), people, ratio)
@@ -50,14 +50,14 @@ def test_it_is_the_dominating_pairs_divergence(choices, people):
 
 @pytest.mark.parametrize("people", range(1, 7))
 @pytest.mark.parametrize("choices", [2, 3])
-def test_randomized_response_itself_is_below_and_near(choices, people):
+def test_randomized_response_is_just_below_the_bound(choices, people):
     for ratio in RATIOS:
         truth, found = true_delta(choices, people, ratio), bound(response_law(choices), people, ratio)
         assert truth <= found <= Fraction(6, 5) * truth
 
 
 @pytest.mark.parametrize("growth", [Fraction(1 << bits) for bits in (4, 12, 30, 90, 700)])
-def test_however_large_epsilon_is_it_is_not_below(growth):
+def test_bound_holds_for_large_epsilon(growth):
     """Randomized response of two choices is the worst law itself, at the other answer of all others."""
     laws = [response(growth, 2, answer) for answer in (0, 1)]
     for share in (Fraction(1, 1000), Fraction(1, 2), Fraction(999, 1000)):
@@ -70,8 +70,8 @@ def test_however_large_epsilon_is_it_is_not_below(growth):
         assert lowest >= (nats if truth < Fraction(9, 10) else 0) - Fraction(1, 10**9)
 
 
-def test_with_somebody_elses_third_choice_randomized_response_reaches_it():
-    """All others gave an answer that neither of the two is: there the bound is the truth."""
+def test_randomized_response_reaches_bound_at_a_third_choice():
+    """If all others gave a third answer, the bound is exact."""
     for ratio in RATIOS[:2]:
         assert bound(response_law(3), 5, ratio) - EXACT <= true_delta(3, 5, ratio)
 
@@ -90,7 +90,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bound_that_is_too_small_is_found_out(fault):
+def test_too_small_bound_is_detected(fault):
     cases = [(people, ratio) for people in range(3, 6) for ratio in RATIOS[:2]]
     assert any(FAULTS[fault](people, ratio) < true_delta(3, people, ratio) for people, ratio in cases)
 
@@ -106,8 +106,8 @@ def random_mechanism(draw, people):
     return laws, max(max(column) / min(column) for column in zip(*laws, strict=True))
 
 
-def test_no_mechanism_with_that_epsilon_is_above_the_general_bound():
-    """Each person may even have a mechanism of their own."""
+def test_random_mechanisms_stay_below_the_general_bound():
+    """Each person may even use a different mechanism."""
     draw, nearest = random.Random(20), Fraction(0)
     for _ in range(1500):
         people = draw.randint(1, 4)
@@ -125,8 +125,8 @@ def test_no_mechanism_with_that_epsilon_is_above_the_general_bound():
     assert nearest > Fraction(9, 10)
 
 
-def test_many_people_are_added_up_as_few_are():
-    """The sum over windows, and that over all compositions, of the same laws."""
+def test_large_and_small_groups_are_summed_alike():
+    """The sum over windows agrees with the sum over all compositions."""
     draw = random.Random(21)
     for _ in range(150):
         growth, people = Fraction(draw.randint(11, 200), 10), draw.randint(1, 40)

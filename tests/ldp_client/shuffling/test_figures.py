@@ -16,7 +16,7 @@ from tests.kit.errors import raises
 from tests.kit.work import counted
 
 
-def test_the_figures_of_tight_accountants():
+def test_bound_matches_published_tight_accountants():
     """At n = 100,000 and ε₀ = 4 upper and lower bounds meet at 0.118 (δ = 1e-6)."""
     assert 0.118 < shuffled_epsilon(4, 100_000) < 0.1186
     assert shuffled_epsilon("4", 1000) == pytest.approx(1.85, abs=0.01)
@@ -30,7 +30,7 @@ def test_hundred_million_reports_take_seconds():
     assert calls.made < 1_000_000
 
 
-def test_epsilon_and_delta_are_each_others():
+def test_epsilon_and_delta_are_inverse_functions():
     for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6"), (40_000, 0.5, "1e-9")]:
         found = shuffled_epsilon(own, people, delta)
         assert shuffled_delta(own, people, found) <= float(delta)
@@ -38,7 +38,7 @@ def test_epsilon_and_delta_are_each_others():
             assert shuffled_delta(own, people, found - 2**-19) > float(delta)
 
 
-def test_one_report_alone_is_worth_what_its_device_did():
+def test_single_report_costs_the_devices_own_epsilon():
     assert shuffled_epsilon(1, 1) == pytest.approx(1, abs=2e-6)
     assert shuffled_delta(1, 1, 0) == pytest.approx((exp(1) - 1) / (exp(1) + 1), rel=1e-12)
     assert shuffled_delta(1, 10, 1) < 1e-18
@@ -46,7 +46,7 @@ def test_one_report_alone_is_worth_what_its_device_did():
 
 @pytest.mark.parametrize("delta", ["1e-6", "0.1", "0.9"])
 @pytest.mark.parametrize("own", [40, 64])
-def test_one_whom_nobody_hides_is_told_apart_as_if_alone(own, delta):
+def test_very_large_epsilon_gets_no_amplification(own, delta):
     """1 − δ = e^(ε − ε₀), near enough, and in a fraction of a second."""
     with counted() as calls:
         assert shuffled_epsilon(own, 1000, delta) == pytest.approx(own + log(1 - float(delta)), abs=3e-6)
@@ -54,7 +54,7 @@ def test_one_whom_nobody_hides_is_told_apart_as_if_alone(own, delta):
 
 
 @pytest.mark.slow
-def test_it_is_monotone_in_all_three():
+def test_bound_is_monotone_in_people_epsilon_and_delta():
     draw = random.Random(22)
     for _ in range(60):
         people, own = int(10 ** draw.uniform(0, 3.5)), draw.uniform(0.05, 6)
@@ -88,7 +88,7 @@ def test_windows_enclose_the_exact_law():
         assert 1 - inside <= Fraction(told.outside, ONE) <= Fraction(1, 10**12)
 
 
-def test_several_answers_tell_less_than_one_with_all_their_epsilon():
+def test_two_answers_leak_less_than_their_summed_epsilon():
     growth = Fraction(3)
     one, delta = choice_law(growth, (growth - 1) / (growth + 1), Fraction(0)), Fraction(1, 10**6)
     both, all_at_once = together([one, one]), any_law(growth**2)
@@ -99,7 +99,7 @@ def test_several_answers_tell_less_than_one_with_all_their_epsilon():
     assert epsilon_of(one, 5000, delta) < epsilon_of(both, 5000, delta) < epsilon_of(all_at_once, 5000, delta)
 
 
-def test_too_many_kinds_of_payload_are_taken_together():
+def test_too_many_payload_kinds_are_merged():
     laws = [choice_law(Fraction(2 + place, 1), Fraction(1, 5), Fraction(1, 20)) for place in range(8)]
     found = together(laws)
     assert len(found.kinds) <= 2000
@@ -109,7 +109,7 @@ def test_too_many_kinds_of_payload_are_taken_together():
     )
 
 
-def test_one_of_several_is_between_them():
+def test_one_drawn_question_is_between_its_extremes():
     small, large, delta = any_law(Fraction(2)), any_law(Fraction(6)), Fraction(1, 10**6)
     mixed = epsilon_of(one_of([small, large]), 5000, delta)
     assert epsilon_of(small, 5000, delta) < mixed < epsilon_of(large, 5000, delta)

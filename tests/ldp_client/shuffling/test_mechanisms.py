@@ -45,7 +45,7 @@ def excess(law, ratio):
 
 
 def blanket_law(laws, one, other):
-    """What an ordered pair of answers has, of every payload that can be sent."""
+    """Return the law of an ordered pair of answers over every payload that can be sent."""
     kinds = defaultdict(Fraction)
     for payload in laws[0]:
         least = min(law[payload] for law in laws)
@@ -55,7 +55,7 @@ def blanket_law(laws, one, other):
 
 @pytest.mark.parametrize("name", sorted(READS))
 @pytest.mark.usefixtures("small_prime")
-def test_it_is_the_worst_pairs_law_of_the_sampler(name):
+def test_stated_law_is_the_samplers_worst_pair(name):
     m = choice(name, "1")
     reads = READS[name](m, PRIME) if name == "olh" else READS[name](m)
     laws = [payloads_of(m, index, reads) for index in range(CHOICES)]
@@ -70,14 +70,14 @@ def test_it_is_the_worst_pairs_law_of_the_sampler(name):
 
 
 @pytest.mark.parametrize("question", [studies.MEMOIZED, studies.MEMOIZED_BITS])
-def test_of_a_permanent_answer_none_is_certified(question):
-    """Among others each time, every version tells more: at 8 versions 0.52 where one has 0.28."""
+def test_memoized_question_is_rejected(question):
+    """Each version leaks more: 0.52 after 8 versions, 0.28 after one."""
     with raises(InputError, "set.memoized"):
         law_of(built(question))
 
 
-def test_of_numbers_it_is_near_the_exact_one():
-    """Of the two ends, whose payloads' ratio is e^(ε − 2y) in between: by cells of the exact law."""
+def test_stated_law_of_numbers_is_close_to_the_exact_law():
+    """Compare the two ends by cells of the exact law: the payloads' ratio in between is e^(ε − 2y)."""
     m = built(studies.NUMBER)
     epsilon, cells = mpmath.mpf(1), 400
     growth = law_of(m).growth
@@ -97,7 +97,7 @@ def test_of_numbers_it_is_near_the_exact_one():
 
 
 @pytest.mark.parametrize("products", [1, 2])
-def test_of_products_it_is_that_of_the_patterns(products):
+def test_stated_law_of_products_is_the_patterns_law(products):
     mechanism = {**studies.PRODUCTS["mechanism"], "products": products}
     m = built({**studies.PRODUCTS, "mechanism": mechanism})
     growth, others = Fraction(*m.odds), m.patterns - 1
@@ -113,6 +113,6 @@ def test_a_number_that_may_be_refused_has_the_general_bound():
 
 @pytest.mark.parametrize("question", [studies.NORMAL, studies.LINEAR, studies.RECORD])
 def test_noise_with_a_delta_is_refused_in_one_line(question):
-    with pytest.raises(InputError, match=f"^{question['id']}: its noise has a delta of its own") as refused:
+    with pytest.raises(InputError, match=f"^{question['id']}: its noise has its own delta") as refused:
         law_of(built(question))
     assert "\n" not in str(refused.value)

@@ -35,7 +35,7 @@ def test_one_question_has_its_mechanisms_bound():
     assert towards_set(more_choices, 100_000).epsilon < found.epsilon
 
 
-def test_a_whole_report_tells_more_than_each_answer_and_less_than_the_sum():
+def test_report_epsilon_is_between_largest_answer_and_sum():
     both = towards_set(study(*two("1")), 10_000)
     assert shuffled_epsilon(1, 10_000) < both.epsilon < shuffled_epsilon(2, 10_000)
     drawn = towards_set(study(*two("1"), ask_one=True), 10_000)
@@ -43,8 +43,8 @@ def test_a_whole_report_tells_more_than_each_answer_and_less_than_the_sum():
     assert drawn.device_epsilon == pytest.approx(1)
 
 
-def test_answers_whose_worst_law_is_known_alone_have_the_general_bound_together():
-    """Beside others the worst law of any mechanism is not that of two choices: at ε 1 and 2 by 13 % of δ."""
+def test_answers_without_joint_law_get_the_general_bound():
+    """Together with others, the worst law is not the two-choice law: δ differs by 13 % at ε 1 and 2."""
     number = studies.with_epsilon(studies.NUMBER, "1")
     both = towards_set(study(number, *two("1")[:1]), 10_000)
     assert both.epsilon == pytest.approx(shuffled_epsilon(2, 10_000), abs=2e-6)
@@ -52,7 +52,7 @@ def test_answers_whose_worst_law_is_known_alone_have_the_general_bound_together(
     assert drawn.epsilon <= shuffled_epsilon(1, 10_000) + 2e-6
 
 
-def test_false_reports_hide_nobody():
+def test_false_reports_do_not_count_for_hiding():
     for false in ("0.1", 1000, "1000"):
         found = towards_set(study(), 10_000, false_reports=false)
         assert (found.false_reports, found.hidden_among) == (1000, 9000)
@@ -63,7 +63,7 @@ def test_false_reports_hide_nobody():
             towards_set(study(), 10, false_reports=wrong)
 
 
-def test_a_report_hides_among_those_with_its_public_values():
+def test_report_hides_among_reports_with_the_same_public_values():
     asked = study(public=[REGION])
     even = towards_set(asked, 10_000)
     assert (even.hidden_among, even.is_even_spread) == (5000, True)
@@ -75,20 +75,20 @@ def test_a_report_hides_among_those_with_its_public_values():
         towards_set(asked, 10, smallest_cell=11)
 
 
-def test_it_is_never_above_the_devices_own():
+def test_bound_never_exceeds_the_devices_epsilon():
     alone = towards_set(study(), 5, false_reports=4)
     assert alone.hidden_among == 1
     assert alone.device_epsilon - 2e-6 < alone.epsilon <= alone.device_epsilon
 
 
-def test_where_no_bound_is_known_it_says_so():
+def test_study_without_a_known_bound_is_rejected():
     with raises(InputError, "set.has_delta", "weight"):
         towards_set(study(studies.YES_NO, studies.NORMAL), 1000)
     with raises(InputError, "set.no_reports"):
         towards_set(Study(studies.document(studies.LAPLACE_TABLE, **studies.HOLDER)), 1000)
 
 
-def test_every_kind_of_question_with_pure_epsilon_has_one():
+def test_every_pure_epsilon_question_has_a_bound():
     names = []
     for question in [*studies.ALL, *studies.NEWER]:
         one = study(question)
@@ -113,8 +113,8 @@ LARGE = {
 
 
 @pytest.mark.parametrize("questions", LARGE.values(), ids=LARGE)
-def test_a_report_that_no_other_can_hide_is_worth_what_its_device_did(questions):
-    """e^ε is no floating-point number there, nor is its square."""
+def test_huge_epsilon_gets_the_devices_epsilon(questions):
+    """e^ε and its square exceed the floating-point range."""
     asked = study(*({**question, "id": f"q{place}"} for place, question in enumerate(questions)))
     slots._window.cache_clear()
     with counted() as calls:
@@ -135,31 +135,31 @@ def checked(tmp_path, capsys):
     return check
 
 
-def test_study_check_says_it_and_towards_whom(checked):
+def test_study_check_prints_the_bound_and_its_adversary(checked):
     document = studies.document(studies.with_epsilon(studies.YES_NO, "4"))
     code, said = checked(document, "--people", "100000", "--false-reports", "0.01", "--delta", "1e-6")
     assert code == 0
-    assert "towards whoever sees only the set of reports, in no order: epsilon 0.11" in said.out
+    assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said.out
     assert "among 99,000 true reports (1,000 of 100,000 left out as false)" in said.out
-    assert "not hold towards who sees reports arrive, nor towards relay and collector together" in said.out
-    assert "it is the device's own epsilon 4" in said.out
+    assert "towards an observer who sees reports arrive, nor towards relay and collector together" in said.out
+    assert "the device's own epsilon 4 holds" in said.out
     assert "no channel with batches" in said.out
     _, without = checked(document)
     assert "the set of reports" not in without.out
 
 
-def test_towards_the_collector_it_holds_through_a_relay_alone(checked):
-    """Without one the collector sees whose report each is by its address, however they are batched."""
+def test_bound_against_the_collector_needs_a_relay(checked):
+    """Without a relay the collector recognises each sender by address, even in batches."""
     for parts, says in (
-        ({"tokens": tokens()}, "without a relay: their collector sees the address"),
-        ({"oblivious": OBLIVIOUS}, "towards it alone this holds where it gave none, and so many"),
+        ({"tokens": tokens()}, "without a relay. Their collector sees the address"),
+        ({"oblivious": OBLIVIOUS}, "Towards the collector alone, this bound holds if it gave none, and"),
         ({"tokens": tokens(), "oblivious": OBLIVIOUS}, "the set of each batch of 24 hours"),
     ):
         _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--people", "1000")
         assert says in said.out
 
 
-def test_study_check_gives_programs_all_of_it(checked):
+def test_study_check_prints_the_bound_as_json(checked):
     _, said = checked(studies.document(studies.YES_NO, public=[REGION]), "--people", "1000", "--json")
     found = json.loads(said.out)["towards_set"]
     assert found["hidden_among"] == 500
@@ -175,7 +175,7 @@ def test_study_check_has_a_bound_for_hundred_questions(checked):
     assert json.loads(said.out)["towards_set"]["epsilon"] == pytest.approx(400, abs=1e-3)
 
 
-def test_study_check_speaks_of_the_own_cell(checked):
+def test_study_check_names_the_smallest_cell(checked):
     document = studies.document(studies.YES_NO, public=[REGION])
     _, said = checked(document, "--people", "1000", "--smallest-cell", "90")
     assert (
@@ -185,24 +185,24 @@ def test_study_check_speaks_of_the_own_cell(checked):
     assert "500 true reports, if people spread evenly over all 2 combinations" in said.out
 
 
-def test_study_check_answers_for_what_has_no_bound(checked):
+def test_study_check_explains_a_missing_bound(checked):
     code, said = checked(studies.document(studies.NORMAL), "--people", "1000")
     assert code == 0
-    assert "weight: its noise has a delta of its own" in said.out
+    assert "weight: its noise has its own delta" in said.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--delta", "1e-6"], "--delta is said beside --people"),
-        (["--smallest-cell", "3"], "--smallest-cell is said beside --people"),
+        (["--delta", "1e-6"], "--delta needs --people"),
+        (["--smallest-cell", "3"], "--smallest-cell needs --people"),
         (["--people", "10", "--delta", "2"], "delta must be"),
         (["--people", "10", "--false-reports", "10"], "false reports must be"),
         (["--people", "10", "--smallest-cell", "x"], "--smallest-cell x: must be a whole number"),
         (["--people", "0"], "--people 0: must be a whole number"),
     ],
 )
-def test_study_check_refuses_what_makes_no_sense(checked, arguments, said):
+def test_study_check_rejects_inconsistent_options(checked, arguments, said):
     code, printed = checked(studies.document(studies.YES_NO), *arguments)
     assert code != 0
     assert said in printed.err

@@ -43,7 +43,7 @@ def joined(line):
 
 
 def words(text):
-    """Its lines without their numbers."""
+    """Return the lines without their numbers."""
     return [
         re.sub(r"\s+", " ", re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", line)).strip() for line in text.splitlines()
     ]
@@ -61,7 +61,7 @@ def fit_of_the_guide(capsys):
 
 
 @pytest.mark.slow
-def test_three_hospitals_come_to_the_guides_posterior(tmp_path, monkeypatch, capsys):
+def test_three_hospitals_reproduce_the_guides_posterior(tmp_path, monkeypatch, capsys):
     """Chance draws the noise: a check that one fit in a thousand fails may speak once, and not twice."""
     for attempt in ("first", "second"):
         (tmp_path / attempt).mkdir()
@@ -96,7 +96,7 @@ def test_the_guide_leads_from_tables_to_reports(tmp_path, monkeypatch):
 
 
 def test_the_guides_two_rounds_end_in_narrower_bounds(tmp_path, monkeypatch, capsys):
-    """Its study and commands, with much more ε: the tables are small."""
+    """Run the guide's study and commands with much more ε, as the tables are small."""
     monkeypatch.chdir(tmp_path)
     (text,), (code,) = blocks("json"), blocks("python")
     exec(code, {})
@@ -122,7 +122,7 @@ def test_the_guides_two_rounds_end_in_narrower_bounds(tmp_path, monkeypatch, cap
     )
 
 
-def test_the_constants_of_the_guide_are_those_of_the_code():
+def test_constants_in_the_guide_match_the_code():
     def ddplr(intercept, average):
         return ddplr_sensitivity(UNIT, UNIT, intercept, average) / average / UNIT**2
 

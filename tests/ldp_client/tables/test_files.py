@@ -52,7 +52,7 @@ def written(tmp_path):
     return write
 
 
-def test_a_csv_file_and_a_parquet_file_are_the_table(tmp_path, written):
+def test_csv_and_parquet_read_as_the_same_table(tmp_path, written):
     mixed = {name: COLUMNS[name] for name in ("pe", "v", "t")}
     pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=3000)
     expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
@@ -73,7 +73,7 @@ def test_parquet_numbers_of_every_kind_are_read(tmp_path):
     )
 
 
-def test_several_questions_have_columns_of_their_own(written):
+def test_columns_are_prefixed_by_question(written):
     columns = {
         f"{question}.{name}": np.asarray(column) + shift
         for shift, question in enumerate(("power", "ddplr", "laplace"))
@@ -98,13 +98,13 @@ GOOD = "t,v,pe\n10,40,480\n"
         (GOOD + "\n77.5x,2,3\n", "table.csv: power.t: row 2: must be a number"),
         (GOOD + "1_000,2,3\n", "table.csv: power.t: row 2: must be a number"),
         (GOOD + "1_0,2,3\nx,2,3\n", "table.csv: power.t: row 2: must be a number"),
-        (GOOD + "1,2\n", "table.csv, row 2: has 2 columns, the header 3"),
+        (GOOD + "1,2\n", "table.csv, row 2: has 2 columns, but the header has 3"),
         (GOOD + '1,"2"x,3\n', "table.csv, row 2: not CSV"),
         ("t,v,pe\n", "table.csv: power: the table has no rows"),
         ("", "table.csv is empty: it needs a header with the names of the columns"),
         ("t,pe\n1,2\n", "table.csv: column v is missing; the header must have t, v, pe"),
         ("t,v,pe,name\n1,2,3,4\n", "table.csv: column 'name' is not in the study: leave it out"),
-        ("t,v,pe,t\n1,2,3,4\n", "table.csv: column t stands twice"),
+        ("t,v,pe,t\n1,2,3,4\n", "table.csv: column t appears twice"),
         (
             "power.t,power.v,power.pe\n1,2,3\n",
             "table.csv: column t is missing; the header must have t, v, pe",
@@ -112,7 +112,7 @@ GOOD = "t,v,pe\n10,40,480\n"
         ("t,v,pe\n1,2,\udce4\n", "table.csv is not UTF-8 text"),
     ],
 )
-def test_what_is_wrong_with_a_csv_file_is_said_without_its_values(tmp_path, text, says, capsys):
+def test_csv_error_names_the_problem_without_values(tmp_path, text, says, capsys):
     (tmp_path / "study.json").write_text(ONE.to_json())
     (tmp_path / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     out = tmp_path / "report.ndjson"
@@ -133,14 +133,14 @@ def test_what_is_wrong_with_a_csv_file_is_said_without_its_values(tmp_path, text
         (pa.array([True, False]), ("files.table_numbers", "table.parquet", "bool")),
     ],
 )
-def test_what_is_wrong_with_a_parquet_file_is_said(tmp_path, column, says):
+def test_parquet_error_names_the_problem(tmp_path, column, says):
     columns = {"t": pa.array([1.0, 2.0]), "v": column, "pe": pa.array([1.0, 2.0])}
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
     with raises((InputError, AnswerError), says):
         sums(ONE, tmp_path / "table.parquet")
 
 
-def test_a_file_that_is_not_there_or_no_parquet_is_refused(tmp_path, written):
+def test_missing_or_non_parquet_file_is_rejected(tmp_path, written):
     with pytest.raises(InputError, match="is not a Parquet file"):
         sums(ONE, written(GOOD, "table.parquet"))
     for name in ("none.csv", "none.parquet"):
@@ -158,7 +158,7 @@ def test_a_damaged_parquet_file_is_refused(tmp_path):
         sums(ONE, path)
 
 
-def test_parquet_without_pyarrow_says_what_to_install(monkeypatch, written):
+def test_parquet_without_pyarrow_names_the_extra(monkeypatch, written):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'ldpkit\[tables\]'"):
         sums(ONE, written(GOOD, "table.parquet"))
@@ -192,7 +192,7 @@ def test_perturb_writes_one_report_that_has_noise(tmp_path, written, capsys):
         mechanism.check(first.payloads[question.id])
         assert first.payloads[question.id] != second.payloads[question.id]
     assert cli.main([*arguments, str(tmp_path / "one.ndjson")]) == 3
-    assert "keep those reports" in capsys.readouterr().err
+    assert "Keep those reports" in capsys.readouterr().err
 
 
 def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
@@ -223,8 +223,8 @@ def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
         assert "has answered it before" in capsys.readouterr().err
 
 
-def test_a_holder_hears_before_it_agrees_what_is_clipped_or_wrong(tmp_path, written, capsys, monkeypatch):
-    """As whoever answers for a person, and whoever perturbs the same table, does."""
+def test_holder_sees_clipping_and_errors_before_consent(tmp_path, written, capsys, monkeypatch):
+    """`ldpkit answer` for a person and `ldpkit perturb` on the same table warn alike."""
     asked = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda _: asked.append(capsys.readouterr().err) or "n")
@@ -256,14 +256,14 @@ def test_a_holder_hears_before_it_agrees_what_is_clipped_or_wrong(tmp_path, writ
         (Study(studies.document(studies.YES_NO)), ["--table", "x.csv"], "asks people, not data holders"),
     ],
 )
-def test_a_table_is_for_holders_and_values_for_people(tmp_path, study, options, says, capsys):
+def test_tables_need_a_holder_study_and_values_a_personal_one(tmp_path, study, options, says, capsys):
     with Server(study.canonical()) as server:
         common = [f"{server.url}/v1/studies/{study.id}", "--folder", str(tmp_path), "--yes"]
         assert cli.main(["answer", "--max-epsilon", "8", *common, *options]) == 3
     assert says in capsys.readouterr().err
 
 
-def test_study_check_says_what_epsilon_is_of(tmp_path, capsys):
+def test_study_check_states_epsilon_per_record(tmp_path, capsys):
     (tmp_path / "study.json").write_text(ALL.to_json())
     assert cli.main(["study", "check", str(tmp_path / "study.json")]) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What a holder's table becomes: exact sums, noise of the stated law on integers, and no more."""
+"""A holder's table becomes exact sums with noise of the stated law on integers, and nothing else."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ OPTIONS = [
 
 
 def words_without_noise(m, places):
-    """The integers that noise is added to: those of one stream, less what it gives sums of zero."""
+    """Return the integers before noise: a stream's payload minus its payload for sums of zero."""
     silent = [0] * len(m.coordinates)
     noise = m.words(m.randomise(TableSums(m.average, silent), Stream(3)))
     return [a - b for a, b in zip(m.words(m.perturb(table(places), Stream(3))), noise)]
@@ -36,7 +36,7 @@ def words_without_noise(m, places):
 
 @EACH
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_the_worst_neighbours_are_as_far_apart_as_the_noise_hides(question, options):
+def test_worst_neighbours_are_exactly_the_noise_radius_apart(question, options):
     m = mechanism(question, **options)
     shape = m.intercept, m.average
     distance = {
@@ -58,7 +58,7 @@ def test_the_worst_neighbours_are_as_far_apart_as_the_noise_hides(question, opti
 
 
 @EACH
-def test_one_stream_gives_two_tables_that_differ_by_their_shift_alone(question):
+def test_same_stream_gives_tables_that_differ_only_by_the_shift(question):
     m = mechanism(question, count_share="0.5")
     one, two = random_places(40), random_places(40, seed=2)
     shifts = set()
@@ -96,7 +96,7 @@ def test_noise_follows_its_stated_law(question, options):
 
 
 @EACH
-def test_noise_that_is_a_fifth_too_small_would_be_noticed(question, monkeypatch):
+def test_noise_a_fifth_too_small_is_detected(question, monkeypatch):
     m = mechanism(question)
     draw = m._noise
     monkeypatch.setattr(m, "_noise", lambda count, random: [4 * x // 5 for x in draw(count, random)])
@@ -122,7 +122,7 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
 
 @pytest.mark.slow
 @EACH
-def test_the_noise_scale_of_averaged_rows_is_that_of_the_entries(question):
+def test_noise_scale_of_averaged_rows_matches_their_entries(question):
     m = mechanism(question, average=5)
     groups = clipped(random_places(30)).reshape(6, 5, 4).sum(axis=1)
     sums = groups.T @ groups / 5
@@ -134,7 +134,7 @@ def test_the_noise_scale_of_averaged_rows_is_that_of_the_entries(question):
 
 @pytest.mark.slow
 @EACH
-def test_the_noise_scale_is_that_of_the_entries(question):
+def test_noise_scale_matches_the_entries(question):
     m = mechanism(question, count_share="0.25")
     places, source = random_places(30), seeded(m.name)
     sums = clipped(places).T @ clipped(places)
@@ -148,8 +148,8 @@ def test_the_noise_scale_is_that_of_the_entries(question):
 
 
 @EACH
-def test_removing_a_record_is_replacing_it_by_zeros(question):
-    """What the stated ε under add/remove rests on: (0, 0) adds nothing to any released sum."""
+def test_removing_a_record_equals_replacing_it_by_zeros(question):
+    """The stated add/remove ε relies on this: (0, 0) adds nothing to any released sum."""
     m = mechanism(question)
     places = random_places(20)
     zeroed = np.vstack([places[:-1], np.zeros(3)])
@@ -159,7 +159,7 @@ def test_removing_a_record_is_replacing_it_by_zeros(question):
 
 
 @EACH
-def test_epsilon_and_delta_are_those_of_the_integers(question):
+def test_epsilon_and_delta_follow_from_the_integers(question):
     epsilon, delta = Rational.parse("0.3"), Rational.parse("1e-6")
     m = mechanism(question, epsilon="0.3", count_share="0.1")
     if m.law == "gaussian":
@@ -172,7 +172,7 @@ def test_epsilon_and_delta_are_those_of_the_integers(question):
         assert m.count_step == SCALE * 3 // 100
 
 
-def test_a_norm_beyond_the_box_means_the_box():
+def test_norm_beyond_the_box_is_cut_to_the_box():
     """Features in [−1, 1] are no longer than √d: a larger norm would only add noise."""
     assert mechanism(norm="1.5").noise_scale == mechanism(norm="100").noise_scale
     assert mechanism(norm="1.3").noise_scale < mechanism(norm="1.5").noise_scale
@@ -211,15 +211,15 @@ def test_impossible_payloads_are_refused(question):
             m.check(payload[:-8] + (1 << 40).to_bytes(8, "big"))
 
 
-def test_a_table_is_not_one_answer_of_many():
+def test_perturb_many_rejects_tables():
     with raises(AnswerError, "core.table_alone"):
         mechanism().perturb_many([studies.ROWS])
 
 
 @EACH
-def test_the_words_say_what_is_sent(question):
+def test_description_names_the_data_sent(question):
     words = mechanism(question, average=5).in_words()
-    assert "5 rows at a time" in words
+    assert "in groups of 5" in words
     assert "order of rows must not depend on their values" in words
     assert "number of records is public" in words
     assert "number of records is sent with noise" in mechanism(question, count_share="0.2").in_words()

@@ -46,7 +46,7 @@ def test_no_two_records_are_further_apart_than_the_bound(features, norm, interce
     assert 0.5 * bound <= found <= bound * (1 + 1e-5)
 
 
-def test_a_bound_that_forgets_one_order_would_be_noticed():
+def test_bound_that_omits_an_order_is_detected():
     found, _ = largest(distance_of(True), 2, 1.0)
     assert found > 1.01 * power_distance(UNIT, 2, False) / UNIT**4
 
@@ -64,7 +64,7 @@ def test_sums_are_exact_from_lists_and_arrays(intercept):
         assert one.total(product) == other.total(product) == np.prod(exact[:, product], axis=1).sum()
 
 
-def test_products_are_those_of_the_second_moments_missing():
+def test_products_complete_the_second_moments():
     assert len(products_of(3, False)) == 15
     assert len(products_of(3, True)) == 15 + 10
     assert all(one == tuple(sorted(one)) for one in products_of(3, True))
@@ -86,7 +86,7 @@ def test_entries_are_the_sums_in_scaled_units(options, monkeypatch):
         m.check(payload)
 
 
-def test_the_noise_scale_is_that_of_the_sums():
+def test_noise_scale_matches_the_sums():
     m, source = asked(), seeded("powers")
     places = random_places(12)
     exact = products(clipped(places)[:, 1:3], True).sum(axis=0)
@@ -106,8 +106,8 @@ def test_epsilon_is_shared_and_stated_from_the_integers():
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_neighbouring_tables_replay_with_the_same_noise_and_a_shift_that_it_hides(intercept):
-    """Worst pairs of either half, corners and the others: the integers' distances, and the stream's use."""
+def test_neighbouring_tables_differ_by_a_shift_within_the_budget(intercept):
+    """Check worst pairs of both halves and corners: distances of integers, and bytes used of the stream."""
     m = asked(intercept=intercept)
     rest = random_places(5)
     _, (record, other, _) = largest(distance_of(intercept), 2, 1.0)
@@ -125,13 +125,13 @@ def test_neighbouring_tables_replay_with_the_same_noise_and_a_shift_that_it_hide
     assert reached > 0.5 * half
 
 
-def test_noise_of_half_the_budget_must_suffice():
+def test_half_the_budget_must_allow_noise():
     with raises(StudyError, "study.epsilon_too_small_for_table"):
         asked(epsilon="0.000015")
     assert mechanism(studies.LAPLACE_TABLE, epsilon="0.000015").privacy.epsilon.numerator > 0
 
 
-def test_it_is_said_what_is_sent():
+def test_description_counts_the_sums_sent():
     assert "9 sums of products of three and four features" in asked().in_words()
     assert "5 sums of products of four features" in asked(intercept=False).in_words()
 

@@ -69,7 +69,7 @@ def without(name):
         (None, "power", "must be a table: {field: column of numbers, …}"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_without_its_values(given, field, problem):
+def test_table_error_names_the_problem_without_values(given, field, problem):
     with pytest.raises(AnswerError) as caught:
         mechanism().quantise(given)
     assert (caught.value.field, caught.value.problem) == (field, problem)
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_table_is_said_without_its_values(given, field, pro
 @pytest.mark.parametrize(
     "column", [np.array([True, False, True]), np.array(["1", "2", "3"]), np.ones((3, 1)), np.ones(3, complex)]
 )
-def test_arrays_that_are_no_column_of_numbers_are_refused(column):
+def test_arrays_other_than_number_columns_are_rejected(column):
     with raises(AnswerError, "core.table_column", field="power.t"):
         mechanism().quantise({**studies.ROWS, "t": column})
 
@@ -96,7 +96,7 @@ def test_a_table_in_memory_is_read_in_parts(monkeypatch):
 
 
 @pytest.mark.parametrize(("bad", "problem"), [(np.nan, "is missing"), (-np.inf, "is infinite")])
-def test_arrays_are_checked_as_lists_are(bad, problem):
+def test_arrays_and_lists_get_the_same_checks(bad, problem):
     column = COLUMNS["v"].copy()
     column[[617, 900]] = bad
     for columns in (COLUMNS | {"v": column}, InParts(COLUMNS | {"v": column}, 300)):
@@ -126,7 +126,7 @@ def test_values_beyond_their_bounds_count_as_the_bounds():
     assert mechanism().quantise(far).sums == mechanism().quantise(edge).sums
 
 
-def test_a_holder_needs_the_standard_library_only(pytestconfig):
+def test_holder_needs_only_the_standard_library(pytestconfig):
     code = (
         f"import sys; sys.path.insert(0, {str(pytestconfig.rootpath)!r})\n"
         "from ldp_client import mechanism_for\nfrom schemas import Study\nfrom tests import studies\n"

@@ -62,7 +62,7 @@ def test_the_distance_of_laplace_statistics(shape, tight):
 
 
 @pytest.mark.parametrize(("norm", "published"), [(1.0, 2**0.5), (0.5, 0.5590)])
-def test_ddplr_own_constant_is_that_of_add_or_remove(norm, published):
+def test_published_ddplr_constant_is_for_add_or_remove(norm, published):
     """√(X⁴ + X²Y²) under the paper's Definition 2.1, which replaces a record."""
     assert published == pytest.approx((norm**4 + norm**2) ** 0.5, rel=1e-3)
     found, _ = largest(ddplr_distance(False, 1), 2, norm)

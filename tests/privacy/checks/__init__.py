@@ -1,1 +1,1 @@
-"""Checks of the repository beside `ldpkit audit`: of times, replays, bulk, JavaScript and devices."""
+"""Checks of the repository in addition to `ldpkit audit`: of times, replays, bulk, JavaScript and devices."""

@@ -1,4 +1,4 @@
-"""The audit of a question with the repository's own checks, beside those of `ldpkit audit`."""
+"""The audit of a question with the repository's own checks, in addition to those in `ldpkit audit`."""
 
 from functools import partial
 

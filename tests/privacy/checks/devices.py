@@ -1,6 +1,6 @@
-"""Devices with ledgers, round after round on given bytes, beside reports that are put together here.
+"""Compares rounds of devices with ledgers, on given bytes, with reports that are assembled here.
 
-What a ledger forgets, draws anew or queues in another's place is in no mechanism and no report of one round.
+A ledger that forgets, redraws or queues a wrong answer shows in no mechanism and no report of one round.
 """
 
 import tempfile

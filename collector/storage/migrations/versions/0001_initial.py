@@ -13,7 +13,7 @@ revision = "0001"
 down_revision = None
 
 APPEND_ONLY = "the audit log is append-only"
-# SQLite's REPLACE deletes without a trigger of deletions: the third one sees it.
+# SQLite's REPLACE deletes without a deletion trigger: the third trigger detects it.
 SQLITE = (
     f"""CREATE TRIGGER audit_log_no_update BEFORE UPDATE ON audit_log
     BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END""",

@@ -1,1 +1,1 @@
-"""The steps, in the order that their names give."""
+"""The steps, in the order of their names."""
