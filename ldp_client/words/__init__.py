@@ -1,4 +1,4 @@
 """All sentences that a participant reads, on a page, in a command or in an error, by their keys.
 
-What is wrong with a document (StudyError, ReportError) is for whoever wrote it and stands where it is found.
+Errors about a document (StudyError, ReportError) are for its author. Their texts are where they are raised.
 """

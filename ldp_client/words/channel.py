@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines that say how reports leave, where the study states it; none elsewhere."""
+    """Return lines about how reports leave, [] if the study does not state it."""
     channel = study.channel
     if channel is None:
         return []
@@ -26,7 +26,7 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def count_strata(study: "Study") -> int:
-    """How many combinations of values invitations can carry: 1 where they carry none."""
+    """Return how many combinations of values invitations can carry, 1 if they carry none."""
     count = 1
     for field in study.carried:
         count *= field.size

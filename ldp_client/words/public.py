@@ -1,4 +1,4 @@
-"""What a study's public fields tell, in plain words: they are sent as they are."""
+"""What a study's public fields reveal, in plain words: their values are sent as they are."""
 
 from ldp_client.words.text import ENGLISH, Words, visible
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
 
-# Expected in a cell: below it, who is in it can hardly hide among others.
+# People expected in a cell. If there are fewer, its members can hardly hide among others.
 FEW_PEOPLE = 20
-# Values of a field that says which part of a sample somebody is from.
+# The most values of a field that names the part of a sample that a person is from.
 MOST_STRATA = 1000
-# So many labels are shown to a person.
+# The most labels that are shown to a person.
 MOST_CHOICES = 50
 
 
 def public_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each public field, which says that it is sent as it is; none without such fields."""
+    """Return a line for each public field, which states that it is sent as it is; [] without such fields."""
     if not study.public:
         return []
     head, means = words.say("public.head"), words.say("public.means")
@@ -26,14 +26,14 @@ def public_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def public_line(field: "PublicField", words: Words = ENGLISH) -> str:
-    """One field in words: what is asked, that it is sent as it is, and which values it may have."""
+    """Return one field in words: what is asked, that it is sent as it is, and its possible values."""
     named = f"{field.id} ({visible(field.text)})" if field.text else field.id
     key = "public.invited" if field.from_invitation else "public.field"
     return words.say(key, field=named, values=values_in_words(field, words))
 
 
 def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
-    """Which values a field may have."""
+    """Return the values that a field may have, in words."""
     if field.bounds is not None:
         return words.say("public.number", low=field.bounds[0], high=field.bounds[1], step=field.step)
     shown = [visible(label) for label in field.choices[:MOST_CHOICES]]
@@ -45,9 +45,9 @@ def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
 
 
 def cells_in_words(study: "Study", people: "Optional[int]", words: Words = ENGLISH) -> str:
-    """How many combinations of public values expect few people, and what that means.
+    """Return how many combinations of public values expect few people, and what that means.
 
-    people: how many are to take part; None where nobody has said.
+    people: the planned number of participants, None if it is not stated.
     """
     if not study.public:
         return words.say("public.none")
@@ -56,6 +56,6 @@ def cells_in_words(study: "Study", people: "Optional[int]", words: Words = ENGLI
         return words.say("public.cells", **cells)
     under = study.cells if people < FEW_PEOPLE * study.cells else 0
     facts = {"people": f"{people:,}", "each": f"{people / study.cells:.3g}", "under": f"{under:,}"}
-    # So many cells can hold that many people at most, whoever they are.
+    # Only people // FEW_PEOPLE cells can reach FEW_PEOPLE, however the people are spread.
     least = max(study.cells - people // FEW_PEOPLE, 0)
     return words.say("public.people", least=f"{least:,}", **cells, **facts)

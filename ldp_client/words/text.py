@@ -1,14 +1,14 @@
-"""The sentences of a language, numbers in them, and what others wrote, made harmless.
+"""The sentences of a language, numbers in them, and foreign texts made safe to print.
 
-English is JSON files, {key: sentence}. In this folder en.core.json has what the device core says, its keys
-beginning with "core.", small enough for boards, and en.json what the device library says; what commands and
-files say is beside the commands. What the participant's page alone says, and other languages, are the
-collector's. A sentence names its facts as `str.format` does, {so};
-one that depends on a number is {"one": …, "other": …}, a form for each plural category that the language has
-in the CLDR, and that number is the fact {count}. Keys that begin with "page." and "script." are the page's
-alone, with plain {names}.
+English is in JSON files, {key: sentence}. In this folder, en.core.json has the sentences of the device core,
+whose keys begin with "core."; it is small enough for boards. en.json has the sentences of the device library.
+The sentences of commands and files are with the commands. The collector has the participant page's own
+sentences and the other languages. A sentence names its facts as `str.format` does, {so}. A sentence that
+depends on a number is {"one": …, "other": …}, with a form for each plural category of the language in the
+CLDR. That number is the fact {count}. Keys that begin with "page." and "script." are only for the page, with
+plain {names}.
 
-Runs on MicroPython. A board without these files says the keys themselves, such as "core.number".
+Runs on MicroPython. A board without these files shows the keys themselves, such as "core.number".
 """
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
 CORE = "core."
-# How the keys of what commands and files say begin, and of what only who makes and publishes studies is told.
+# Prefixes of the keys for commands and files, and for people who make and publish studies.
 OF_COMMANDS = (
     "cli.",
     "files.",
@@ -33,23 +33,23 @@ OF_COMMANDS = (
     "channel.warning",
     "paper.warning",
 )
-# Which files beside en.json have the sentences whose keys begin so.
+# Other files than en.json, by the prefix of their sentences' keys.
 APART = {CORE: FOLDER + "/en.core.json"}
 for _start in OF_COMMANDS:
     APART[_start] = FOLDER + "/../commands/en.json"
-# The digits that privacy is shown with where nothing else is said.
+# The default number of digits for privacy parameters.
 DIGITS = 12
-# What prints as nothing and takes up room; all other blanks are not printable.
+# Characters that print as empty space; no other blank is printable.
 BLANKS = " \u2800\u115f\u1160\u3164\uffa0"
 
 
 class Words:
-    """The sentences of one language, each file of it read when the first of its sentences is said.
+    """The sentences of one language. A file is read when its first sentence is needed.
 
     Args:
         language: its tag, such as "en": how the names of its files begin.
-        folder: where they are.
-        apart: the files that are elsewhere, by how the keys of their sentences begin.
+        folder: the folder of these files.
+        apart: the files that are elsewhere, by the prefix of their sentences' keys.
     """
 
     def __init__(
@@ -61,38 +61,38 @@ class Words:
         self._files: "dict[str, dict[str, Sentence]]" = {}
 
     def say(self, which: str, **facts: "Any") -> str:
-        """The sentence with its facts. Raises KeyError for an unknown key, or a fact that is missing."""
+        """Return the sentence with its facts. Raises KeyError for an unknown key or a missing fact."""
         return self.sentence(which, facts).format(**facts)
 
     def say_of(self, key: str, facts: "Mapping[str, Any]") -> str:
-        """The same with facts from a mapping, which is asked for those only that the sentence names."""
+        """Return the sentence with facts from a mapping, which is asked only for facts in the sentence."""
         return self.sentence(key, facts).format_map(facts)
 
     def sentence(self, key: str, facts: "Mapping[str, Any]") -> str:
-        """The sentence without its facts, in the form for the fact `count` where it has several."""
+        """Return the sentence without its facts, in the form for the fact `count` if it has several."""
         found = self._file(key)[key]
         return found if isinstance(found, str) else self.form(found, facts["count"])
 
     def form(self, forms: "dict[str, str]", count: int) -> str:
-        """The form of a sentence for this number."""
+        """Return the form of a sentence for this number."""
         return forms["one" if count == 1 else "other"]
 
     def number(self, text: str) -> str:
-        """A number as the language writes it."""
+        """Return a number as the language writes it."""
         return text
 
     def percent(self, text: str) -> str:
-        """So many hundredths as the language writes them."""
+        """Return a percentage as the language writes it."""
         return f"{text} %"
 
     def sentences(self, prefix: str = "") -> "dict[str, Sentence]":
-        """All sentences whose keys begin so."""
+        """Return all sentences whose keys begin with `prefix`."""
         starts = [key for key in self._paths if key.startswith(prefix) or prefix.startswith(key)]
         files = [self._file(key) for key in starts]
         return {key: file[key] for file in files for key in file if key.startswith(prefix)}
 
     def _file(self, key: str) -> "dict[str, Sentence]":
-        """The sentences of the file that has this key."""
+        """Return the sentences of the file that has this key."""
         longest = ""
         # A board's dictionaries keep no order, and all keys begin with "".
         for start in self._paths:
@@ -100,7 +100,7 @@ class Words:
                 longest = start
         path = self._paths[longest]
         if path not in self._files:
-            # With it come regular expressions: half the time that a device's program takes to start.
+            # json imports regular expressions: half the start-up time of a device's program.
             import json
 
             with open(path, encoding="utf-8") as file:
@@ -112,16 +112,16 @@ ENGLISH = Words("en", apart=APART)
 
 
 def say(which: str, **facts: "Any") -> str:
-    """The sentence of this key, with its facts, in the language of this device: English."""
+    """Return the sentence of this key, with its facts, in the language of this device: English."""
     try:
         return ENGLISH.say(which, **facts)
     except OSError:
-        # A board without the files, or no handle left: a key and its facts are better than another error.
+        # A board without the files, or no file handle left: return key and facts, not another error.
         return " ".join([which] + [f"{name}={facts[name]}" for name in facts])
 
 
 def rounded_up(value: float, digits: int = DIGITS) -> str:
-    """A number with so many significant digits, never less than it is: for what holds at most, as ε and δ."""
+    """Return a number with `digits` significant digits, never below its value: for bounds such as ε and δ."""
     from math import floor, log10
 
     text = f"{value:.{digits}g}"
@@ -132,23 +132,23 @@ def rounded_up(value: float, digits: int = DIGITS) -> str:
 
 
 def plain(number: float, digits: int = 3) -> str:
-    """So many digits that count, and no exponent: 20,000, 0.0123."""
-    # Not one inside the other, which MicroPython cannot read.
+    """Return a number with `digits` significant digits and no exponent: 20,000, 0.0123."""
+    # Not nested, because MicroPython cannot parse that.
     rounded = float(f"{number:.{digits}g}")
     return f"{rounded:,.12f}".rstrip("0").rstrip(".")
 
 
 def counted(number: int, thing: str) -> str:
-    """The number and the thing, in the plural unless there is one: "1 report", "0 reports"."""
+    """Return the number and the thing, in the plural unless there is one: "1 report", "0 reports"."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def visible(text: str) -> str:
-    """Foreign text (a study's, a server's, a file's) as a terminal may print it, on one line.
+    """Return foreign text (a study's, a server's, a file's) as a terminal may print it, on one line.
 
-    Control characters, line breaks and those that change the direction of writing are shown as their escapes:
-    none may move the cursor, colour what we say, or pass for a line of ours. Nor may blanks that fill
-    a terminal's line: several in a row are shown as one.
+    Control characters, line breaks and characters that change the direction of writing are shown as their
+    escapes. None may move the cursor, colour our text, or pass for a line of ours. Several blanks in a row
+    are shown as one, as blanks could fill a terminal's line.
     """
     shown = ""
     for one in text:
@@ -160,15 +160,15 @@ def visible(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """What of a text counts when people compare it: no case, blanks or signs; all where that is nothing."""
-    # Boards have no such module, and do not compare.
+    """Return what counts when people compare a text: no case, blanks or signs; all of it if that is empty."""
+    # Boards lack this module, and do not compare.
     from unicodedata import normalize
 
     return "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()]) or text
 
 
 def nearest(name: str, known: "Iterable[str]", alike: float = 0.6) -> "Optional[str]":
-    """The one of these names that somebody who wrote this one may have meant, if any is so much alike."""
+    """Return the known name most like a misspelt `name`; None if no similarity reaches `alike`."""
     from difflib import get_close_matches
 
     found = get_close_matches(name, list(known), 1, alike)
