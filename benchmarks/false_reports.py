@@ -140,7 +140,7 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
     at = np.clip(answers, 0, 1) * (len(places) - 1)
     np.add.at(shares, np.rint(at).astype(int), 1 / len(answers))
 
-    # Reports that normal noise hardly puts anywhere are no evidence of an answer to `free` either.
+    # Reports that normal noise hardly puts anywhere are no evidence of an answer to `nonparametric` either.
     reach = DRAWN_IN * empty.scale if mechanism["name"] == "gaussian" else np.inf
     middles = np.clip(empty.middles, -reach, 1 + reach)
 
@@ -152,7 +152,7 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
     def likely(counts: Values) -> tuple[Values, Values]:
-        """The plain average, which `free` is at most 1.02 times as wide as."""
+        """The plain average, which `nonparametric` is at most 1.02 times as wide as."""
         mean = counts @ middles / n
         error = np.sqrt(np.maximum(counts @ middles**2 / n - mean**2, 0) / n)
         return np.clip(mean - 1.6449 * error, 0, 1), np.clip(mean + 1.6449 * error, 0, 1)

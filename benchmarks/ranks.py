@@ -20,11 +20,11 @@ from inference.design.calibration import DRAWS, Calibration, calibrate, covered
 from schemas import Question, Study
 
 HEAD = {"format": "ldpkit.study/1", "id": "ranks", "version": 1, "title": "Ranks"}
-ROUTE = {
+PROTOCOL = {
     "name": "secure_sum",
     "nodes": [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)],
-    "clients": 1000,
-    "tolerate": 50,
+    "devices": 1000,
+    "max_dropouts": 50,
 }
 
 
@@ -84,9 +84,9 @@ ROWS = {
 
 
 def question_of(row: Row) -> Question:
-    return Study({**HEAD, **({"route": ROUTE} if row.summed else {}), "questions": [row.question]}).questions[
-        0
-    ]
+    return Study(
+        {**HEAD, **({"protocol": PROTOCOL} if row.summed else {}), "questions": [row.question]}
+    ).questions[0]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -78,9 +78,9 @@ def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
     ]
     keys = [*measured, *(NodeKeys.generate() for _ in range(NODES - len(measured)))]
     nodes = [f"https://{index + 1}.example#{key.fragment}" for index, key in enumerate(keys)]
-    route = {"name": "secure_sum", "nodes": nodes, "clients": clients, "tolerate": clients // 10}
+    protocol = {"name": "secure_sum", "nodes": nodes, "devices": clients, "max_dropouts": clients // 10}
     head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
-    return Study({**head, "route": route, "questions": questions})
+    return Study({**head, "protocol": protocol, "questions": questions})
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _sealed(opener: Opener, count: int) -> Iterator[PackedReport]:
 def bytes_sent(study: Study) -> int:
     """What one device sends to all its nodes."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
-    trusted = TrustedNodes(study.document["route"]["nodes"])
+    trusted = TrustedNodes(study.document["protocol"]["nodes"])
     messages = share_messages(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted, "an-invitation")[1]
     return sum(len(message.body) for message in messages)
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from ldp_client.shuffling import slots
 from ldp_client.shuffling.law import choice_law
-from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon, towards_set
+from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon, shuffled_privacy
 from schemas import Study
 from tests import studies
 from tests.ldp_client.shuffling.shuffled import dominating, response
@@ -46,7 +46,7 @@ def print_reports(people: int) -> None:
     for count in (2, 4, 8):
         asked[f"{count} yes/no"] = [{**studies.YES_NO, "id": f"q{place}"} for place in range(count)]
     for name, questions in asked.items():
-        found = towards_set(Study(studies.document(*questions)), people)
+        found = shuffled_privacy(Study(studies.document(*questions)), people)
         general = shuffled_epsilon(found.device_epsilon, people)
         print(f"  {name:20}{found.epsilon:>10.4g}{general:>10.4g}{found.device_epsilon:>10.4g}")
 

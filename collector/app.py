@@ -12,10 +12,10 @@ from collector.oblivious.gateway import Gateway
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
-from collector.views.changing import changing
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.foreign_pages import ForeignPages
+from collector.views.forms import changing
 from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.gateway import OnlyOblivious, gateway
 from collector.views.health import health
@@ -65,12 +65,12 @@ def create_app(
         if settings.ohttp_keys:
             # Inner requests enter here, behind the layer that refuses direct requests.
             app.extensions[GATEWAY] = Gateway(collector.gateway_keys, app.wsgi_app)
-        if settings.only_ohttp:
+        if settings.require_ohttp:
             headers = handling.default_headers(collector.identity)
             app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]
-        if settings.origins:
+        if settings.cors_origins:
             # The outermost layer, because every answer needs these headers.
-            app.wsgi_app = ForeignPages(app.wsgi_app, settings.origins)  # type: ignore[method-assign]
+            app.wsgi_app = ForeignPages(app.wsgi_app, settings.cors_origins)  # type: ignore[method-assign]
     return app
 
 

@@ -39,7 +39,7 @@ SEVERAL = (
 )
 IN_CLEAR = (
     "--host {host} without https: tokens and reports can be read on the network. Put a proxy with TLS in "
-    "front, or name --certificate and --key"
+    "front, or name --tls-certificate and --tls-key"
 )
 
 
@@ -54,8 +54,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     add_database_commands(subparsers)
-    add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
-    add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))
+    add_secure_sum(add_command(subparsers, "node", "make nodes' keys, and close a secure sum"))
+    add_oblivious(add_command(subparsers, "ohttp", "make and change the keys of a collector's gateway"))
     text = "give people one token each, which cannot be linked to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
 
@@ -70,13 +70,15 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    text = "be a node of secure sums, with these keys from ldpkit secure-sum keygen"
+    text = "be a node of secure sums, with these keys from ldpkit node keygen"
     parser.add_argument("--node-key", metavar="FILE", help=text)
     text = "refuse devices' requests that come in the clear, not through a relay"
-    parser.add_argument("--only-ohttp", action="store_true", default=None, help=text)
+    parser.add_argument("--require-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
-    parser.add_argument("--certificate", metavar="FILE", help=text)
-    parser.add_argument("--key", metavar="FILE", help="its private key in PEM, readable only by its owner")
+    parser.add_argument("--tls-certificate", metavar="FILE", help=text)
+    parser.add_argument(
+        "--tls-key", metavar="FILE", help="its private key in PEM, readable only by its owner"
+    )
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -84,8 +86,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
     parser.add_argument(
-        "--from",
-        "--to",
+        "--collector",
         dest="collector",
         metavar="URL",
         help=f"the collector (default {DEFAULT_URL})",
@@ -123,14 +124,14 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.storage.wal import LOGGER, served_alone
 
     refuse_ready(arguments.ready_file)
-    certificate = certificate_of(arguments.certificate, arguments.key)
+    certificate = certificate_of(arguments.tls_certificate, arguments.tls_key)
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads, certificate)
     settings = _serve_settings(arguments)
     _warn_of_postgresql(settings)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
     file, master = sqlite_file(settings.database), os.getpid()
-    write_logs(settings.log)
+    write_logs(settings.log_format)
     log_event("start", "the server starts", workers=place.workers)
     if file is not None and place.workers > 1:
         LOGGER.warning(SEVERAL, place.workers, extra={"code": "several-processes"})
@@ -146,7 +147,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --from URL --out (FILE | ADDRESS) [--summary | --decoded]"""
+    """ldpkit export STUDY_ID --collector URL --out (FILE | ADDRESS) [--summary | --decoded]"""
     address = arguments.out
     is_place = "://" in address or address.endswith("/") or os.path.isdir(address)
     arguments.out, arguments.collector = Path(address), arguments.collector or DEFAULT_URL
@@ -243,7 +244,7 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     settings = server_settings(
         database=arguments.database,
         token=arguments.token,
-        only_ohttp=arguments.only_ohttp,
+        require_ohttp=arguments.require_ohttp,
     )
     if arguments.new:
         make_database(settings)
@@ -272,7 +273,7 @@ def _warn_of_postgresql(settings: Settings) -> None:
 
     if settings.database.startswith("sqlite"):
         return
-    with opened(settings.database, settings.busy_timeout) as database:
+    with opened(settings.database, settings.lock_timeout) as database:
         for setting in telltale_settings(database):
             print(f"PostgreSQL has {setting}: it records when each report came", file=sys.stderr)
         if has_lagging_replica(database):
@@ -285,14 +286,14 @@ def _has_keys(settings: Settings) -> bool:
     from collector.storage.keys import Role, list_keys
     from collector.storage.migrating import opened
 
-    with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
+    with opened(settings.database, settings.lock_timeout) as database, database.read() as session:
         return any(key.role is Role.OPERATE for key in list_keys(session))
 
 
 def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
     from collector.logs import log_event, write_ready
 
-    if settings.log == JSON_LINES:
+    if settings.log_format == JSON_LINES:
         log_event("listening", f"ldpkit collector listens on {url}", url=url)
     else:
         print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 from flask import current_app
 from sqlalchemy.orm import Session
 
-from collector.bounding import CostBoundCache, Room, log_throttled
+from collector.memory_budget import CostBoundCache, MemoryBudget, log_throttled
 from collector.metrics import Metrics
+from collector.oblivious.key_usage import relayed_with_reports
 from collector.oblivious.keys import GatewayKeys
-from collector.oblivious.needed import relayed_with_reports
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
@@ -90,9 +90,9 @@ class Collector:
     node: Node | None
     gateway_keys: GatewayKeys
     identity: bytes
-    parsing: Room
-    exports: Room
-    counting: Room
+    parsing: MemoryBudget
+    exports: MemoryBudget
+    counting: MemoryBudget
     keys: KeyChecks
     daily: DailyLines
 
@@ -106,13 +106,13 @@ class Collector:
         if node_key is not None:
             _refuse_pages(settings)
         bounds = Bounds(READERS, settings.patience)
-        database = Database(settings.database, settings.busy_timeout, bounds)
+        database = Database(settings.database, settings.lock_timeout, bounds)
         check(database)
         _check_token(settings.token, database)
         with database.read() as session:
             identity = queries.identity(session)
         secret = settings.invitation_secret
-        admission = intake.Admission(today, timedelta(days=settings.late_days), secret)
+        admission = intake.Admission(today, timedelta(days=settings.grace_days), secret)
         rules = RuleBook(database)
         upkeep = Upkeep(database, today, secret)
         database.require_more = upkeep.require_right_day
@@ -199,7 +199,7 @@ class Collector:
         self.database.engine.dispose()
 
 
-def _rooms(body_limit: int) -> tuple[Room, Room, Room]:
+def _rooms(body_limit: int) -> tuple[MemoryBudget, MemoryBudget, MemoryBudget]:
     """Return the rooms for bodies in parsing, for exports, and for counted summaries.
 
     A request beyond them gets the error of an overloaded server.
@@ -209,9 +209,9 @@ def _rooms(body_limit: int) -> tuple[Room, Room, Room]:
         return lambda: ProblemError(OVERLOADED, detail)
 
     return (
-        Room(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
-        Room(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
-        Room(1, 0.0, full("another summary is being counted, or the upkeep is under way")),
+        MemoryBudget(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
+        MemoryBudget(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
+        MemoryBudget(1, 0.0, full("another summary is being counted, or the upkeep is under way")),
     )
 
 
@@ -251,7 +251,7 @@ def _check_token(token: str | None, database: Database) -> None:
 
 def _refuse_pages(settings: Settings) -> None:
     """Raise UsageError for a node that names other sites' pages."""
-    for name in ("origins", "framed_by"):
+    for name in ("cors_origins", "frame_ancestors"):
         if getattr(settings, name):
             raise UsageError(
                 f"setting {name}: is for collectors, as no page can send shares to a node",
@@ -272,13 +272,13 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
     # Of closed studies only secure sums matter, and these have a route: skip the others.
-    read = [(document, is_open) for document, is_open in unfinished if is_open or b'"route"' in document]
+    read = [(document, is_open) for document, is_open in unfinished if is_open or b'"protocol"' in document]
     studies = [(Study.from_json(document), is_open) for document, is_open in read]
     needed = []
-    for study in [study for study, is_open in studies if is_open or study.route is not None]:
+    for study in [study for study, is_open in studies if is_open or study.protocol is not None]:
         if node is not None:
             _check_node(node, study)
-        elif study.route is not None:
+        elif study.protocol is not None:
             advice = (
                 "start a node, with the study's --node-key FILE, or name another database. If that file is "
                 "lost, its shares are unreadable: make a new place with `ldpkit init`"

@@ -64,7 +64,7 @@ def run_migrate(arguments: argparse.Namespace) -> int:
     from collector.storage.migrating import migrate
 
     settings = settings_with(database=arguments.database)
-    database = Database(settings.database, settings.busy_timeout)
+    database = Database(settings.database, settings.lock_timeout)
     migrate(database, _schema_of(database))
     print(f"{database.shown} is this release's")
     return 0
@@ -72,13 +72,13 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 def run_backup(arguments: argparse.Namespace) -> int:
     """ldpkit backup --out FILE [--database URL]"""
-    from collector.issuer.keeping import IS_COPY
+    from collector.issuer.maintenance import IS_COPY
     from collector.storage.backup import back_up
     from collector.storage.database import Database
     from collector.storage.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
-    database = Database(settings.database, settings.busy_timeout)
+    database = Database(settings.database, settings.lock_timeout)
     schema = _schema_of(database)
     if schema.table == COLLECTORS:
         back_up(database, arguments.out)
@@ -96,7 +96,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
     from collector.storage.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
-    database = Database(settings.database, settings.busy_timeout)
+    database = Database(settings.database, settings.lock_timeout)
     replaced = restore(database, arguments.backup, COLLECTORS if arguments.database is None else None)
     kept = "" if replaced is None else f"; what was there is {replaced} now: delete it once all is well"
     print(f"{database.shown} is {arguments.backup} now{kept}")

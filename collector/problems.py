@@ -236,7 +236,7 @@ OBLIVIOUS_ABSENT = Kind(
     "oblivious-absent",
     404,
     "This collector is no gateway",
-    "Make its keys with `ldpkit oblivious rotate`, and name their file in the setting ohttp_keys.",
+    "Make its keys with `ldpkit ohttp rotate`, and name their file in the setting ohttp_keys.",
 )
 OBLIVIOUS_NEEDED = Kind(
     "oblivious-needed", 403, "Requests in the clear are not taken", "Send it through the study's relay."

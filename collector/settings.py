@@ -49,19 +49,19 @@ class Settings:
         database: an SQLAlchemy URL.
         token: what an operator sends to publish, close and export. Without one, only earlier keys can.
         body_limit: the largest request body in bytes, as sent and inflated.
-        busy_timeout: seconds that a write waits for a locked database; a request waits 3 s longer in all.
-        late_days: days after a study closes on which its reports are still taken.
+        lock_timeout: seconds that a write waits for a locked database; a request waits 3 s longer in all.
+        grace_days: days after a study closes on which its reports are still taken.
         upload_rate: reports a second that one process takes, half of them for one study if others send too; 0
             for no limit.
         deletion_rate: deletions a second that one process makes; 0 for no limit.
         invitation_key: hides in the database which invitation was used for which report. It is the same in
             all processes of a database.
         signing_keys: a file of public keys in PEM. Anyone may publish a study that is signed with such a key.
-        log: the form of a server's log.
-        origins: other sites whose pages may fetch studies, send reports and withdraw them.
-        framed_by: other sites whose pages may show a study's page in a frame.
+        log_format: the form of a server's log.
+        cors_origins: other sites whose pages may fetch studies, send reports and withdraw them.
+        frame_ancestors: other sites whose pages may show a study's page in a frame.
         ohttp_keys: a file of a gateway's keys; with it devices' requests come through relays too.
-        only_ohttp: whether the collector takes requests through relays alone.
+        require_ohttp: whether the collector takes requests through relays alone.
 
     Raises:
         UsageError: a value makes no sense.
@@ -70,22 +70,22 @@ class Settings:
     database: str = "sqlite:///ldpkit.sqlite3"
     token: str | None = None
     body_limit: int = 1 << 20
-    busy_timeout: float = 2.0
-    late_days: int = 7
+    lock_timeout: float = 2.0
+    grace_days: int = 7
     upload_rate: float = 0.0
     deletion_rate: float = 100.0
     invitation_key: str | None = None
     signing_keys: str | None = None
-    log: str = "text"
-    origins: tuple[str, ...] = ()
-    framed_by: tuple[str, ...] = ()
+    log_format: str = "text"
+    cors_origins: tuple[str, ...] = ()
+    frame_ancestors: tuple[str, ...] = ()
     ohttp_keys: str | None = None
-    only_ohttp: bool = False
+    require_ohttp: bool = False
 
     @property
     def patience(self) -> float:
         """Seconds that a commit, or the wait for a connection, may take before a request gets 503."""
-        return self.busy_timeout + 3.0
+        return self.lock_timeout + 3.0
 
     @property
     def invitation_secret(self) -> bytes:
@@ -99,25 +99,25 @@ class Settings:
             raise UsageError(
                 f"setting body_limit: must be above 0, is {self.body_limit}", code="settings.not_positive"
             )
-        for name in ("origins", "framed_by"):
+        for name in ("cors_origins", "frame_ancestors"):
             _check_origins(name, getattr(self, name))
         _check_gateway(self)
-        if self.log not in LOG_FORMS:
+        if self.log_format not in LOG_FORMS:
             raise UsageError(
-                f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}",
+                f"setting log_format: must be one of {', '.join(LOG_FORMS)}, is {self.log_format[:64]!r}",
                 code="settings.unknown_log_form",
             )
         rates = ("upload_rate", "deletion_rate")
-        for name in ("busy_timeout", "late_days", *rates):
+        for name in ("lock_timeout", "grace_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
                 raise UsageError(
                     f"setting {name}: must be a number and not negative, is {value}",
                     code="settings.negative_or_not_finite",
                 )
-        if self.late_days > timedelta.max.days:
+        if self.grace_days > timedelta.max.days:
             raise UsageError(
-                f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}",
+                f"setting grace_days: must be at most {timedelta.max.days}, is {self.grace_days}",
                 code="settings.late_days_too_many",
             )
 
@@ -201,9 +201,9 @@ def _check_invitation_key(key: str | None) -> None:
 
 def _check_gateway(settings: Settings) -> None:
     """Raise UsageError if no device could send anything. A node has no gateway, whatever is set."""
-    if settings.only_ohttp and not settings.ohttp_keys:
+    if settings.require_ohttp and not settings.ohttp_keys:
         raise UsageError(
-            "setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious rotate`",
+            "setting require_ohttp: needs ohttp_keys, from `ldpkit ohttp rotate`",
             code="settings.only_ohttp_needs_keys",
         )
 

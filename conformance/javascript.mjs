@@ -14,9 +14,9 @@ function recorded(hex) {
   return Object.assign(source, { taken: 0, forTests: true });
 }
 
-async function draw({ question, answer, random, route }) {
+async function draw({ question, answer, random, protocol }) {
   // Secret sums leave devices that have the library of keys: no browser.
-  if (route) return { unsupported: true };
+  if (protocol) return { unsupported: true };
   const study = await parseStudy(JSON.stringify({ ...STUDY, questions: [question] }));
   const source = recorded(random);
   try {

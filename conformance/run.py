@@ -42,7 +42,7 @@ def cases() -> Iterator[tuple[Case, Case]]:
         named = f"pieces {entry['expansion']} {entry['nodes']}"
         yield {"case": named, "kind": "pieces", **asked}, {key: entry[key] for key in ("pieces", "bytes")}
     for place, entry in enumerate(_shares()["marginals"]):
-        asked = {key: entry[key] for key in ("question", "route", "answer", "random")}
+        asked = {key: entry[key] for key in ("question", "protocol", "answer", "random")}
         found = {key: entry[key] for key in ("payload", "bytes")}
         yield {"case": f"marginals {place}", "kind": "draw", **asked}, found
     for entry in _shares()["invitations"]:
@@ -66,8 +66,8 @@ def _draws(name: str) -> Iterator[tuple[Case, Case]]:
             continue
         fresh = stream(draw.get("head", ""), draw["seed"], draw["bytes"] + SPARE)
         asked = {"question": question, "answer": draw["answer"], "random": fresh.hex()}
-        if "route" in study:
-            asked["route"] = study["route"]
+        if "protocol" in study:
+            asked["protocol"] = study["protocol"]
         found = {key: draw[key] for key in ("payload", "refused", "bytes") if key in draw}
         yield {"case": f"{name} {place}", "kind": "draw", **asked}, found
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inference.analyses.asking import analyse
+    from inference.analyses.study_formula import analyse
     from inference.analyses.waves import analyse_waves
     from inference.fitting import fit
     from inference.results.posterior import Posterior
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "Summary", "analyse", "analyse_waves", "fit", "summarize"]
 
 _HOMES = {
-    "analyse": "inference.analyses.asking",
+    "analyse": "inference.analyses.study_formula",
     "analyse_waves": "inference.analyses.waves",
     "fit": "inference.fitting",
     "Posterior": "inference.results.posterior",

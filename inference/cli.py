@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inference.analyses.cli import add_analysis, quantity_lines, run_analysis, wants_analysis
 from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS
-from inference.projection.cli import add_project
+from inference.projection.derive_cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.commands.output import add_output, progress_of, show_written
@@ -38,7 +38,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "fit a posterior to each question, from reports or a summary"
     _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
-    _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
+    _add_demo(add_command(subparsers, "demo", text, "demo --out demo --n 500"))
     design_cli.add_commands(subparsers)
     add_project(subparsers)
 
@@ -62,8 +62,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         "--method",
         choices=list(dict.fromkeys([*SAMPLERS, *NAMES])),
         metavar="NAME",
-        help="nuts (default), or laplace: a fast Gaussian approximation that says when it is poor; for data "
-        f"holders' tables also {', '.join(NAMES)}",
+        help="nuts (default), or gaussian_approx: a fast Gaussian approximation that says when it is "
+        f"poor; for data holders' tables also {', '.join(NAMES)}",
     )
     fit.add_argument(
         "--draws",
@@ -100,7 +100,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
 
 def _add_intervals(fit: argparse.ArgumentParser) -> None:
     fit.add_argument(
-        "--prob",
+        "--level",
         type=float,
         default=0.9,
         metavar="P",
@@ -123,7 +123,7 @@ def _add_earlier(fit: argparse.ArgumentParser) -> None:
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder for the results (default: demo)")
-    demo.add_argument("--devices", type=int, default=None, metavar="N", help="default: all 6,366 people")
+    demo.add_argument("--n", type=int, default=None, metavar="N", help="default: all 6,366 people")
     demo.add_argument("--epsilon", default="1", metavar="E", help="mean epsilon of six questions (default 1)")
     demo.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of data split and sampler, not of noise"
@@ -136,7 +136,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
     from inference.results.intervals import interval_of
 
-    interval = interval_of(arguments.prob, arguments.interval)
+    interval = interval_of(arguments.level, arguments.interval)
     progress = progress_of(arguments)
     if wants_analysis(arguments):
         _refuse_earlier(arguments)
@@ -149,12 +149,12 @@ def run_fit(arguments: argparse.Namespace) -> int:
         )
     study = load_study(arguments.study)
     from inference.fitting import fit
+    from inference.results.earlier_steps import read_earlier
     from inference.results.folder import save_report, whole_folder
-    from inference.results.joined import read_earlier
-    from inference.results.made import made_by
-    from inference.results.repeated import compared_with
+    from inference.results.provenance import made_by
+    from inference.results.reproduction import compared_with
+    from summaries.progress import reading_of
     from summaries.reading import load_evidence
-    from summaries.telling import reading_of
 
     chosen: dict[str, Any] = {
         "method": arguments.method or "nuts",
@@ -192,7 +192,7 @@ def _refuse_earlier(arguments: argparse.Namespace) -> None:
     for name in ("plan", "calibration", "audit"):
         if getattr(arguments, name) is not None:
             raise UsageError(
-                f"--{name} is of a study's own models: leave it out with --formula, --cross or --table",
+                f"--{name} is of a study's own models: leave it out with --formula, --crosstab or --table",
                 code="options.not_with_formula",
             )
 
@@ -213,12 +213,12 @@ def _told(
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
-    """ldpkit demo [--devices N] [--epsilon E] [--seed N] [--out DIR]"""
+    """ldpkit demo [--n N] [--epsilon E] [--seed N] [--out DIR]"""
     from inference.demo.run import run
     from inference.results.intervals import USUAL
 
     progress = progress_of(arguments)
-    posteriors = run(Path(arguments.out), arguments.devices, arguments.epsilon, arguments.seed, progress)
+    posteriors = run(Path(arguments.out), arguments.n, arguments.epsilon, arguments.seed, progress)
     return _told(arguments, posteriors, USUAL)
 
 

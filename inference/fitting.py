@@ -86,9 +86,9 @@ def fit(
         seed: a whole number from 0 to 2**32 − 1; with the same machine and versions it gives the same draws.
         progress: is called with a sentence on the current fit.
         questions: ids of the questions to fit, each as it is fitted among all; None fits all.
-        method: "nuts", or "laplace" for a fast Gaussian approximation that says when it is poor; for data
-            holders' tables also a name of inference.published, of which "marginal" is what "nuts" does for
-            them.
+        method: "nuts", or "gaussian_approx" for a fast Gaussian approximation that says when it is poor; for
+            data holders' tables also a name of inference.published, of which "marginal" is what "nuts" does
+            for them.
         priors: {question id: {parameter: distribution}}, in the shape of a study, instead of stated priors.
         draws: how many each chain keeps, a multiple of 100 from 100 to 20,000; NUTS continues, up to four
             times as many, while they do not mix.
@@ -190,7 +190,7 @@ def _fit_each(
 def part_of(study: Study, summary: Summary, question: str) -> float | None:
     """Return the share of all reports that answer a question, if each device answers one; else None."""
     every = sum(one.n for one in summary.questions.values())
-    return summary.questions[question].n / every if study.ask_one and every else None
+    return summary.questions[question].n / every if study.sample_one_question and every else None
 
 
 def held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:
@@ -228,13 +228,13 @@ def check_method(method: str, study: Study) -> None:
     if method in known:
         return
     if method not in NAMES:
-        known = [*sorted(known), *(NAMES if study.unit == "holder" else ())]
+        known = [*sorted(known), *(NAMES if study.privacy_unit == "holder" else ())]
         raise InputError(
             f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are", code="fit.unknown_method"
         )
-    if study.unit != "holder":
+    if study.privacy_unit != "holder":
         raise InputError(
-            f"the method {method!r} is for data holders' tables: use nuts or laplace",
+            f"the method {method!r} is for data holders' tables: use nuts or gaussian_approx",
             code="fit.method_for_tables",
         )
 
@@ -282,7 +282,7 @@ def draw_posterior(
         (*model.notes, *model.remarks(drawn.sites)),
     )
     found = judged(study, question, drawing, n, seed, method)
-    diagnostics = found.diagnostics.with_knowledge(model.resting(drawn.sites, found.draws))
+    diagnostics = found.diagnostics.with_informativeness(model.resting(drawn.sites, found.draws))
     found = replace(found, diagnostics=diagnostics)
     if doubt is not None:
         found = replace(found, identified=doubt(drawing.parameters))

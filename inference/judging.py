@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inference.results.diagnostics import diagnose, is_fixed, listed
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import contradictions, knowledge, leaning_notes, prior_notes
+from inference.results.prior_notes import contradictions, informativeness, leaning_notes, prior_notes
 from inference.results.verdict import Part
 from inference.samplers import OTHER_REMEDY, SAMPLERS
 from inference.sampling import Sampled
@@ -56,16 +56,16 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
             drawing.drawn.chained,
             Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
-            knowledge(drawing.parameters, drawing.prior_draws, drawing.prior),
+            informativeness(drawing.parameters, drawing.prior_draws, drawing.prior),
             drawing.drawn.may_diverge,
         ),
-        study=study.digest,
+        study_digest=study.digest,
         seed=seed,
         method=method,
         prior=drawing.prior,
         prior_draws=drawing.prior_draws,
         diverging=drawing.drawn.diverging if drawing.drawn.chained else None,
-        questions=len(study.questions) if study.ask_one else 1,
+        questions=len(study.questions) if study.sample_one_question else 1,
     )
 
 

@@ -44,7 +44,7 @@ SAMPLERS = {
     for one in (
         Sampler("nuts", "NUTS", KEEP_MORE, _NUTS),
         Sampler(
-            "laplace",
+            "gaussian_approx",
             "Gaussian approximation at the mode, importance-resampled",
             OTHER_REMEDY,
             _APPROXIMATION,

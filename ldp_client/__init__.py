@@ -4,10 +4,10 @@ from ldp_client.mechanisms import Mechanism, Privacy, mechanism_for, mechanisms_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.describing import describe
     from ldp_client.device.device import Device
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
+    from ldp_client.explain import describe
 
 __all__ = [
     "Device",
@@ -26,7 +26,7 @@ _HOMES = {
     "Device": "ldp_client.device.device",
     "Report": "ldp_client.documents.report",
     "Study": "ldp_client.documents.study",
-    "describe": "ldp_client.describing",
+    "describe": "ldp_client.explain",
 }
 
 

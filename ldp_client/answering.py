@@ -55,10 +55,10 @@ def perturb_answers(
     """Return one report with a fresh id. Check all answers, public ones too, before drawing any noise.
 
     `random` is read in the order of the study's questions, then for the id's secret. If the study has
-    `ask_one`, the question is drawn first, uniformly, whatever the answers are. Only its answer gets noise
-    and is reported; padding gives all reports the same size. Raises AnswerError, RefusedError for a study
-    with a route, InputError for a memoized question whose mechanism is not `Remembering` a person's
-    permanent answer.
+    `sample_one_question`, the question is drawn first, uniformly, whatever the answers are. Only its answer
+    gets noise and is reported; padding gives all reports the same size. Raises AnswerError, RefusedError for
+    a study with a protocol, InputError for a memoized question whose mechanism is not `Remembering` a
+    person's permanent answer.
     """
     refuse_route(study)
     refuse_forgetful(mechanisms)
@@ -75,12 +75,12 @@ def report_of(
 ) -> Report:
     """Return the report of one person's quantised answers and public values.
 
-    Raises RefusedError for a study with a route, AnswerError for public values that are not the study's.
+    Raises RefusedError for a secure sum, AnswerError for public values that are not the study's.
     """
     refuse_route(study)
     public = public or {}
     refuse_wrong_public(study, public)
-    asked = [quantised[uniform_below(len(quantised), random)]] if study.ask_one else quantised
+    asked = [quantised[uniform_below(len(quantised), random)]] if study.sample_one_question else quantised
     payloads = {name: mechanisms[name].randomise(value, random) for name, value in asked}
     secret = read(random, SECRET_BYTES)
     padding = padding_of(study, mechanisms, payloads, public)
@@ -96,8 +96,9 @@ def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
 
 
 def refuse_route(study: "Study") -> None:
-    """Raise RefusedError if the study has a route: one device's noise alone does not protect its answer."""
-    if study.route is not None:
+    """Raise RefusedError if the study has a protocol: one device's noise alone does not protect its
+    answer."""
+    if study.protocol is not None:
         raise RefusedError.say("core.sum_alone", study=study.id)
 
 
@@ -110,7 +111,7 @@ def padding_of(
     """Return the number of spaces after a report's text that hide the question drawn and all values."""
     carried = [field for field in study.public if field.id in public]
     spaces = sum([field.longest - field.length(public[field.id]) for field in carried])
-    if not study.ask_one:
+    if not study.sample_one_question:
         return spaces
     sizes = {name: len(name) + _base64_size(mechanisms[name].payload_size) for name in mechanisms}
     return spaces + max(sizes.values()) - sum([sizes[name] for name in payloads])

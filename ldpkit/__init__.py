@@ -13,14 +13,19 @@ if TYPE_CHECKING:
     from collector import create_app
     from inference import Posterior, analyse, analyse_waves, fit
     from inference.design.calibration import calibrate
-    from inference.design.device_epsilon import plan_towards_set
+    from inference.design.device_epsilon import plan_shuffled
     from inference.design.difference import plan_difference
     from inference.design.plan import plan
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
-    from ldp_client.shuffling.reports import TowardsSet, shuffled_delta, shuffled_epsilon, towards_set
+    from ldp_client.shuffling.reports import (
+        ShuffledPrivacy,
+        shuffled_delta,
+        shuffled_epsilon,
+        shuffled_privacy,
+    )
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
@@ -42,9 +47,9 @@ __all__ = [
     "Posterior",
     "Question",
     "Report",
+    "ShuffledPrivacy",
     "Study",
     "Summary",
-    "TowardsSet",
     "__version__",
     "analyse",
     "analyse_waves",
@@ -59,14 +64,14 @@ __all__ = [
     "perturb_many",
     "plan",
     "plan_difference",
-    "plan_towards_set",
+    "plan_shuffled",
     "shuffled_delta",
     "shuffled_epsilon",
+    "shuffled_privacy",
     "spark_summary",
     "study",
     "summarize",
     "summarize_dataset",
-    "towards_set",
 ]
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
@@ -80,7 +85,7 @@ _HOMES = {
     "Report": ("schemas", "Report", ""),
     "Study": ("schemas", "Study", ""),
     "Summary": ("summaries", "Summary", "tables"),
-    "TowardsSet": ("ldp_client.shuffling.reports", "TowardsSet", ""),
+    "ShuffledPrivacy": ("ldp_client.shuffling.reports", "ShuffledPrivacy", ""),
     "analyse": ("inference", "analyse", "inference"),
     "analyse_waves": ("inference", "analyse_waves", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
@@ -94,14 +99,14 @@ _HOMES = {
     "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
     "plan": ("inference.design.plan", "plan", "inference"),
     "plan_difference": ("inference.design.difference", "plan_difference", "inference"),
-    "plan_towards_set": ("inference.design.device_epsilon", "plan_towards_set", "inference"),
+    "plan_shuffled": ("inference.design.device_epsilon", "plan_shuffled", "inference"),
     "shuffled_delta": ("ldp_client.shuffling.reports", "shuffled_delta", ""),
     "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
     "spark_summary": ("summaries", "spark_summary", "spark"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "tables"),
     "summarize_dataset": ("summaries", "summarize_dataset", "tables"),
-    "towards_set": ("ldp_client.shuffling.reports", "towards_set", ""),
+    "shuffled_privacy": ("ldp_client.shuffling.reports", "shuffled_privacy", ""),
 }
 
 

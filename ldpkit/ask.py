@@ -218,7 +218,7 @@ def number(
     delta: Number | None = None,
     prior: Mapping[str, Any] | None = None,
     refusal: Number | None = None,
-    measured_in: Spoken = "",
+    unit: Spoken = "",
 ) -> dict[str, Any]:
     """Ask for a number between two bounds. Devices clip numbers beyond them.
 
@@ -234,7 +234,7 @@ def number(
         prior: see id.
         refusal: if people may prefer not to say: the share of epsilon that reports whether there is a number.
             A share up to 0.5 leaves the number's noise as it is.
-        measured_in: the number's unit, such as "hours"; people read it next to their answer.
+        unit: the number's unit, such as "hours"; people read it next to their answer.
 
     Returns:
         The question, for `study`.
@@ -245,11 +245,11 @@ def number(
     own: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
     own["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
     if model or prior:
-        own["model"] = model_of(model or "free", prior)
+        own["model"] = model_of(model or "nonparametric", prior)
     if refusal is not None:
         own["refusal"] = {"share": decimal_of(refusal)}
-    if measured_in:
-        own["measured_in"] = measured_in
+    if unit:
+        own["unit"] = unit
     return question_of("number", id, "number", text, own)
 
 
@@ -305,7 +305,7 @@ def study(
     contact: str = "",
     ethics: Spoken = "",
     retention: int | None = None,
-    ask_one: bool = False,
+    sample_one_question: bool = False,
     sections: Mapping[str, Iterable[str]] | Iterable[Mapping[str, Any]] = (),
     public: Iterable[Mapping[str, Any]] = (),
     **fields: Any,
@@ -324,7 +324,7 @@ def study(
         contact: the owner's e-mail address, or a page that begins with https://.
         ethics: who approved the study, or why it needs no approval.
         retention: how many days reports are kept after `closes`, or without it after each report's arrival.
-        ask_one: whether each device answers only one question, which it draws at random.
+        sample_one_question: whether each device answers only one question, which it draws at random.
         sections: {title: ids of questions that are shown together}, or a list of results of `section`.
         public: fields that are sent without noise, made by `public`.
         **fields: other fields of the document, such as route, or languages=["en", "de"] for {"en": …} texts.
@@ -343,6 +343,11 @@ def study(
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
     stated: dict[str, Any] = who_asks_of(owner, contact, ethics, retention)
-    stated |= {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes), "ask_one": ask_one}
+    stated |= {
+        "purpose": purpose,
+        "opens": day_of(opens),
+        "closes": day_of(closes),
+        "sample_one_question": sample_one_question,
+    }
     stated |= {"sections": sections_of(sections), "public": list(public), **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

@@ -108,7 +108,7 @@ def feature(
     choices: Sequence[Spoken] | None = None,
     cuts: Sequence[Number] = (),
     text: Spoken = "",
-    measured_in: Spoken = "",
+    unit: Spoken = "",
 ) -> dict[str, Any]:
     """Define a field of a record: a number with bounds, one of a few choices, or else yes or no.
 
@@ -119,7 +119,7 @@ def feature(
         choices: labels.
         cuts: the limits between a number's bins, if it is used in bins.
         text: what people read instead of its name.
-        measured_in: a number's unit, such as "years".
+        unit: a number's unit, such as "years".
 
     Returns:
         The field, for `linear` and `logistic`.
@@ -127,9 +127,9 @@ def feature(
     Raises:
         InputError: it has only one bound, or bounds and choices, or a unit but no bounds.
     """
-    if measured_in and low is None:
+    if unit and low is None:
         raise InputError(
-            f"ask.feature({id!r}): measured_in is only for a number: give low and high",
+            f"ask.feature({id!r}): unit is only for a number: give low and high",
             code="builder.unit_without_number",
         )
     named = {"id": id, **({"text": text} if text else {})}
@@ -140,7 +140,7 @@ def feature(
         )
     if low is not None and high is not None:
         bounds = named | {"bounds": [decimal_of(low), decimal_of(high)]}
-        bounds |= {"measured_in": measured_in} if measured_in else {}
+        bounds |= {"unit": unit} if unit else {}
         return {**bounds, "cuts": [decimal_of(cut) for cut in cuts]} if cuts else bounds
     if choices is not None:
         return {**named, "ask": "choice", "choices": list(choices)}

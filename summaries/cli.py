@@ -70,7 +70,7 @@ def _is_table(arguments: argparse.Namespace) -> bool:
 
 def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) -> Summary:
     """Read columns by processes, or reports one by one where there are no columns."""
-    from summaries.telling import columns_of, reading_of
+    from summaries.progress import columns_of, reading_of
 
     paths = arguments.reports
     if not _is_table(arguments):
@@ -118,7 +118,9 @@ def _summarize(arguments: argparse.Namespace) -> int:
     every = sum(part.n for part in summary.questions.values())
     for name, mechanism in mechanisms_of(study).items():
         n = summary.questions[name].n
-        words = influence_in_words(mechanism, FALSE_SHARE, n / every if study.ask_one and n else 1.0)
+        words = influence_in_words(
+            mechanism, FALSE_SHARE, n / every if study.sample_one_question and n else 1.0
+        )
         lines.append(f"{name}: {n} reports. {words}")
     counts = {name: part.n for name, part in summary.questions.items()}
     document = {"study": study.id, "version": study.version, "digest": study.digest, "file": arguments.out}

@@ -25,10 +25,10 @@ from schemas import Report, Study
 from schemas.export_end import end_line, is_end_line
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
+from summaries.label_repair import Labels
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports, study_of
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
 from summaries.single_files import refuse_places
-from summaries.spelling import Labels
 from summaries.tables import (
     ArrowTable,
     Placed,

@@ -14,7 +14,7 @@ from ldp_client.documents.fields import printable
 from ldp_client.words.text import counted, visible
 from schemas import Report
 from schemas.export_end import FORMAT as END_FORMAT
-from summaries.spelling import Labels
+from summaries.label_repair import Labels
 
 NO_LABELS = Labels()
 # The place of a report, and a function that reads it.

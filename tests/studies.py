@@ -110,14 +110,14 @@ TABLE = {
     "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"},
     "model": {"name": "linear_regression"},
 }
-DDPLR_TABLE = {**TABLE, "id": "ddplr", "mechanism": {**TABLE["mechanism"], "name": "table_statistics_ddplr"}}
+DDPLR_TABLE = {**TABLE, "id": "ddplr", "mechanism": {**TABLE["mechanism"], "name": "table_normal_equations"}}
 LAPLACE_TABLE = {
     **TABLE,
     "id": "laplace",
     "mechanism": {"name": "table_statistics_laplace", "epsilon": "1"},
 }
 TABLES = [TABLE, DDPLR_TABLE, LAPLACE_TABLE]
-HOLDER = {"id": "plants", "unit": "holder"}
+HOLDER = {"id": "plants", "privacy_unit": "holder"}
 ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 430.0]}
 
 

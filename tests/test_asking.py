@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 import ldpkit
-from ldp_client.describing import describe
 from ldp_client.documents.errors import InputError
+from ldp_client.explain import describe
 from ldpkit import ask
 from schemas import Study
 from tests import studies
@@ -165,7 +165,7 @@ def test_builders_support_owner_contact_and_retention():
 
 def test_checkbox_list_is_built_as_a_section():
     pills = ask.any_of({"asa": "Aspirin", "ibu": "Ibuprofen"}, epsilon=1)
-    hours = ask.number("hours", 0, 24, epsilon=1, measured_in="hours")
+    hours = ask.number("hours", 0, 24, epsilon=1, unit="hours")
     sections = [ask.section("Sleep", [hours]), ask.section("Which of these?", pills, any_of=True)]
     built = ask.study("health", "Health", [hours, *pills], sections=sections)
     assert [(one.questions, one.any_of) for one in built.sections] == [
@@ -173,7 +173,7 @@ def test_checkbox_list_is_built_as_a_section():
         (("asa", "ibu"), True),
     ]
     assert float(built.epsilon) == pytest.approx(3, abs=1e-6)
-    assert built.question("hours").measured_in == "hours"
+    assert built.question("hours").unit == "hours"
     said = describe(built)
     assert "  answers: from 0 to 24 (hours)" in said
     assert (
@@ -222,9 +222,9 @@ def test_sections_are_built_and_described():
 
 
 def test_description_names_fields_with_text_and_unit():
-    age = ask.feature("age", 18, 90, text="Your age", measured_in="years")
+    age = ask.feature("age", 18, 90, text="Your age", unit="years")
     asked = ask.linear("bp", [age], ask.feature("high", 80, 200), epsilon=1)
     said = describe(ask.study("one", "One", [asked]))
     assert "  answers: age (Your age) from 18 to 90 (years), high from 80 to 200" in said
     with raises(InputError, "builder.unit_without_number"):
-        ask.feature("ill", measured_in="years")
+        ask.feature("ill", unit="years")

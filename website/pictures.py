@@ -46,7 +46,7 @@ ASKED = study(
             epsilon=1,
             model="normal",
             text="How long did you sleep last night?",
-            measured_in="hours",
+            unit="hours",
         ),
     ],
     purpose="To learn how common it is, and how it goes with sleep.",
@@ -58,13 +58,13 @@ def shown() -> tuple[str, dict[str, bytes]]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.json").write_text(ASKED.to_json(), encoding="utf-8")
-        check = ldpkit(folder, "study", "check", "study.json")
+        check = ldpkit(folder, "check", "study.json")
         with collector(folder) as (url, token), browser() as eye:
             send(f"{url}/v1/studies", ASKED.document, token)
             pictures = person(eye, url)
             answer_for_others(folder, url)
             pictures["operator"] = operating(eye, url, token)
-            at = ("--from", url)
+            at = ("--collector", url)
             ldpkit(folder, "export", "affairs", "--out", "reports.ndjson", *at, token=token)
             asked = ("--question", "ever", "--out", "posterior")
             fit = ldpkit(folder, "fit", "study.json", "reports.ndjson", *asked)

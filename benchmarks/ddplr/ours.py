@@ -47,5 +47,11 @@ def question_of(features: int, intercept: bool = False) -> Question:
         "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "intercept": intercept},
         "model": {"name": "linear_regression"},
     }
-    document = {"format": "ldpkit.study/1", "id": "ddplr", "version": 1, "title": "DDPLR", "unit": "holder"}
+    document = {
+        "format": "ldpkit.study/1",
+        "id": "ddplr",
+        "version": 1,
+        "title": "DDPLR",
+        "privacy_unit": "holder",
+    }
     return Study({**document, "questions": [question]}).questions[0]

@@ -121,7 +121,7 @@ function refusal(typed) {
   return { answer: null, words: say("script.refused"), problem: "" };
 }
 
-function answered(typed, { ask, bounds, choices, toSend, measured_in: measured = "" }) {
+function answered(typed, { ask, bounds, choices, toSend, unit: measured = "" }) {
   if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend, measured);
   if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
   if (!typed) return { problem: "missing" };

@@ -335,7 +335,7 @@ function tryOut(study, button) {
 }
 
 /** [an answer that nobody gave, its words]: the middle of bounds, yes, or the first choice. */
-function invented({ ask, bounds, choices, features, response, measured_in: measured = "" }) {
+function invented({ ask, bounds, choices, features, response, unit: measured = "" }) {
   if (features) {
     const fields = [...features, response];
     const parts = fields.map((field) => [field.id, ...invented(field)]);

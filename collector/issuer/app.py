@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Flask, Response, jsonify, request
 
-from collector.issuer import book
-from collector.issuer.giving import Giving, require_no_copy
+from collector.issuer import store
 from collector.issuer.models import ISSUER
+from collector.issuer.token_issuer import TokenIssuer, require_no_copy
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
 from collector.reports.intake import INVITATION
 from collector.storage.database import Bounds, Database
@@ -38,10 +38,10 @@ def create_issuer(url: str) -> Flask:
     database = Database(url, BUSY_SECONDS, Bounds(CONNECTIONS, PATIENCE))
     check(database, schema=ISSUER)
     with database.read() as session:
-        book.refuse_copy(session)
+        store.refuse_copy(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
-    giving = Giving(database)
+    giving = TokenIssuer(database)
     app = Flask("issuer", static_folder=None)
     app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
     app.after_request(lambda response: harden(response, DEFAULTS))
@@ -61,7 +61,7 @@ def create_issuer(url: str) -> Flask:
     @app.get(DIRECTORY)
     def directory() -> Response:
         with database.read() as session:
-            spkis = book.all_spkis(session)
+            spkis = store.all_spkis(session)
         keys = [{"token-type": 2, "token-key": to_base64url(spki)} for spki in spkis]
         response = jsonify({"issuer-request-uri": TOKENS, "token-keys": keys})
         response.content_type = DIRECTORY_TYPE

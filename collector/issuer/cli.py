@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.issuer.inviting import add_invite, public_of
-from collector.issuer.keeping import BUSY_SECONDS, DATABASE_NAME, add_keeping, opened_by, with_database
+from collector.issuer.maintenance import BUSY_SECONDS, DATABASE_NAME, add_keeping, opened_by, with_database
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
@@ -20,7 +20,7 @@ from ldp_client.files.disk import standard_output
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
-    from collector.issuer.book import Count
+    from collector.issuer.store import Count
 
 NEXT = """\
 made {database}
@@ -31,7 +31,9 @@ next, in {folder}:
 """
 REMOVED = "removed the key and {codes} of it: publish any study that names it again, without it"
 TOKEN = {True: "has a token", False: "no token yet", None: "may have a token"}
-IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name --certificate and --key"
+IN_CLEAR = (
+    "--host {host} without https: put a proxy with TLS in front, or name --tls-certificate and --tls-key"
+)
 
 
 def add_issuer(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +59,8 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
     text = "for https without a proxy: a PEM file, the server's own certificate first"
-    serve.add_argument("--certificate", metavar="FILE", help=text)
-    serve.add_argument("--key", metavar="FILE", help="its private key in PEM, readable only by its owner")
+    serve.add_argument("--tls-certificate", metavar="FILE", help=text)
+    serve.add_argument("--tls-key", metavar="FILE", help="its private key in PEM, readable only by its owner")
     serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     serve.set_defaults(run=run_serve)
     text = "print how many codes and tokens there are"
@@ -99,7 +101,7 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 def run_key(arguments: argparse.Namespace) -> int:
     """ldpkit issuer key STUDY_ID [--public FIELD=VALUE] [--show | --remove]"""
-    from collector.issuer.book import add_key, refuse_copy, remove_key, tokens_block
+    from collector.issuer.store import add_key, refuse_copy, remove_key, tokens_block
 
     public = public_of(arguments.public)
     with opened_by(arguments) as database, database.write() as session:
@@ -121,7 +123,7 @@ def run_key(arguments: argparse.Namespace) -> int:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
     from collector.issuer.app import create_issuer
-    from collector.issuer.forgetting import forgetting
+    from collector.issuer.order_erasing import forgetting
     from collector.logs import refuse_ready, write_ready
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
@@ -130,7 +132,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.storage.wal import served_alone
 
     refuse_ready(arguments.ready_file)
-    certificate = certificate_of(arguments.certificate, arguments.key)
+    certificate = certificate_of(arguments.tls_certificate, arguments.tls_key)
     place = Place(arguments.host, arguments.port, certificate=certificate)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
@@ -146,7 +148,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 def run_status(arguments: argparse.Namespace) -> int:
     """ldpkit issuer status [STUDY_ID]"""
-    from collector.issuer.book import address_of, counts, names_of
+    from collector.issuer.store import address_of, counts, names_of
 
     with opened_by(arguments) as database, database.read() as session:
         address, found = address_of(session), counts(session)
@@ -166,7 +168,7 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 
 def _counts_line(count: Count) -> str:
-    from collector.issuer.book import shown
+    from collector.issuer.store import shown
 
     of_key = f"{count.study}, {visible(shown(count.public))}"
     ended = f"; {count.ended} more ended as a backup was put back" if count.ended else ""

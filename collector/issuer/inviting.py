@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from collector.issuer.keeping import opened_by, with_database
+from collector.issuer.maintenance import opened_by, with_database
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, read_bytes, standard_output, write_new
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from collector.issuer.book import Named, Person
+    from collector.issuer.store import Named, Person
 
 OWNER_ONLY = 0o600
 NAME, CODE = "name", "code"
@@ -85,7 +85,7 @@ def public_of(given: list[str]) -> dict[str, str]:
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit issuer invite STUDY_ID --count N --out FILE.csv"""
-    from collector.issuer.book import add_codes, refuse_copy
+    from collector.issuer.store import add_codes, refuse_copy
 
     if arguments.second_token and not arguments.again:
         raise UsageError("--second-token goes with --again", code="issuer.second_token_needs_again")
@@ -111,7 +111,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
 
 
 def _people(arguments: argparse.Namespace) -> list[Person]:
-    from collector.issuer.book import MOST_AT_ONCE, Person
+    from collector.issuer.store import MOST_AT_ONCE, Person
 
     public = public_of(arguments.public)
     if arguments.names is None:
@@ -154,7 +154,7 @@ def _read_people(reader: csv.DictReader[str], arguments: argparse.Namespace) -> 
 
 
 def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
-    from collector.issuer.book import Person
+    from collector.issuer.store import Person
 
     if None in row or None in row.values() or not _looks(row[NAME] or ""):
         raise InputError(
@@ -176,7 +176,7 @@ def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Seque
     Raises:
         InputError: a person would get a second token without --second-token.
     """
-    from collector.issuer.book import end_unused, names_of
+    from collector.issuer.store import end_unused, names_of
 
     known = {one.name: _looks(one.name) for one in names_of(session, arguments.study)}
     _refuse_known(wanted, {} if arguments.again else {looks: name for name, looks in known.items()})
@@ -198,7 +198,7 @@ def _end_unnamed(session: Session, arguments: argparse.Namespace, public: Mappin
 
     Raises InputError if a person would get a second token without --second-token.
     """
-    from collector.issuer.book import end_unnamed
+    from collector.issuer.store import end_unnamed
 
     ended, left = end_unnamed(session, arguments.study, public)
     if left and not arguments.second_token:

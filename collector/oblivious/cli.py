@@ -1,4 +1,4 @@
-"""The commands `ldpkit oblivious`, for a gateway's keys."""
+"""The commands `ldpkit ohttp`, for a gateway's keys."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ldp_client.documents.errors import InputError
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from collector.oblivious.needed import Needing
+    from collector.oblivious.key_usage import Needing
 
 
 def add_oblivious(parser: argparse.ArgumentParser) -> None:
     """Register show, rotate and retire."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "print the newest key as a study states it"
-    show = add_command(commands, "show", text, "oblivious show ohttp.keys")
+    show = add_command(commands, "show", text, "ohttp show ohttp.keys")
     _add_file(show)
     show.set_defaults(run=run_show)
     text = "add a newer key, or the first one, for future studies; earlier keys stay valid"
-    rotate = add_command(commands, "rotate", text, "oblivious rotate ohttp.keys")
+    rotate = add_command(commands, "rotate", text, "ohttp rotate ohttp.keys")
     _add_file(rotate)
     rotate.set_defaults(run=run_rotate)
     text = "remove an older key that no open study states and no device needs to withdraw"
-    retire = add_command(commands, "retire", text, "oblivious retire ohttp.keys --number 1")
+    retire = add_command(commands, "retire", text, "ohttp retire ohttp.keys --number 1")
     _add_file(retire)
     retire.add_argument("--database", metavar="URL", help="the collector's, if not the setting's")
     retire.add_argument("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
@@ -44,7 +44,7 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    """ldpkit oblivious show FILE"""
+    """ldpkit ohttp show FILE"""
     from collector.oblivious.keys import GatewayKeys
 
     print(b64encode(GatewayKeys.load(arguments.file).keys[0].configuration).decode())
@@ -52,7 +52,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_rotate(arguments: argparse.Namespace) -> int:
-    """ldpkit oblivious rotate FILE"""
+    """ldpkit ohttp rotate FILE"""
     from collector.oblivious.keys import GatewayKeys
 
     if os.path.lexists(arguments.file):
@@ -70,16 +70,16 @@ def run_rotate(arguments: argparse.Namespace) -> int:
 
 
 def run_retire(arguments: argparse.Namespace) -> int:
-    """ldpkit oblivious retire FILE --number N [--end-withdrawals]"""
+    """ldpkit ohttp retire FILE --number N [--end-withdrawals]"""
+    from collector.oblivious.key_usage import open_studies, withdrawable
     from collector.oblivious.keys import GatewayKeys
-    from collector.oblivious.needed import open_studies, withdrawable
     from collector.settings import settings_with
     from collector.storage.migrating import opened
 
     keys = GatewayKeys.load(arguments.file)
     left = keys.without(arguments.number)
     settings = settings_with(database=arguments.database)
-    with opened(settings.database, settings.busy_timeout) as database:
+    with opened(settings.database, settings.lock_timeout) as database:
         with database.read() as session:
             stated, needing = open_studies(session, keys, left), withdrawable(session, keys, left)
         if stated:

@@ -68,7 +68,7 @@ class GatewayKeys:
             return cls(keys)
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is no file of a gateway's keys: `ldpkit oblivious rotate` makes a new one",
+                f"{path} is no file of a gateway's keys: `ldpkit ohttp rotate` makes a new one",
                 code="oblivious.wrong_key_file",
             ) from None
 
@@ -98,7 +98,7 @@ class GatewayKeys:
         return (
             f"study {study.id} states key {stated[0]} of a gateway, which is not in ohttp_keys: it is "
             "served as closed, and devices keep their reports. Restore the key file; if the key leaked or "
-            "is lost, close the study, or publish a version with the key of `ldpkit oblivious show`"
+            "is lost, close the study, or publish a version with the key of `ldpkit ohttp show`"
         )
 
     def rotated(self) -> GatewayKeys:
@@ -106,7 +106,7 @@ class GatewayKeys:
         if len(self.keys) == MOST_KEYS:
             raise InputError(
                 f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state "
-                "an older one, delete their reports or let them expire, and run ldpkit oblivious retire",
+                "an older one, delete their reports or let them expire, and run ldpkit ohttp retire",
                 code="oblivious.too_many_keys",
             )
         taken = {key.number for key in self.keys}

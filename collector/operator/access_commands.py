@@ -45,19 +45,21 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     invite.add_argument("study", metavar="STUDY_ID")
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="make so many")
-    text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
+    text = "at a node of a secure sum: what `ldpkit node invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
     action.add_argument(
-        "--lift", action="store_true", help="forget them and admit reports without invitations"
+        "--disable", action="store_true", help="forget them and admit reports without invitations"
     )
     text = "forget them: people need new invitations"
-    action.add_argument("--forget", action="store_true", help=text)
+    action.add_argument("--revoke-all", action="store_true", help=text)
     text = "for a public field that invitations carry, once for each: its value in these invitations"
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "a new file: links, one a line, or *.csv with numbers, invitations and links (default: print them)"
     invite.add_argument("--out", metavar="FILE", help=text)
     invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
-    invite.add_argument("--address", metavar="URL", help="where people reach the collector, if not at --to")
+    invite.add_argument(
+        "--address", metavar="URL", help="where people reach the collector, if not at --collector"
+    )
     invite.add_argument("--dry-run", action="store_true", help="only print what would be done")
     add_json(invite)
     text = "list who may publish, read and operate: names, roles, studies, last days and last uses of keys"
@@ -117,7 +119,7 @@ def day_of(option: str, text: str) -> date:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit invite STUDY_ID (--count N … | --file LIST | --lift | --forget) [--json]"""
+    """ldpkit invite STUDY_ID (--count N … | --file LIST | --disable | --revoke-all) [--json]"""
     if arguments.count is None:
         return _change_invitations(arguments)
     if not 1 <= arguments.count <= MOST:
@@ -171,7 +173,7 @@ def _change_invitations(arguments: argparse.Namespace) -> int:
     if arguments.file:
         text = read_bytes(arguments.file).decode("utf-8", "replace")
         said = collector_of(arguments, "inviting").take_invitations(study_id, text)
-    elif arguments.lift:
+    elif arguments.disable:
         collector_of(arguments, "inviting").lift_invitations(study_id)
         said = f"everybody's reports to {study_id} are let in"
     else:
@@ -238,7 +240,7 @@ def _place_of_links(address: str, study_id: str) -> str:
 def _say_what_undoes(study_id: str, done: int) -> None:
     print(
         f"{counted(done, 'invitation')} written; others may have been made and lost. `ldpkit invite "
-        f"{study_id} --lift` admits all reports again; after --forget, only new ones are valid",
+        f"{study_id} --disable` admits all reports again; after --revoke-all, only new ones are valid",
         file=sys.stderr,
     )
 

@@ -34,12 +34,15 @@ def add_remote(
 ) -> argparse.ArgumentParser:
     """Add the parser of a command that talks to a collector, and return it.
 
-    is_action: whether the command above also takes --to, --token and --json, as in `keys --to URL add`.
+    is_action: whether the command above also takes --collector, --token and --json, as in `keys --collector
+        URL add`.
     """
     parser = add_command(subparsers, name, text, example)
     # An action's default would replace the value that was given before the action.
     url, token = (argparse.SUPPRESS, argparse.SUPPRESS) if is_action else (DEFAULT_URL, None)
-    parser.add_argument("--to", metavar="URL", default=url, help=f"the collector (default {DEFAULT_URL})")
+    parser.add_argument(
+        "--collector", metavar="URL", default=url, help=f"the collector (default {DEFAULT_URL})"
+    )
     text = f"an operator's key; better set {TOKEN_VARIABLE}"
     parser.add_argument("--token", default=token, help=text)
     parser.set_defaults(run=run)
@@ -79,7 +82,7 @@ def collector_of(arguments: argparse.Namespace, what: str) -> RemoteCollector:
     # Imported late, so that parsing a command line stays fast.
     from collector.remote.operating import RemoteCollector
 
-    return RemoteCollector(arguments.to, token_of(arguments, what))
+    return RemoteCollector(arguments.collector, token_of(arguments, what))
 
 
 def token_of(arguments: argparse.Namespace, what: str) -> str:

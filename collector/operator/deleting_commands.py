@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
 ENDS_SUM = (
-    "once shares are deleted at this node, its total can no longer be made, unless `ldpkit secure-sum "
+    "once shares are deleted at this node, its total can no longer be made, unless `ldpkit node "
     "close` has made it"
 )
 

@@ -137,6 +137,6 @@ def make_database(settings: Settings, fill: Callable[[Connection], object] = lam
     from collector.storage.database import Database
     from collector.storage.migrating import make
 
-    database = Database(settings.database, settings.busy_timeout)
+    database = Database(settings.database, settings.lock_timeout)
     make(database, fill=fill)
     return database.shown

@@ -70,7 +70,7 @@ def invite(
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
-            "`ldpkit secure-sum invite`, and each node's operator takes them with --file",
+            "`ldpkit node invite`, and each node's operator takes them with --file",
             code="ticket.secure_sum",
         )
     _refuse_over(session, study_id)
@@ -116,7 +116,7 @@ def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) 
     if last is None or today - last <= late:
         return
     study = _current(session, study_id)
-    summed = study is not None and study.route is not None
+    summed = study is not None and study.protocol is not None
     advice = (
         "its author can ask again under another id"
         if summed
@@ -215,7 +215,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
         hashes = {b""}
     if whose is None or {len(each) for each in hashes} != {HASH_BYTES} or len(hashes) > MOST_AT_ONCE:
         raise InputError(
-            "--file: must be what `ldpkit secure-sum invite` wrote for this node", code="ticket.not_a_list"
+            "--file: must be what `ldpkit node invite` wrote for this node", code="ticket.not_a_list"
         )
     if whose["study"] != study_id:
         raise InputError(
@@ -242,9 +242,9 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
     place.
     """
     study = _current(session, study_id)
-    if study is None or study.route is None:
+    if study is None or study.protocol is None:
         return
-    for index, node in enumerate(study.route.nodes):
+    for index, node in enumerate(study.protocol.nodes):
         if (node.sealing_key + node.signing_key).hex() == keys and node.url == named:
             if index + 1 == place:
                 return
@@ -275,7 +275,7 @@ def lift(session: Session, study_id: str, by: str) -> None:
     if carried:
         raise InputError(
             f"the invitations to {study_id} carry {carried}, which every report needs: nothing was "
-            "changed. To admit all reports, publish a version without such fields; --forget forgets "
+            "changed. To admit all reports, publish a version without such fields; --revoke-all forgets "
             "invitations",
             code="ticket.lift_carries_values",
         )
@@ -284,7 +284,8 @@ def lift(session: Session, study_id: str, by: str) -> None:
         raise InputError(
             f"invitations to an earlier version of {study_id} carry public values, without which no report "
             "of that version is taken, however late: nothing was changed. A version without such fields lets "
-            "everybody in already, unless other invitations were made; --forget, then --lift, gives up both",
+            "everybody in already, unless other invitations were made; --revoke-all, then --disable, "
+            "gives up both",
             code="ticket.lift_earlier_version",
         )
     lift_invitations(session, number)
@@ -319,7 +320,7 @@ def _carried_by(study: Study) -> dict[str, PublicField]:
 
 def _is_summed(session: Session, study_id: str) -> bool:
     study = _current(session, study_id)
-    return study is not None and study.route is not None
+    return study is not None and study.protocol is not None
 
 
 def _current(session: Session, study_id: str) -> Study | None:
@@ -345,10 +346,10 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     A node's list, or the words that devices show a node, cannot be used as invitations at any node. Raises
     InputError.
     """
-    assert study.route is not None
+    assert study.protocol is not None
     refuse_tokens(study)
-    if not study.route.fewest <= count <= MOST_AT_ONCE:
-        problem = f"must be from {study.route.fewest} (clients − tolerate) to {MOST_AT_ONCE}"
+    if not study.protocol.min_devices <= count <= MOST_AT_ONCE:
+        problem = f"must be from {study.protocol.min_devices} (devices − max_dropouts) to {MOST_AT_ONCE}"
         raise InputError(f"--count {count}: {problem}", code="ticket.count_invalid")
     try:
         os.mkdir(folder, 0o700)
@@ -363,10 +364,10 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
 
 
 def _write_lists(study: Study, words: list[str], folder: str) -> list[tuple[str, str]]:
-    assert study.route is not None
+    assert study.protocol is not None
     write_new(os.path.join(folder, "invitations.txt"), "\n".join(words) + "\n", 0o600)
     places = []
-    for index, node in enumerate(study.route.nodes):
+    for index, node in enumerate(study.protocol.nodes):
         path = os.path.join(folder, f"node-{index + 1}.txt")
         write_new(path, list_text(study.id, node.url, index, node_hashes(words, index)), 0o600)
         places.append((node.url, path))

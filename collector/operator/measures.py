@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.operator.days import kept_everywhere
+from collector.operator.daily import kept_everywhere
 from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
 from collector.storage.overviews import database_bytes

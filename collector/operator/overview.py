@@ -55,7 +55,7 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
         "days_left": days_left(study, today),
         "reports": study.reports,
         "reports_now": study.reports_now,
-        "summed": document.route is not None,
+        "summed": document.protocol is not None,
     }
 
 

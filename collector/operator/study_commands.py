@@ -39,7 +39,7 @@ MOST_EARLIER = 100
 def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register them."""
     text = "publish a study, or a new version of one, at a collector"
-    publish = add_remote(subparsers, "publish", text, "publish study.json --to https://…", run_publish)
+    publish = add_remote(subparsers, "publish", text, "publish study.json --collector https://…", run_publish)
     publish.add_argument("study", metavar="STUDY.json", help="signed or not")
     publish.add_argument("--dry-run", action="store_true", help="only print what would be done")
     add_json(publish)
@@ -56,7 +56,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 
 
 def run_publish(arguments: argparse.Namespace) -> int:
-    """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
+    """ldpkit publish STUDY.json [--collector URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.channel_warnings import invitation_notes, issuer_warnings
     from ldp_client.commands.paper import refuse_taken
@@ -69,8 +69,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
     token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")
-    collector = RemoteCollector(arguments.to, token)
-    warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.to)]
+    collector = RemoteCollector(arguments.collector, token)
+    warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.collector)]
     for line in [*warned, *invitation_notes(study), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before, is_closed = collector.served(study.id)
@@ -179,13 +179,17 @@ def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterato
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:
     """Return a warning that a published study is closed, with the command that helps."""
-    what = "status" if study.route is not None else "open"
-    return f"{study.id} takes no reports, it is closed: `ldpkit {what} {study.id} --to {collector.url}`"
+    what = "status" if study.protocol is not None else "open"
+    return (
+        f"{study.id} takes no reports, it is closed: `ldpkit {what} {study.id} --collector {collector.url}`"
+    )
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:
     """Return the page where people answer, or None if the study has no page."""
-    return None if study.route is not None or study.unit == "holder" else collector.page_of(study.id)
+    return (
+        None if study.protocol is not None or study.privacy_unit == "holder" else collector.page_of(study.id)
+    )
 
 
 def _links(study: Study, collector: RemoteCollector) -> list[str]:
@@ -193,7 +197,7 @@ def _links(study: Study, collector: RemoteCollector) -> list[str]:
     devices = f"devices fetch     {collector.address_of(study.id)}"
     page = _page_of(study, collector)
     people = [f"people answer at  {page}"] if page else []
-    return [*people, devices, f"how it goes       ldpkit status {study.id} --to {collector.url}"]
+    return [*people, devices, f"how it goes       ldpkit status {study.id} --collector {collector.url}"]
 
 
 def _study_in(document: bytes, path: str) -> Study:
@@ -257,7 +261,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     show(chosen, arguments.json, lambda some: map(overview.in_one_line, some))
     if not chosen:
         state = f" in the state {arguments.state!r}" if studies else ""
-        print(f"{arguments.to} has no study{state}", file=sys.stderr)
+        print(f"{arguments.collector} has no study{state}", file=sys.stderr)
     return 0
 
 

@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, urlsplit
 from collector.settings import PRINTABLE
 from ldp_client.device.exchange import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.documents.errors import TransferError, UsageError
+from ldp_client.documents.errors import EXIT_REFUSED, TransferError, UsageError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import visible
 
@@ -107,6 +107,8 @@ class RefusalError(TransferError):
     """A refusal by a server; another attempt would fail too. status: its HTTP status."""
 
     code = "server.refused"
+
+    exit_code = EXIT_REFUSED
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -246,7 +248,7 @@ def require_one_key(token: str) -> None:
     """Raise InputError if this is no single key: a list of several nodes' keys must go to no node."""
     if len(token.split()) > 1:
         raise UsageError(
-            "the token has a blank in it: only `ldpkit secure-sum close` takes several keys, and this server "
+            "the token has a blank in it: only `ldpkit node close` takes several keys, and this server "
             "is to see its own alone",
             code="keys.token_with_blank",
         )

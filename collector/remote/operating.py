@@ -167,11 +167,11 @@ class RemoteCollector:
 
     def forget_invitations(self, study_id: str) -> None:
         """Forget a study's invitations, so that only new ones admit reports."""
-        self._json("POST", f"{_path(study_id)}/invitations/forget", lambda body: body["id"], b"{}")
+        self._json("POST", f"{_path(study_id)}/invitations/revoke", lambda body: body["id"], b"{}")
 
     def lift_invitations(self, study_id: str) -> None:
         """Forget a study's invitations and admit reports without invitations."""
-        self._json("POST", f"{_path(study_id)}/invitations/lift", lambda body: body["id"], b"{}")
+        self._json("POST", f"{_path(study_id)}/invitations/disable", lambda body: body["id"], b"{}")
 
     def keep_up(self, day: str | None, recount: bool) -> list[dict[str, Any]]:
         """Run the daily upkeep now; return the versions whose summary was wrong, if reports are recounted.

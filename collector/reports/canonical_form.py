@@ -248,7 +248,7 @@ class PublicForm:
 
 def form_of(study: Study, layout: Layout, checks: Mapping[str, Check]) -> Form:
     """Return the canonical form of a study's reports."""
-    bare: Form = (OneQuestionForm if study.ask_one else CanonicalForm)(study, layout, checks)
+    bare: Form = (OneQuestionForm if study.sample_one_question else CanonicalForm)(study, layout, checks)
     return PublicForm(study, bare) if study.public else bare
 
 

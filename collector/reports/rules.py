@@ -15,7 +15,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from collector.bounding import log_throttled
+from collector.memory_budget import log_throttled
 from collector.problems import TOKEN_INVALID, UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
 from collector.reports.tokens import TokenCheck
@@ -38,7 +38,7 @@ MOST_KEPT_BYTES = 1 << 16
 MOST_KEPT_HASHES = 128
 
 
-class Tally:
+class ReportCounter:
     """How reports of one version become sums.
 
     size: the number of sums. hashes: computed to count one report. needs_reports: questions whose posteriors
@@ -64,7 +64,7 @@ class Tally:
     def is_kept(self) -> bool:
         """Return True if sums are updated as reports arrive: they are small, cheap and add up."""
         small = self.size * ON_DISK.itemsize <= MOST_KEPT_BYTES and self.hashes <= MOST_KEPT_HASHES
-        return small and not self.needs_reports and self._study.route is None
+        return small and not self.needs_reports and self._study.protocol is None
 
     def parts(self, payloads: Sequence[bytes]) -> int:
         """Return how often `count` counts a question: once in each cell of these reports."""
@@ -142,7 +142,7 @@ class Rules:
     layout: Layout
     public: PublicPlaces
     form: Form
-    tally: Tally
+    tally: ReportCounter
     until: date | None
     tokens: TokenCheck | None = None
 
@@ -153,7 +153,7 @@ class Rules:
         layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
-        tally = Tally(study, mechanisms, layout)
+        tally = ReportCounter(study, mechanisms, layout)
         tokens = None
         if study.channel is not None and study.channel.tokens is not None:
             tokens = TokenCheck(study, study.channel.tokens)

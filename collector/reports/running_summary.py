@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlalchemy.orm import Session
 
-from collector.bounding import Room
+from collector.memory_budget import MemoryBudget
 from collector.problems import (
     REPORTS_DELETED,
     SUMMARY_IMPOSSIBLE,
@@ -19,7 +19,7 @@ from collector.problems import (
     unknown_study,
 )
 from collector.reports.paging import Export, open_export, page_limit
-from collector.reports.rules import Rules, Tally, require_same
+from collector.reports.rules import ReportCounter, Rules, require_same
 from collector.storage import queries
 from collector.storage.failures import problem_of
 from collector.storage.models import DocumentRow
@@ -58,7 +58,7 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def summary_text(collector: Collector, study_id: str, version: int | None, counting: Room) -> str:
+def summary_text(collector: Collector, study_id: str, version: int | None, counting: MemoryBudget) -> str:
     """Return the summary of one version's reports as JSON; without a version, of the current version.
 
     counting: room for summaries that are not kept, held until the document is written: its text takes more
@@ -71,7 +71,9 @@ def summary_text(collector: Collector, study_id: str, version: int | None, count
         return _read_summary(collector, study_id, document, tally).to_json()
 
 
-def _find_tally(collector: Collector, study_id: str, version: int | None) -> tuple[DocumentRow, Tally]:
+def _find_tally(
+    collector: Collector, study_id: str, version: int | None
+) -> tuple[DocumentRow, ReportCounter]:
     """Return a version and its tally. Raises ProblemError if there is no summary, or a huge one."""
     with collector.database.read() as session:
         document = queries.find_document(session, study_id, version)
@@ -82,8 +84,8 @@ def _find_tally(collector: Collector, study_id: str, version: int | None) -> tup
         raise deleted_reports(study_id)
     rules = collector.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
-    if rules.study.route is not None:
-        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
+    if rules.study.protocol is not None:
+        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit node close`", "route")
     tally = rules.tally
     for question in tally.needs_reports:
         raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")
@@ -93,7 +95,9 @@ def _find_tally(collector: Collector, study_id: str, version: int | None) -> tup
     return document, tally
 
 
-def _read_summary(collector: Collector, study_id: str, document: DocumentRow, tally: Tally) -> Summary:
+def _read_summary(
+    collector: Collector, study_id: str, document: DocumentRow, tally: ReportCounter
+) -> Summary:
     if tally.is_kept:
         try:
             with collector.database.read() as session:

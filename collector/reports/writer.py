@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union
 
 from sqlalchemy.orm import Session
 
-from collector.bounding import log_throttled
+from collector.memory_budget import log_throttled
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
 

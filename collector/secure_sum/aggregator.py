@@ -15,7 +15,7 @@ from collector.secure_sum.transcript import NodeSum, Transcript
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.fields import Hex, Integer, Record
-from ldp_client.documents.route import Route
+from ldp_client.documents.protocol import SecureSum
 from schemas import Study
 
 Progress = Callable[[str], None]
@@ -24,7 +24,7 @@ NONCE = Record({"nonce": Hex(2 * NONCE_BYTES)})
 
 
 def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:
-    """Close a study with the route secure_sum at all its nodes and get their signed sums, unchecked.
+    """Close a study with the protocol secure_sum at all its nodes and get their signed sums, unchecked.
 
     Args:
         study: the study.
@@ -38,18 +38,20 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
         TransferError: a node refuses or cannot be reached.
         StatementError: a node does not hold what it committed to.
     """
-    assert study.route is not None
-    route = study.route
-    clients = _clients(study, route, tokens)
+    assert study.protocol is not None
+    protocol = study.protocol
+    clients = _clients(study, protocol, tokens)
     for client in clients:
         _check_document(client, study)
-    _check_counts(route, clients, progress)
+    _check_counts(protocol, clients, progress)
     for client in clients:
         progress(f"closing {client.url}")
         client.close()
-    drawing = _bound_drawing(clients) or _draw(route, clients)
+    drawing = _bound_drawing(clients) or _draw(protocol, clients)
     ids = drawing.chosen(study)
-    progress(f"drew {len(ids)} of the {len(drawing.held)} devices that reached any node, for {route.clients}")
+    progress(
+        f"drew {len(ids)} of the {len(drawing.held)} devices that reached any node, for {protocol.devices}"
+    )
     text, digest = drawing.to_json(), set_digest(ids)
     confirmed = [_checked(client, Statement.from_document, client.confirm(text)) for client in clients]
     sums = []
@@ -59,14 +61,14 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
     return Transcript(study.id, study.digest, drawing, tuple(confirmed), tuple(sums))
 
 
-def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:
-    if len(tokens) not in (1, len(route.nodes)):
+def _clients(study: Study, protocol: SecureSum, tokens: Sequence[str]) -> list[NodeClient]:
+    if len(tokens) not in (1, len(protocol.nodes)):
         raise InputError(
-            f"give one token for all nodes, or {len(route.nodes)} in their order",
+            f"give one token for all nodes, or {len(protocol.nodes)} in their order",
             code="node.wrong_token_count",
         )
-    each = list(tokens) * len(route.nodes) if len(tokens) == 1 else tokens
-    return [NodeClient(node.url, study.id, token) for node, token in zip(route.nodes, each)]
+    each = list(tokens) * len(protocol.nodes) if len(tokens) == 1 else tokens
+    return [NodeClient(node.url, study.id, token) for node, token in zip(protocol.nodes, each)]
 
 
 def _check_document(client: NodeClient, study: Study) -> None:
@@ -78,7 +80,7 @@ def _check_document(client: NodeClient, study: Study) -> None:
         )
 
 
-def _check_counts(route: Route, clients: Sequence[NodeClient], progress: Progress) -> None:
+def _check_counts(protocol: SecureSum, clients: Sequence[NodeClient], progress: Progress) -> None:
     """Check before the first node closes, permanently, that each accepts its key and has enough shares.
 
     Only counts are used: report ids that are listed while devices answer would tell when each device
@@ -87,10 +89,10 @@ def _check_counts(route: Route, clients: Sequence[NodeClient], progress: Progres
     counts = [_checked(client, _read_count, client.share_count()) for client in clients]
     for client, count in zip(clients, counts):
         progress(f"{client.url} has shares of {count} devices")
-        if count < route.fewest:
+        if count < protocol.min_devices:
             raise InputError(
                 f"node {client.url} has shares of only {count} devices, and no sum over fewer than "
-                f"{route.fewest} (clients − tolerate) is ever made; this closed no node",
+                f"{protocol.min_devices} (devices − max_dropouts) is ever made; this closed no node",
                 code="node.too_few_shares",
             )
 
@@ -110,14 +112,14 @@ def _bound_drawing(clients: Sequence[NodeClient]) -> Drawing | None:
     return None
 
 
-def _draw(route: Route, clients: Sequence[NodeClient]) -> Drawing:
+def _draw(protocol: SecureSum, clients: Sequence[NodeClient]) -> Drawing:
     """Collect the commitments of all nodes, then their nonces. Raises InputError for too few devices."""
     held = [_checked(client, split_ids, client.report_ids()) for client in clients]
     everywhere = set(held[0]).intersection(*held[1:])
-    if len(everywhere) < route.fewest:
+    if len(everywhere) < protocol.min_devices:
         raise InputError(
-            f"only {len(everywhere)} devices reached every node, and no sum over fewer than {route.fewest} "
-            "(clients − tolerate) is ever made",
+            f"only {len(everywhere)} devices reached every node, and no sum over fewer than "
+            f"{protocol.min_devices} (devices − max_dropouts) is ever made",
             code="node.too_few_devices",
         )
     commitments = [_checked(client, Statement.from_document, client.commit()) for client in clients]

@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit secure-sum`: keygen, invite, close, verify."""
+"""The subcommands of `ldpkit node`: keygen, invite, close, verify."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from schemas import Study
 def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     """Register keygen, invite, close and verify."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    keygen = add_command(commands, "keygen", "make a node's keys", "secure-sum keygen --out node.key")
+    keygen = add_command(commands, "keygen", "make a node's keys", "node keygen --out node.key")
     keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private keys; must be new")
     keygen.set_defaults(run=run_keygen)
     text = "close a study at its nodes and get the total"
-    close = add_command(commands, "close", text, "secure-sum close study.json --out total.json")
+    close = add_command(commands, "close", text, "node close study.json --out total.json")
     close.add_argument("study", metavar="STUDY.json")
     close.add_argument(
         "--token",
@@ -37,20 +37,20 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
     close.add_argument("--yes", action="store_true", help=text)
     close.set_defaults(run=run_close)
     text = "make invitations: a secure sum takes invited devices only"
-    invite = add_command(commands, "invite", text, "secure-sum invite study.json --count 500 --out invited")
+    invite = add_command(commands, "invite", text, "node invite study.json --count 500 --out invited")
     invite.add_argument("study", metavar="STUDY.json")
     invite.add_argument("--count", required=True, type=int, metavar="N", help="how many people are invited")
     invite.add_argument("--out", required=True, metavar="FOLDER", help="must be new")
     invite.set_defaults(run=run_invite)
     text = "check a transcript against its study"
-    verify = add_command(commands, "verify", text, "secure-sum verify study.json total.transcript.json")
+    verify = add_command(commands, "verify", text, "node verify study.json total.transcript.json")
     verify.add_argument("study", metavar="STUDY.json")
     verify.add_argument("transcript", metavar="TRANSCRIPT.json")
     verify.set_defaults(run=run_verify)
 
 
 def run_keygen(arguments: argparse.Namespace) -> int:
-    """ldpkit secure-sum keygen --out FILE"""
+    """ldpkit node keygen --out FILE"""
     from collector.storage.node_keys import NodeKeys
 
     keys = NodeKeys.generate()
@@ -61,7 +61,7 @@ def run_keygen(arguments: argparse.Namespace) -> int:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit secure-sum invite STUDY.json --count N --out FOLDER"""
+    """ldpkit node invite STUDY.json --count N --out FOLDER"""
     from collector.operator.inviting import write_invitations
 
     if arguments.out == STREAM:
@@ -73,12 +73,12 @@ def run_invite(arguments: argparse.Namespace) -> int:
     places = write_invitations(study, arguments.count, arguments.out)
     print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
     for node, path in places:
-        print(f"for the operator of {node}: ldpkit invite {study.id} --file {path} --to {node}")
+        print(f"for the operator of {node}: ldpkit invite {study.id} --file {path} --collector {node}")
     return 0
 
 
 def run_close(arguments: argparse.Namespace) -> int:
-    """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
+    """ldpkit node close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
     from collector.secure_sum.transcript import BEGINNINGS
     from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_unwritable
@@ -136,11 +136,11 @@ def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
             f"{TOKEN_VARIABLE}, or --token for each",
             code="node.keys_needed",
         )
-    assert study.route is not None
-    if len(tokens) == 1 < len(study.route.nodes) and not arguments.same_token:
+    assert study.protocol is not None
+    if len(tokens) == 1 < len(study.protocol.nodes) and not arguments.same_token:
         raise InputError(
-            f"one key for {len(study.route.nodes)} nodes: each would see it, and could use it at the others. "
-            "Give one for each in the study's order; --same-token sends this one to all",
+            f"one key for {len(study.protocol.nodes)} nodes: each would see it, and could use it at the "
+            "others. Give one for each in the study's order; --same-token sends this one to all",
             code="node.one_key_for_all",
         )
     if not all(token.isascii() and token.isprintable() and token.strip() == token for token in tokens):
@@ -149,14 +149,14 @@ def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """ldpkit secure-sum verify STUDY.json TRANSCRIPT.json"""
+    """ldpkit node verify STUDY.json TRANSCRIPT.json"""
     from collector.secure_sum.transcript import Transcript
 
     transcript = Transcript.from_json(read_bytes(arguments.transcript))
     total = transcript.total(_read_study(arguments.study))
     clients = next(iter(total.questions.values())).n
     print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
-    held = ", ".join(str(each.clients) for each in transcript.drawing.commitments)
+    held = ", ".join(str(each.devices) for each in transcript.drawing.commitments)
     print(f"they drew it together after the close, when they held the shares of {held} devices")
     return 0
 
@@ -170,9 +170,9 @@ def _write(path: str, text: str) -> None:
 
 def _read_study(path: str) -> Study:
     study = load_study(path)
-    if study.route is None:
+    if study.protocol is None:
         raise InputError(
-            f"study {study.id} has no route 'secure_sum': its reports go to a collector",
+            f"study {study.id} has no protocol 'secure_sum': its reports go to a collector",
             code="study.not_secure_sum",
         )
     return study

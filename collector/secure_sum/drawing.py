@@ -94,8 +94,8 @@ class Drawing:
         Raises StatementError if a signature, a nonce or a list does not match its node's commitment, or if
         too few reports reached every node.
         """
-        assert study.route is not None
-        nodes = len(study.route.nodes)
+        assert study.protocol is not None
+        nodes = len(study.protocol.nodes)
         check_commitments(study, self.commitments)
         if [sha256(nonce).hexdigest() for nonce in self.nonces] != [each.total for each in self.commitments]:
             raise StatementError(
@@ -103,16 +103,16 @@ class Drawing:
             )
         for node, commitment in enumerate(self.commitments):
             ids = [report_id for report_id, holders in self.held.items() if holders >> node & 1]
-            if (len(ids), set_digest(ids)) != (commitment.clients, commitment.set):
+            if (len(ids), set_digest(ids)) != (commitment.devices, commitment.set):
                 raise StatementError(
                     "ids", f"differ from the ids that node {node} committed to", code="statement.ids_differ"
                 )
         everywhere = [report_id for report_id, holders in self.held.items() if holders == (1 << nodes) - 1]
-        if len(everywhere) < study.route.fewest:
-            problem = f"{len(everywhere)} reports reached every node, fewer than {study.route.fewest}"
+        if len(everywhere) < study.protocol.min_devices:
+            problem = f"{len(everywhere)} reports reached every node, fewer than {study.protocol.min_devices}"
             raise StatementError("ids", problem, code="statement.ids_invalid")
         seed = PLACE_PREFIX + sha256(SEED_PREFIX + b"".join(self.nonces)).digest()
-        drawn = nsmallest(study.route.clients, everywhere, lambda one: sha256(seed + one).digest())
+        drawn = nsmallest(study.protocol.devices, everywhere, lambda one: sha256(seed + one).digest())
         return sorted(drawn)
 
     def to_document(self) -> dict[str, Any]:
@@ -154,12 +154,12 @@ class Drawing:
 
 def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
     """Raise StatementError unless each of the study's nodes signed its commitment, in the study's order."""
-    assert study.route is not None
-    if len(commitments) != len(study.route.nodes):
+    assert study.protocol is not None
+    if len(commitments) != len(study.protocol.nodes):
         raise StatementError(
             "commitments", "must be one for each node of the study", code="statement.wrong_commitment_count"
         )
-    for index, (commitment, node) in enumerate(zip(commitments, study.route.nodes)):
+    for index, (commitment, node) in enumerate(zip(commitments, study.protocol.nodes)):
         commitment.check(node.signing_key)
         if commitment.subject[:4] != ("draw", study.id, study.digest, index):
             raise StatementError(

@@ -72,19 +72,21 @@ class Node:
 
     def place(self, study: Study) -> int:
         """Return this node's place among the study's nodes. Raises StudyError if it has none, or several."""
-        if study.route is None:
+        if study.protocol is None:
             raise StudyError(
-                "route", "is missing: this server is a node of secure sums", code="study.route_missing"
+                "protocol", "is missing: this server is a node of secure sums", code="study.protocol_missing"
             )
-        keys = [(node.sealing_key + node.signing_key).hex() for node in study.route.nodes]
+        keys = [(node.sealing_key + node.signing_key).hex() for node in study.protocol.nodes]
         if keys.count(self.keys.fragment) > 1:
             raise StudyError(
-                "route.nodes",
+                "protocol.nodes",
                 "names this node's keys twice: every node needs separate keys",
                 code="study.node_keys_twice",
             )
         if self.keys.fragment not in keys:
-            raise StudyError("route.nodes", "does not name this node's keys", code="study.node_keys_missing")
+            raise StudyError(
+                "protocol.nodes", "does not name this node's keys", code="study.node_keys_missing"
+            )
         return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
@@ -110,8 +112,8 @@ class Node:
     def check_size(self, study: Study) -> None:
         """Raise StudyError if the study's shares, or the drawing, would be too large for this node."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
-        assert study.route is not None
-        share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.route.clients
+        assert study.protocol is not None
+        share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.protocol.devices
         raised = f"raise this node's body_limit, now {self.body_limit}"
         if share > self.body_limit:
             raise StudyError(
@@ -121,7 +123,9 @@ class Node:
             )
         if drawing > self.drawing_limit:
             raise StudyError(
-                "route.clients", f"needs bodies of {drawing} bytes: {raised}", code="study.clients_too_many"
+                "protocol.devices",
+                f"needs bodies of {drawing} bytes: {raised}",
+                code="study.devices_too_many",
             )
 
     @property

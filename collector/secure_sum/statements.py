@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
+from ldp_client.documents.protocol import MOST_DEVICES
 from ldp_client.documents.report import ID_BYTES
-from ldp_client.documents.route import MOST_CLIENTS
 
 FORMAT = "ldpkit.node-statement/1"
 NO_TOTAL = "0" * 64
@@ -26,7 +26,7 @@ STATEMENT = Record(
         "study": Identifier(),
         "digest": Hex(64),
         "node": Integer(0, 31),
-        "clients": Integer(0, MOST_CLIENTS),
+        "devices": Integer(0, MOST_DEVICES),
         "set": Hex(64),
         "total": Hex(64),
         "signature": Text(100, empty=True),
@@ -44,8 +44,8 @@ class Statement:
             close, and `total` is the SHA-256 of its nonce. "set": the node will sum this set and no other.
             "sum": it
             has summed the set, and `total` is the sum's SHA-256.
-        node: its place in the study's route.
-        clients: how many reports the set has.
+        node: its place in the study's protocol.
+        devices: how many reports the set has.
         set: `set_digest` of the set.
     """
 
@@ -53,7 +53,7 @@ class Statement:
     study: str
     digest: str
     node: int
-    clients: int
+    devices: int
     set: str
     total: str = NO_TOTAL
     signature: str = ""
@@ -78,7 +78,7 @@ class Statement:
     @property
     def subject(self) -> tuple[str, str, str, int, int, str]:
         """Return the members that identify the subject, without the total."""
-        return self.kind, self.study, self.digest, self.node, self.clients, self.set
+        return self.kind, self.study, self.digest, self.node, self.devices, self.set
 
     def to_document(self) -> dict[str, Any]:
         """Return the plain JSON value."""

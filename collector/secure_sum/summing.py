@@ -139,7 +139,7 @@ class Opener:
     """Opens one node's shares for one study.
 
     Attributes:
-        node: its place in the route. The first node gets words, each other node a seed.
+        node: its place in the protocol. The first node gets words, each other node a seed.
         size: bytes of the vector.
     """
 
@@ -187,8 +187,8 @@ class Opener:
             each = bytes.fromhex(digests)
         except ValueError:
             return b""
-        assert self.study.route is not None
-        whole = len(each) == SHA256_BYTES * len(self.study.route.nodes)
+        assert self.study.protocol is not None
+        whole = len(each) == SHA256_BYTES * len(self.study.protocol.nodes)
         own = each[SHA256_BYTES * self.node :][:SHA256_BYTES]
         return shares_nonce(report_id, each) if whole and own == sha256(sealed).digest() else b""
 
@@ -198,8 +198,8 @@ def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:
     opened = (opener.open(report_id.hex(), sealed) for report_id, sealed in shares)
     if opener.node == 0:
         return _add_words(opened, opener.size).tobytes()
-    assert opener.study.route is not None
-    return add_seeds(opener.study.route.expansion, opened, opener.size).tobytes()
+    assert opener.study.protocol is not None
+    return add_seeds(opener.study.protocol.expansion, opened, opener.size).tobytes()
 
 
 def add_seeds(expansion: str, seeds: Iterable[bytes], size: int) -> Words:

@@ -136,9 +136,9 @@ class Transcript:
         devices could produce the total. Then a node summed wrongly or a device sent shares that encode no
         answer; the sums do not show which.
         """
-        assert study.route is not None
+        assert study.protocol is not None
         same_study = (self.study, self.digest) == (study.id, study.digest)
-        if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
+        if not same_study or not len(self.confirmed) == len(self.sums) == len(study.protocol.nodes):
             raise StatementError(
                 "digest", "the transcript is of another study document", code="statement.other_study"
             )
@@ -155,8 +155,8 @@ class Transcript:
 def _check_node(
     study: Study, index: int, drawn: tuple[int, str], confirmed: Statement, part: NodeSum, size: int
 ) -> None:
-    assert study.route is not None
-    key = study.route.nodes[index].signing_key
+    assert study.protocol is not None
+    key = study.protocol.nodes[index].signing_key
     said = part.statement
     for statement, kind in ((confirmed, "set"), (said, "sum")):
         statement.check(key)

@@ -32,7 +32,7 @@ def certificate_of(chain: str | None, key: str | None) -> Certificate | None:
         return None
     if chain is None or key is None:
         raise UsageError(
-            "https needs both: --certificate FILE and --key FILE", code="server.certificate_and_key"
+            "https needs both: --tls-certificate FILE and --tls-key FILE", code="server.certificate_and_key"
         )
     found = Certificate(Path(chain), Path(key))
     _check(found, datetime.now(timezone.utc))

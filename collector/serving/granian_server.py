@@ -42,7 +42,7 @@ def serve(
     Raises InputError for an address or a database that cannot be used.
     """
     with held(place) as address, shared_metrics(place.workers, sqlite_file(settings.database)):
-        server, start = _server(place, address, announce, settings.log)
+        server, start = _server(place, address, announce, settings.log_format)
         # Load here too, not only in the workers, so that a wrong database is one clear line.
         load_app(settings, node_key).extensions["ldpkit"].close()
         start()
@@ -129,7 +129,7 @@ def _load_in_worker(settings: Settings, node_key: str | None, master: int) -> Fl
     end_with(master)
     app = load_app(settings, node_key)
     # Import here: its imports need the shared folder.
-    from collector.operator.days import Days
+    from collector.operator.daily import Days
 
     Days(app.extensions["ldpkit"]).start()
     _end_if_orphan(master)
@@ -173,7 +173,7 @@ def load_app(settings: Settings, node_key: str | None = None) -> Flask:
     # Import here: prometheus_client looks for the shared folder when it is imported.
     from collector.app import create_app
 
-    write_logs(settings.log)
+    write_logs(settings.log_format)
     return create_app(settings, node_key=node_key)
 
 

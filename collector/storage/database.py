@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, SQLAlchemyE
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.bounding import Room
+from collector.memory_budget import MemoryBudget
 from collector.storage.same_file import SameFile
 from collector.storage.wal import MARK_FILE, beside, has_foreign_log
 from ldp_client.documents.errors import InputError, UsageError
@@ -53,18 +53,20 @@ class Bounds(NamedTuple):
 class Database:
     """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
 
-    busy_timeout: seconds that a write waits for a lock before the request fails. bounds: of a server. A
+    lock_timeout: seconds that a write waits for a lock before the request fails. bounds: of a server. A
     command has none: its statements may take as long as they need.
     """
 
-    def __init__(self, url: str, busy_timeout: float, bounds: Bounds | None = None) -> None:
+    def __init__(self, url: str, lock_timeout: float, bounds: Bounds | None = None) -> None:
         self.url = _parse_url(url)
-        self.busy_timeout = busy_timeout
+        self.lock_timeout = lock_timeout
         self._same = None if self._file is None else SameFile(self._file, bounds is not None)
-        self.engine = _create_engine(self.url, busy_timeout, bounds, self._same)
+        self.engine = _create_engine(self.url, lock_timeout, bounds, self._same)
         self._room = None
         if bounds is not None:
-            self._room = Room(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
+            self._room = MemoryBudget(
+                *bounds, lambda: PoolTimeoutError("every connection for reading is in use")
+            )
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
         self._looks = Looks(self._look)
@@ -259,7 +261,7 @@ def _parse_url(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
-def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None, same: SameFile | None) -> Engine:
+def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None, same: SameFile | None) -> Engine:
     # hide_parameters: errors are logged.
     options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
     if bounds is not None:
@@ -267,13 +269,13 @@ def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None, same: S
         options["pool_timeout"] = bounds.patience
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
-        options["connect_args"] = _postgresql_arguments(url, busy_timeout, bounds is not None)
+        options["connect_args"] = _postgresql_arguments(url, lock_timeout, bounds is not None)
     try:
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
     if same is not None:
-        _make_durable(engine, busy_timeout, same)
+        _make_durable(engine, lock_timeout, same)
     elif bounds is not None:
         _give_up_on_silence(engine)
     return engine
@@ -314,8 +316,8 @@ def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any
         return done.value
 
 
-def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[str, Any]:
-    milliseconds = max(1, round(busy_timeout * 1000))
+def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
+    milliseconds = max(1, round(lock_timeout * 1000))
     # Append to the operator's options, which these arguments replace.
     settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
     if serves:
@@ -325,16 +327,16 @@ def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[s
     silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
     # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
     encoding = {"client_encoding": "UTF8"}
-    return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **encoding, **silence}
+    return {"options": settings, "connect_timeout": max(2, round(lock_timeout)), **encoding, **silence}
 
 
-def _make_durable(engine: Engine, busy_timeout: float, same: SameFile) -> None:
+def _make_durable(engine: Engine, lock_timeout: float, same: SameFile) -> None:
     """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions.
 
     A command that only reads leaves the file without a log, if it has none.
     """
     pragmas = (
-        f"busy_timeout = {round(busy_timeout * 1000)}",
+        f"busy_timeout = {round(lock_timeout * 1000)}",
         "synchronous = FULL",
         f"wal_autocheckpoint = {WAL_PAGES}",
         # A withdrawn report's bytes are overwritten, not only forgotten.

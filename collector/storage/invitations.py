@@ -32,7 +32,7 @@ FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
     "setting invitation_key: not the key of this study's invitations. Put it back. If it is lost: "
-    "run `ldpkit invite STUDY_ID --forget` and make new invitations, or (secure sum) "
+    "run `ldpkit invite STUDY_ID --revoke-all` and make new invitations, or (secure sum) "
     "close the study and ask again under another id"
 )
 

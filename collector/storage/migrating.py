@@ -67,7 +67,7 @@ def has_tables_of(database: Database, schema: Schema) -> bool:
     if not database.is_there:
         return False
     # A separate Database: the caller's would note damage, and stop.
-    looking = Database(database.url.render_as_string(hide_password=False), database.busy_timeout)
+    looking = Database(database.url.render_as_string(hide_password=False), database.lock_timeout)
     try:
         with looking.engine.connect() as connection:
             return inspect(connection).has_table(schema.table)
@@ -137,9 +137,9 @@ def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
 
 
 @contextmanager
-def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
+def opened(url: str, lock_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
     """Open a database for a command next to the server. Raises InputError for all database errors."""
-    database = Database(url, busy_timeout)
+    database = Database(url, lock_timeout)
     check(database, schema=schema)
     try:
         yield database
@@ -181,7 +181,7 @@ def _require_unicode(database: Database, connection: Connection) -> None:
 
 def _require_alone(database: Database) -> None:
     if database.engine.dialect.name == "sqlite":
-        others = _is_shared(str(database.url.database), database.busy_timeout)
+        others = _is_shared(str(database.url.database), database.lock_timeout)
     else:
         others = _are_others(database)
     if others:
@@ -202,10 +202,10 @@ def _are_others(database: Database) -> bool:
         time.sleep(0.05)
 
 
-def _is_shared(path: str, busy_timeout: float) -> bool:
+def _is_shared(path: str, lock_timeout: float) -> bool:
     """Return True if another connection to an SQLite file is open: only the last one can remove its log."""
     with closing(
-        sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", busy_timeout, uri=True)
+        sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", lock_timeout, uri=True)
     ) as connection:
         try:
             connection.execute("PRAGMA journal_mode = DELETE")

@@ -176,4 +176,4 @@ class PublicPlaces:
 def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:
     """Return the layout of a study's reports. sizes: {question id: bytes} in the study's order."""
     ahead = PublicPlaces(study.public).size
-    return (OneQuestionLayout if study.ask_one else Layout)(list(sizes.items()), ahead)
+    return (OneQuestionLayout if study.sample_one_question else Layout)(list(sizes.items()), ahead)

@@ -75,7 +75,7 @@ def rewrite_files(
     file = Path(str(database.url.database)).resolve()
     try:
         with closing(
-            sqlite3.connect(f"{file.as_uri()}?mode=rw", database.busy_timeout, uri=True)
+            sqlite3.connect(f"{file.as_uri()}?mode=rw", database.lock_timeout, uri=True)
         ) as connection:
             _write_file(connection, file)
     except (sqlite3.Error, OSError) as error:

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, current_app, request
 from collector import problems
 from collector.context import current_collector
 from collector.oblivious.gateway import Gateway
-from collector.operator.days import documents_of
+from collector.operator.daily import documents_of
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
 from collector.views.bodies import opened_body
 from collector.views.handling import Headers, harden, refuse_upload, response_of

@@ -10,10 +10,10 @@ from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
 from collector.context import Collector, current_collector
-from collector.oblivious.needed import lost_withdrawals
-from collector.operator import acting
-from collector.operator.acting import make_invitations, require_token
-from collector.operator.days import documents_of
+from collector.oblivious.key_usage import lost_withdrawals
+from collector.operator import actions
+from collector.operator.actions import make_invitations, require_token
+from collector.operator.daily import documents_of
 from collector.operator.overview import Seen, listed, status_of
 from collector.operator.stated_retention import kept_of
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
@@ -109,26 +109,26 @@ def invite(study_id: str) -> Response:
 @requires(Role.OPERATE)
 def take_invitations(study_id: str) -> Response:
     """Accept the invitations of a node's list."""
-    acting.require_node(current_collector())
+    actions.require_node(current_collector())
     text = LIST.read(operators_json(MOST_LIST_BYTES), "", StatementError)["list"]
     return jsonify(
-        id=study_id, taken=acting.take_invitations(current_collector(), study_id, text, acting_key())
+        id=study_id, taken=actions.take_invitations(current_collector(), study_id, text, acting_key())
     )
 
 
-@operating.post("/studies/<study_id>/invitations/forget")
+@operating.post("/studies/<study_id>/invitations/revoke")
 @requires(Role.OPERATE)
 def forget_invitations(study_id: str) -> Response:
     """Forget the invitations, so that only new ones admit reports."""
-    acting.forget_invitations(current_collector(), study_id, acting_key())
+    actions.forget_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
-@operating.post("/studies/<study_id>/invitations/lift")
+@operating.post("/studies/<study_id>/invitations/disable")
 @requires(Role.OPERATE)
 def lift_invitations(study_id: str) -> Response:
     """Forget the invitations and admit reports without invitations."""
-    acting.lift_invitations(current_collector(), study_id, acting_key())
+    actions.lift_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
@@ -138,10 +138,10 @@ def keep_up() -> Response:
     """Run the daily upkeep now; or, with `recount`, recount the running summaries."""
     asked, wrong = UPKEEP.read(json_body(), "", StatementError), []
     if asked["recount"]:
-        wrong = acting.count_again(current_collector(), acting_key())
+        wrong = actions.count_again(current_collector(), acting_key())
     else:
         day = date.fromisoformat(asked["date"]) if asked["date"] else None
-        acting.keep_up(current_collector(), day, acting_key())
+        actions.keep_up(current_collector(), day, acting_key())
     return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
 
 
@@ -162,7 +162,7 @@ def make_key() -> Response:
     asked = NEW_KEY.read(json_body(), "", StatementError)
     expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
     bound = (Role(asked["role"]), asked["studies"], expires)
-    key, warnings = acting.make_key(current_collector(), asked["name"], *bound, acting_key())
+    key, warnings = actions.make_key(current_collector(), asked["name"], *bound, acting_key())
     response = jsonify(name=asked["name"], key=key, warnings=warnings)
     response.status_code = 201
     return response
@@ -174,7 +174,7 @@ def drop_key(name: str) -> Response:
     """Make a key useless from now on."""
     require_token(acting_key())
     Identifier().read(name, "name", StatementError)
-    acting.drop_key(current_collector(), name, acting_key())
+    actions.drop_key(current_collector(), name, acting_key())
     return jsonify(name=name, removed=True)
 
 
@@ -247,7 +247,7 @@ OPERATIONS = (
             (STUDY_ID,),
         )
         for name, text in (
-            ("forget", "Forget the invitations, so that only new ones admit reports."),
+            ("revoke", "Revoke the invitations, so that only new ones admit reports."),
             ("lift", "Forget the invitations and admit reports without invitations."),
         )
     ),

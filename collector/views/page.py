@@ -16,8 +16,8 @@ from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
 from collector.views.operating import status
-from ldp_client.describing import odds_of
 from ldp_client.device.policy import LOOPBACK
+from ldp_client.explain import odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
@@ -199,10 +199,10 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
         "reports_now": overview.reports_now,
         # All digits: a rounded epsilon could be below the true one.
         "epsilon": str(rules.study.epsilon),
-        "ask_one": rules.study.ask_one,
+        "sample_one_question": rules.study.sample_one_question,
         "repeats": any(question.repeats for question in rules.study.questions),
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
-        "unit": rules.study.unit,
+        "privacy_unit": rules.study.privacy_unit,
         "public": [public_line(field) for field in rules.study.public],
         "cells": f"{rules.study.cells:,}",
         "few": _few(rules.study.cells, overview.reports_now),
@@ -228,7 +228,7 @@ def _state(study: StudyOverview, today: date) -> str:
 
 def _questions(rules: Rules) -> list[dict[str, Any]]:
     # Each device draws its question at random, so each question gets about this share of all reports.
-    part = 1 / len(rules.study.questions) if rules.study.ask_one else 1.0
+    part = 1 / len(rules.study.questions) if rules.study.sample_one_question else 1.0
     return [
         {
             "id": question.id,

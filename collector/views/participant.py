@@ -34,11 +34,11 @@ from collector.storage import queries
 from collector.storage.queries import StudyState
 from collector.studies.origins import origins_of, published_origins
 from collector.studies.publishing import LIFETIME
-from collector.views.hundred import hundred_of
+from collector.views.illustration import hundred_of
 from collector.views.parameters import is_study_id
-from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.rational import Rational
+from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import values_in_words
 from ldp_client.words.text import Words
 from schemas import Study
@@ -61,7 +61,7 @@ MOST_BUTTONS = 7
 ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connected}; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors {frame_ancestors}; "
     "require-trusted-types-for 'script'; trusted-types ldpkit"
 )
 # The policy of worker.js, which sends the queue and loads nothing.
@@ -105,7 +105,7 @@ def page(study_id: str) -> Response:
 
 def _offered(study: Study) -> tuple[str, ...]:
     """Return the languages of the study's page, its own first; only English for holders and secure sums."""
-    if study.unit != "person" or study.route is not None:
+    if study.privacy_unit != "person" or study.protocol is not None:
         return LANGUAGES[:1]
     return tuple(dict.fromkeys([*study.languages, *LANGUAGES]))
 
@@ -145,7 +145,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
     spoken = rules.study.language_for(language)
     channel = study.channel
     return _worded(
-        "holder.html" if study.unit == "holder" else "participant.html",
+        "holder.html" if study.privacy_unit == "holder" else "participant.html",
         language,
         _offered(rules.study),
         study=study,
@@ -164,7 +164,9 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),
         in_words=partial(in_words, words=words),
-        hundred_of=partial(hundred_of, words=words, one_of=len(study.questions) if study.ask_one else 1),
+        hundred_of=partial(
+            hundred_of, words=words, one_of=len(study.questions) if study.sample_one_question else 1
+        ),
         words=words.sentences("script."),
         sender=_address_of("worker.js", origins),
         budget=BUDGET,
@@ -296,9 +298,9 @@ def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> 
     response.headers["Content-Language"] = language
     # The language also depends on the browser's Accept-Language.
     response.vary.add("Accept-Language")
-    framed_by = " ".join(current_collector().settings.framed_by) or "'none'"
+    frame_ancestors = " ".join(current_collector().settings.frame_ancestors) or "'none'"
     response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(
-        framed_by=framed_by, connected=_connected(origins)
+        frame_ancestors=frame_ancestors, connected=_connected(origins)
     )
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -8,9 +8,9 @@ from flask import Blueprint, Response, jsonify
 
 from collector import problems
 from collector.context import current_collector
-from collector.operator import acting
-from collector.operator.acting import delete_overdue_of, delete_study_of, expire_reports
-from collector.operator.days import kept_everywhere
+from collector.operator import actions
+from collector.operator.actions import delete_overdue_of, delete_study_of, expire_reports
+from collector.operator.daily import kept_everywhere
 from collector.storage.keys import Role
 from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body
@@ -50,7 +50,7 @@ def delete(study_id: str) -> Response:
 
 
 def _deleted(study_id: str, count: int) -> Response:
-    return jsonify(id=study_id, deleted=count, complete=count < acting.MOST_AT_ONCE)
+    return jsonify(id=study_id, deleted=count, complete=count < actions.MOST_AT_ONCE)
 
 
 DELETED = {200: ("How many were deleted; another request goes on where not all were", json_of("Deleted"))}

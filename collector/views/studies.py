@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from collector import problems
 from collector.context import current_collector
-from collector.operator.acting import close_study, open_study
+from collector.operator.actions import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules, bodies_in_words
 from collector.storage import audit_log, queries
@@ -100,9 +100,9 @@ def publish() -> Response:
 def _check_taken(rules: Rules, limit: int) -> None:
     """Raise StudyError if this collector would refuse the study's reports; devices drop refused reports."""
     size = rules.form.size
-    if rules.study.route is not None:
+    if rules.study.protocol is not None:
         raise StudyError(
-            "route",
+            "protocol",
             "belongs to the nodes that it names: publish the study there",
             code="study.belongs_to_nodes",
         )
@@ -118,7 +118,7 @@ def _check_taken(rules: Rules, limit: int) -> None:
 def _check_opened(study: Study) -> None:
     """Raise StudyError if the gateway's key is missing here: reports would wait forever."""
     if not current_collector().gateway_keys.opens(study):
-        problem = "is no key of this gateway: state what `ldpkit oblivious show` prints, and set ohttp_keys"
+        problem = "is no key of this gateway: state what `ldpkit ohttp show` prints, and set ohttp_keys"
         raise StudyError("channel.oblivious.keys", problem, code="study.key_not_of_gateway")
 
 

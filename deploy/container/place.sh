@@ -34,9 +34,9 @@ metrics_key() {
   [ -s "$ready" ] || return 1
   LDPKIT_TOKEN=$(ldpkit token)
   export LDPKIT_TOKEN
-  ldpkit keys --to "$(cat "$ready")" revoke prometheus --yes >/dev/null 2>&1 || true
+  ldpkit keys --collector "$(cat "$ready")" revoke prometheus --yes >/dev/null 2>&1 || true
   made=0
-  ldpkit keys --to "$(cat "$ready")" add prometheus --role read || made=$?
+  ldpkit keys --collector "$(cat "$ready")" add prometheus --role read || made=$?
   kill "$server"
   wait "$server" || true
   return "$made"
@@ -48,7 +48,7 @@ place() {
 
 node_keys() {
   rm -f node.key.new
-  ldpkit secure-sum keygen --out node.key.new >node.address
+  ldpkit node keygen --out node.key.new >node.address
   mv node.key.new node.key
 }
 

@@ -110,13 +110,13 @@ const NUMBER = "(?!-?[1-9][0-9]{0,2}[.,][0-9]{3}$)-?[0-9]+([.,][0-9]+)?";
 const FORM = "such as 7.5 or 7,5; for 1.234 write 1234 or 1.2340";
 const read = (typed) => Number(typed.replace(",", "."));
 
-function NumberInput({ asked: { bounds, measured_in } }) {
+function NumberInput({ asked: { bounds, unit } }) {
   const [low, high] = bounds.map(([, , nearest]) => nearest);
   // Of phones' keypads for decimals some have no minus.
   const keys = low < 0 ? "text" : "decimal";
   return (
     <label>
-      <input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} spellCheck={false} required /> {measured_in} ({low} to {high}; beyond counts as the end)
+      <input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} spellCheck={false} required /> {unit} ({low} to {high}; beyond counts as the end)
     </label>
   );
 }

@@ -1,9 +1,9 @@
 """An app's own Flask server with one question on a page: for engineers of web apps.
 
-Run: python examples/web/app.py http://127.0.0.1:8000 affairs. The collector's setting `origins` must list
-this app: `LDPKIT_ORIGINS=http://127.0.0.1:5000 ldpkit serve`. The app serves the page and the library; it
-never sees an answer, nor a report. question.html and question.js, with the library in ldpkit/ beside them,
-are a plain page on any static server.
+Run: python examples/web/app.py http://127.0.0.1:8000 affairs. The collector's setting `cors_origins` must
+list this app: `LDPKIT_CORS_ORIGINS=http://127.0.0.1:5000 ldpkit serve`. The app serves the page and the
+library; it never sees an answer, nor a report. question.html and question.js, with the library in ldpkit/
+beside them, are a plain page on any static server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 /**
  * One yes/no question on a page of your own: for engineers who have a site, and no wish to learn the answers.
  *
- * The visitor's browser draws the noise; the report goes straight to the collector, whose setting `origins` must list
+ * The visitor's browser draws the noise; the report goes straight to the collector, whose setting `cors_origins` must list
  * this site. The answer reaches no server: not this site's, not the collector's.
  */
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from inference.analyses.assembling import assemble
+from inference.analyses.centering import far_in_words, in_words
 from inference.analyses.checking import Unchecked, checked, judged
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.middles import far_in_words, in_words
-from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.one_name import refuse_twice
+from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.peaks import Peak, peaks_of, without_bound
 from inference.analyses.population import (
     Population,
@@ -42,7 +42,7 @@ from inference.sampling.nuts import draw as draw_nuts
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
 
-METHODS = ("nuts", "laplace")
+METHODS = ("nuts", "gaussian_approx")
 # NUTS over rows takes longer steps than elsewhere. The curvature at the mode gives its scales: so many
 # reports determine that better than a few hundred draws in a hundred dimensions do.
 OF_ROWS, WARMUP_OF_ROWS = 0.7, (200,)
@@ -94,7 +94,7 @@ def analyse_table(
     quantities = (*follows(drawn.sites), *weighed)
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = found.doubted(table.doubts)
-    known = found.diagnostics.with_knowledge(left_out_of(analysis, people, over))
+    known = found.diagnostics.with_informativeness(left_out_of(analysis, people, over))
     return replace(found, diagnostics=known)
 
 
@@ -137,7 +137,9 @@ def _posterior(
     expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
     prior_sd = {name: before.get(name, float("inf")) for name in parameters}
     peak = peaks[1] if peaks else None
-    diagnostics = diagnostics.with_knowledge(without_bound(analysis, peak, parameters, prior_draws, prior_sd))
+    diagnostics = diagnostics.with_informativeness(
+        without_bound(analysis, peak, parameters, prior_draws, prior_sd)
+    )
     return AnalysisPosterior(
         question=analysis.formula.outcome,
         model=analysis.outcome.name,
@@ -145,7 +147,7 @@ def _posterior(
         draws=parameters,
         prior_sd=prior_sd,
         diagnostics=_held(diagnostics, analysis, expected),
-        study=table.digest,
+        study_digest=table.digest,
         seed=seed,
         method=method,
         prior={name: prior for name, (prior, _) in analysis.priors().items()},
@@ -205,16 +207,16 @@ def draws_of(
     Rows are computed in single precision: it moves log posteriors by some 1e-4, which no draw shows.
     """
     model, tell = model_of(analysis), progress or (lambda _line: None)
-    if not analysis.by_rows and method == "laplace":
+    if not analysis.by_rows and method == "gaussian_approx":
         return method, SAMPLERS[method].draw(model, seed, draws, chains)
     if not analysis.by_rows:
         return "nuts", draw_nuts(model, seed, draws, chains=chains, progress=tell)
     at_mode = peaks[0].sites if peaks and peaks[0].found else model.initial
     model = replace(model, data=analysis.data(np.float32), initial=at_mode, target_acceptance=OF_ROWS)
     if method != "nuts":
-        found = SAMPLERS["laplace"].draw(model, seed, draws, chains)
-        if method == "laplace" or not found.reasons:
-            return "laplace", found
+        found = SAMPLERS["gaussian_approx"].draw(model, seed, draws, chains)
+        if method == "gaussian_approx" or not found.reasons:
+            return "gaussian_approx", found
     return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
 
 

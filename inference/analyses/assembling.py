@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import Cells, cells_of
+from inference.analyses.centering import counted_from_middles
 from inference.analyses.families import (
     FAMILIES,
     Outcome,
@@ -28,9 +29,8 @@ from inference.analyses.matrices import (
     matrix_of,
     variables,
 )
-from inference.analyses.middles import counted_from_middles
-from inference.analyses.naming import INTERCEPT
 from inference.analyses.one_name import labels_of, refuse_same_names
+from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
 from inference.analyses.table import Private, Table, Values

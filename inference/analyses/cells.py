@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import taken_for_blank
+from inference.analyses.missing_cells import taken_for_blank
 from inference.analyses.table import Codes, Private, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted

@@ -10,16 +10,16 @@ import numpy as np
 from jax import Array
 
 from inference.analyses.cells import cuts_of
-from inference.analyses.groups_of_people import MOST_GROUPS, Mask, groups_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
+from inference.analyses.subgroups import MOST_GROUPS, Mask, groups_of
 from inference.analyses.table import Codes, Looks, Private, Values
 from inference.analyses.trends import against_columns
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.predictive import Predictive
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.prior_notes import contradictions, informativeness, prior_notes
 from inference.results.verdict import Part
 from inference.samplers import SAMPLERS
 from inference.sampling import Sampled
@@ -62,7 +62,7 @@ def judged(
         SAMPLERS[method].remedy,
         drawn.chained,
         Part.of(contradictions(parameters, prior)),
-        knowledge(parameters, prior),
+        informativeness(parameters, prior),
     )
 
 

@@ -14,9 +14,9 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
 MOST_PRINTED = 40
-# Options of analyses. Without a formula or --cross, `ldpkit fit` rejects them.
+# Options of analyses. Without a formula or --crosstab, `ldpkit fit` rejects them.
 OPTIONS = (
-    "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
+    "table", "design", "formula", "family", "prior", "missing", "crosstab", "by", "poststratify", "weights",
     "wave",
 )  # fmt: skip
 
@@ -28,7 +28,7 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         "--formula", metavar="FORMULA", help='fit a formula, e.g. "ever ~ age + region + (1 | clinic)"'
     )
     own.add_argument(
-        "--cross", metavar="A,B", help="estimate the joint table of private columns, instead of a formula"
+        "--crosstab", metavar="A,B", help="estimate the joint table of private columns, instead of a formula"
     )
     own.add_argument(
         "--table", metavar="TABLE.csv", help="read a survey's table instead of a study's reports"
@@ -47,7 +47,7 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         metavar="PRIOR",
         help='set priors: flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; may be repeated',
     )
-    own.add_argument("--blanks", metavar="HOW", help="treat rows with blanks: refuse (default) or leave-out")
+    own.add_argument("--missing", metavar="HOW", help="treat rows with blanks: error (default) or drop")
     own.add_argument("--by", metavar="COLUMN", help="also show shares within each level of a public column")
     own.add_argument(
         "--poststratify", metavar="CENSUS.csv", help="average over its rows, `count` people each"
@@ -68,11 +68,11 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
     _check(arguments)
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
-    from inference.analyses.page import check_file_name, save_analysis
-    from inference.analyses.sources import source_of
+    from inference.analyses.inputs import source_of
+    from inference.analyses.report_page import check_file_name, save_analysis
     from inference.results.folder import whole_folder
-    from inference.results.made import made_by
-    from inference.results.repeated import compared_with
+    from inference.results.provenance import made_by
+    from inference.results.reproduction import compared_with
 
     names, by = _crossed(arguments)
     for name in names:
@@ -88,7 +88,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
         table = source.table()
         made = made_by(arguments)
         compare = compared_with(arguments.check, made)
-        if arguments.cross is not None:
+        if arguments.crosstab is not None:
             found = cross_table(table, names, arguments.by, progress=tell, **_crossed_by(arguments))
         else:
             options = _options(arguments, source.priors)
@@ -100,7 +100,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
 
 def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
     """Yield the quoted quantities as sentences, at most MOST_PRINTED of them."""
-    from inference.analyses.page import sentence
+    from inference.analyses.report_page import sentence
     from inference.results.intervals import USUAL
 
     for quantity in found.quantities[:MOST_PRINTED]:
@@ -111,24 +111,24 @@ def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError if options are missing or do not go together."""
-    if arguments.formula is None and arguments.cross is None:
-        why = 'is for analyses: add --formula "outcome ~ terms" or --cross A,B'
+    if arguments.formula is None and arguments.crosstab is None:
+        why = 'is for analyses: add --formula "outcome ~ terms" or --crosstab A,B'
         _refuse(arguments, OPTIONS, f"{why}, or remove it to fit a study's own models")
-    if arguments.cross is not None:
-        _refuse(arguments, ("formula",), "cannot be combined with --cross: give only one")
-    own = "is for a study's own models, without --formula or --cross"
+    if arguments.crosstab is not None:
+        _refuse(arguments, ("formula",), "cannot be combined with --crosstab: give only one")
+    own = "is for a study's own models, without --formula or --crosstab"
     _refuse(arguments, ("question", "contamination"), own)
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
         raise UsageError(
-            f"{arguments.method!r} is no method of an analysis: nuts and laplace are",
+            f"{arguments.method!r} is no method of an analysis: nuts and gaussian_approx are",
             code="options.unknown_method",
         )
-    if arguments.cross is not None:
+    if arguments.crosstab is not None:
         _refuse(
             arguments,
             ("family", "prior", "poststratify", "weights"),
-            "is for a --formula, not for --cross",
+            "is for a --formula, not for --crosstab",
         )
     (_check_waves if arguments.wave is not None else _check_one)(arguments)
 
@@ -141,7 +141,7 @@ def _check_one(arguments: argparse.Namespace) -> None:
                 "an analysis needs STUDY.json and REPORTS, or --table and --design",
                 code="options.needs_study_or_table",
             )
-        _refuse(arguments, ("design", "blanks"), "is for a --table: a study already defines its reports")
+        _refuse(arguments, ("design", "missing"), "is for a --table: a study already defines its reports")
         return
     if arguments.study is not None:
         raise UsageError(
@@ -173,7 +173,7 @@ def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Return the columns to cross, and the column to cross by, if any."""
-    names = [name.strip() for name in (arguments.cross or "").split(",") if name.strip()]
+    names = [name.strip() for name in (arguments.crosstab or "").split(",") if name.strip()]
     return names, [arguments.by] if arguments.by is not None else []
 
 

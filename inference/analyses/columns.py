@@ -13,7 +13,7 @@ from formulaic.transforms import TRANSFORMS
 from formulaic.transforms.contrasts import TreatmentContrasts
 
 from inference.analyses.formula import Names
-from inference.analyses.naming import INTERCEPT
+from inference.analyses.parameter_names import INTERCEPT
 from ldp_client.documents.errors import InputError
 
 NUMBER, LEVEL, OTHER = "number", "level", "other"

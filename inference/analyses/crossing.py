@@ -13,9 +13,9 @@ from jax import Array
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
-from inference.analyses.naming import axis_of, named
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.one_name import labels_of, refuse_twice
+from inference.analyses.parameter_names import axis_of, named
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -24,7 +24,7 @@ from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.results.diagnostics import Diagnostics, diagnose, listed
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.prior_notes import contradictions, informativeness, prior_notes
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
@@ -73,7 +73,7 @@ def cross_table(
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
         diagnostics=seen.with_model(impossible(columns, cells)),
-        study=table.digest,
+        study_digest=table.digest,
         seed=seed,
         method=method,
         prior=law.stated(),
@@ -143,7 +143,7 @@ def _learnt(
     odds_before: Mapping[str, Values],
 ) -> Part:
     """Judge what was learnt about shares, and about log odds ratios on either side."""
-    part = knowledge({**found, **odds}, {**prior, **odds_before})
+    part = informativeness({**found, **odds}, {**prior, **odds_before})
     named = [name for name in one_sided(odds, odds_before) if not any(name in line for line in part.reasons)]
     if not named:
         return part

@@ -15,7 +15,7 @@ from jax import Array
 from scipy import stats
 
 from inference.analyses.linear import Scales
-from inference.analyses.naming import Parameters, Place, axis_of, named
+from inference.analyses.parameter_names import Parameters, Place, axis_of, named
 from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given
 from inference.analyses.table import Values
 from inference.likelihoods.numbers.discrete import MOST_POINTS

@@ -13,9 +13,9 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from inference.analyses.centering import Change, change_of, rows_of_priors
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.middles import Change, change_of, rows_of_priors
-from inference.analyses.naming import INTERCEPT, Parameters, Place, axis_of, named, united
+from inference.analyses.parameter_names import INTERCEPT, Parameters, Place, axis_of, named, united
 from inference.analyses.stated_priors import Given, is_flat, log_density
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from inference.analyses.blanks import BLANK_CELLS
+from inference.analyses.missing_cells import BLANK_CELLS
 from ldp_client.documents.errors import InputError
 
 # The frame attribute that keeps, by column, two differently written cells that are the same number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from inference.analyses.naming import Place
+from inference.analyses.parameter_names import Place
 from inference.results.tree import netcdf
 from ldp_client.documents.errors import InputError
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.census import in_kind_of, labels_of, levels_among, mostly_beyond, uncounted, unseen
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.matrices import again
+from inference.analyses.missing_cells import as_listed
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken

@@ -18,7 +18,7 @@ from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
-from inference.analyses.naming import Parameters, Place, united
+from inference.analyses.parameter_names import Parameters, Place, united
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group

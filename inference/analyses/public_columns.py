@@ -12,8 +12,8 @@ from unicodedata import category, normalize
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import Labels
 from inference.analyses.marks import two_codes
+from inference.analyses.missing_cells import Labels
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
 from ldp_client.files.answers import MARKED_THOUSANDS

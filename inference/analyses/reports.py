@@ -49,7 +49,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
         check_analysable(question)
     if isinstance(reports, Summary):
         return table_of_summary(study, reports, asked, [field for field in study.public if field.id in names])
-    if study.ask_one and len(asked) > 1:
+    if study.sample_one_question and len(asked) > 1:
         raise InputError(
             f"each person answered one question of this study: no report has both {asked[0].id} and "
             f"{asked[1].id}, so their dependence cannot be estimated",

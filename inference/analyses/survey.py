@@ -14,7 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import (
+from inference.analyses.concatenation import POOLED
+from inference.analyses.design_file import ColumnDesign, Design, read_design
+from inference.analyses.formula import known_column
+from inference.analyses.marks import ALIKE, alike, refuse_alike
+from inference.analyses.matrices import columns_of
+from inference.analyses.missing_cells import (
     WRITTEN,
     Labels,
     as_listed,
@@ -23,19 +28,14 @@ from inference.analyses.blanks import (
     taken_for_blank,
     written,
 )
-from inference.analyses.design_file import ColumnDesign, Design, read_design
-from inference.analyses.formula import known_column
-from inference.analyses.joining import POOLED
-from inference.analyses.marks import ALIKE, alike, refuse_alike
-from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
 
-REFUSE, LEAVE_OUT = "refuse", "leave-out"
-BLANKS = (REFUSE, LEAVE_OUT)
+REFUSE, DROP = "error", "drop"
+BLANKS = (REFUSE, DROP)
 PARQUET = (".parquet", ".pq")
 # From this share of numbers on, a column is numeric.
 MIXED = 0.5
@@ -47,8 +47,8 @@ def load_survey(
 ) -> tuple[Table, Design]:
     """Read a table's file and its design.
 
-    formula: its columns are read, and `also`; only their blanks matter. blanks: "refuse" rows with blanks, or
-    "leave-out" such rows, which are counted and noted. Raises InputError.
+    formula: its columns are read, and `also`; only their blanks matter. blanks: "error" rows with blanks, or
+    "drop" such rows, which are counted and noted. Raises InputError.
     """
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
@@ -291,7 +291,7 @@ def _without_blanks(
         first = int(np.flatnonzero(rows)[0]) + 1
         raise InputError(
             f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
-            f"{first}): fill them in, or omit those rows with --blanks leave-out, which is valid only if "
+            f"{first}): fill them in, or omit those rows with --missing drop, which is valid only if "
             f"blanks are random{lost}",
             code="table.blank_cells",
         )

@@ -17,8 +17,8 @@ from jax import Array
 from numpyro import handlers
 from scipy import stats
 
-from inference.analyses.groups_of_people import MOST_LEVELS, levels_or_bands
 from inference.analyses.program import Assembled
+from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
 from inference.analyses.table import Codes, Looks, Private, Values
 from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM

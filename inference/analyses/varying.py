@@ -15,7 +15,7 @@ from jax import Array
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.naming import INTERCEPT, Parameters, Place, axis_of, named, united
+from inference.analyses.parameter_names import INTERCEPT, Parameters, Place, axis_of, named, united
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
 from inference.models.base import Draws

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from inference.analyses.analysing import analyse_table
+from inference.analyses.concatenation import POOLED, joined
 from inference.analyses.formula import known_column
-from inference.analyses.joining import POOLED, joined
 from inference.analyses.matrices import columns_of
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
@@ -140,7 +140,7 @@ def _words(study: Study, question: str) -> tuple[str | None, object]:
 
 def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
     """Yield a note if waves measure a number in different units, even with the same bounds."""
-    units = {name: study.question(question).measured_in for name, study in studies.items()}
+    units = {name: study.question(question).unit for name, study in studies.items()}
     if len(set(units.values())) > 1:
         stated = ", ".join(f"{unit or 'nothing stated'} in wave {name}" for name, unit in units.items())
         yield (

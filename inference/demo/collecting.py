@@ -132,7 +132,7 @@ class Collector:
 
     def export(self, study: Study, path: Path) -> None:
         """Fetch all reports with `ldpkit export`."""
-        command = [*LDPKIT, "export", study.id, "--from", self.url, "--out", str(path)]
+        command = [*LDPKIT, "export", study.id, "--collector", self.url, "--out", str(path)]
         done = subprocess.run(
             command, env=_environment(self.token), capture_output=True, text=True, check=False
         )

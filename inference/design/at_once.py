@@ -91,7 +91,7 @@ def _half_at(
     seen: Vector | None,
 ) -> dict[str, Vector] | None:
     """Return half widths at one truth. seen: for a number, the law of its reports given each answer."""
-    if question.route is not None:
+    if question.protocol is not None:
         return None
     mechanism = mechanism_for(question)
     if (
@@ -117,7 +117,7 @@ def _is_number(question: Question) -> bool:
     if not isinstance(law, NumberLaw) or (law.whole and number_units(question)[0] < 0):
         return False
     known = question.mechanism.name in NOISE
-    return known and question.route is None and not question.refusal
+    return known and question.protocol is None and not question.refusal
 
 
 def _beside_prior(variance: float, answers: Sequence[int], prior: float) -> Vector:

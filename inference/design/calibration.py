@@ -21,7 +21,7 @@ from inference.design.simulated_posteriors import (
     batches_of,
     poor_chains,
 )
-from inference.design.simulation import clipped_share, for_clients, simulate
+from inference.design.simulation import clipped_share, for_devices, simulate
 from inference.design.works import Tell, Work, run_works
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
@@ -171,7 +171,7 @@ class _Simulation:
 
     def __init__(self, question: Question, studies: int, n: int, seed: int, clip: bool) -> None:
         self._seed, self._clip, self._stated = crc32(f"{seed} {question.id}".encode()), clip, (n, seed)
-        self._question = for_clients(question, n)
+        self._question = for_devices(question, n)
         self._truths = prior_truths(self._question, studies, self._seed)
         fits = partial(Fits, self._question, self._truths, n, self._seed, clip)
         said = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
@@ -246,7 +246,7 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     check_seed(seed)
     check_studies(studies)
     check_devices(n)
-    empty_model(for_clients(question, n))
+    empty_model(for_devices(question, n))
 
 
 def empty_model(question: Question) -> Model:

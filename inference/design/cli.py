@@ -15,7 +15,7 @@ from inference.design.formula_cli import (
 )
 from inference.design.quick_cli import add_quick, run_quick
 from ldp_client.commands.output import add_output, progress_of, show, show_written
-from ldp_client.commands.parsers import actions_of, add_command
+from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
 from ldp_client.words.text import visible
@@ -30,21 +30,22 @@ SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register study pack, plan and calibrate."""
-    text = "write a pack for an ethics board and a data protection impact assessment"
-    actions = actions_of(subparsers, "study")
-    pack = add_command(actions, "pack", text, "study pack study.json --out pack")
-    pack.add_argument("study", metavar="STUDY.json")
-    pack.add_argument("--out", required=True, metavar="DIR", help="a new folder: gets pack.md and pack.html")
-    add_output(pack)
-    pack.set_defaults(run=run_pack)
+    text = "write a dossier for an ethics board and a data protection impact assessment"
+    dossier = add_command(subparsers, "dossier", text, "dossier study.json --out dossier")
+    dossier.add_argument("study", metavar="STUDY.json")
+    dossier.add_argument(
+        "--out", required=True, metavar="DIR", help="a new folder: gets dossier.md and dossier.html"
+    )
+    add_output(dossier)
+    dossier.set_defaults(run=run_dossier)
 
     text = "simulate how wide posteriors will be, by devices and epsilon"
-    example = "plan study.json --question hours --width 0.5 --out plan"
+    example = "plan study.json --question hours --margin 0.5 --out plan"
     plan = add_command(subparsers, "plan", text, example)
     _add_common(plan, "?")
-    plan.add_argument("--devices", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
+    plan.add_argument("--n", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
-    plan.add_argument("--width", type=float, metavar="W", help="how many devices for ± W?")
+    plan.add_argument("--margin", type=float, metavar="W", help="how many devices for ± W?")
     plan.add_argument("--parameter", metavar="NAME", help="of which parameter (default: the first)")
     plan.add_argument(
         "--truth",
@@ -79,19 +80,19 @@ def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> N
     add_output(command)
 
 
-def run_pack(arguments: argparse.Namespace) -> int:
-    """ldpkit study pack STUDY.json --out DIR"""
-    from inference.design.pack import FILES, save_pack
+def run_dossier(arguments: argparse.Namespace) -> int:
+    """ldpkit dossier STUDY.json --out DIR"""
+    from inference.design.dossier import FILES, save_dossier
 
     folder = Path(arguments.out)
-    save_pack(load_study(arguments.study), folder)
+    save_dossier(load_study(arguments.study), folder)
     line = f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”"
     show(arguments, [line], {"folder": arguments.out, "files": FILES})
     return 0
 
 
 def run_plan(arguments: argparse.Namespace) -> int:
-    """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
+    """ldpkit plan STUDY.json [--margin W] [--n N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
     quick = run_quick(arguments)
     if quick is not None:
         return quick
@@ -110,7 +111,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     _check_wishes(arguments, asked)
     truth = stated_values(arguments.truth)
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
-    devices = sorted(set(arguments.devices or DEVICES))
+    devices = sorted(set(arguments.n or DEVICES))
     for name in asked:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
@@ -118,16 +119,16 @@ def run_plan(arguments: argparse.Namespace) -> int:
     with whole_folder(out, PLAN_FILES) as folder:
         options = {"parameter": arguments.parameter, "simulated": not arguments.at_once}
         found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)
-        lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
-        save_plans(study, found, folder, arguments.width)
+        lines = [line for one in found for line in plan_lines(one, arguments.margin, arguments.parameter)]
+        save_plans(study, found, folder, arguments.margin)
     show_written(arguments, lines, "plan.json")
     return 0
 
 
 def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
     """Raise InputError for arguments that would otherwise fail only after minutes of simulation."""
-    if arguments.width is not None and not 0 < arguments.width < float("inf"):
-        raise UsageError("--width must be a number above 0", code="plan.width_not_positive")
+    if arguments.margin is not None and not 0 < arguments.margin < float("inf"):
+        raise UsageError("--margin must be a number above 0", code="plan.margin_not_positive")
     named = arguments.parameter or arguments.truth
     if named and len(asked) > 1:
         raise InputError(
@@ -138,8 +139,8 @@ def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
 
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
     """The table of a plan, and its answer to how many devices give ± width."""
-    from inference.design.needed import devices_for, rounded_up
     from inference.design.plan import REPEATS
+    from inference.design.sample_size import devices_for, rounded_up
     from inference.results.diagnostics import listed
 
     chosen = parameter or found.parameters[0]
@@ -172,7 +173,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
     studies = STUDIES if arguments.studies is None else arguments.studies
     devices = DEVICES if arguments.n is None else arguments.n
-    if study.ask_one:
+    if study.sample_one_question:
         told = f"each device answers only 1 of {len(study.questions)} questions"
         devices, whole = answers_of(study, devices), devices
         tell(f"{told}: {whole:,} devices are simulated as {devices:,} answers to each")

@@ -14,11 +14,11 @@ from ldp_client.shuffling.amplifying import delta_of
 from ldp_client.shuffling.mechanisms import law_of_report
 from ldp_client.shuffling.reports import (
     DEFAULT_DELTA,
-    TowardsSet,
+    ShuffledPrivacy,
     device_epsilon,
     exact,
     rounded_up,
-    towards_set,
+    shuffled_privacy,
 )
 from schemas import Study
 
@@ -44,18 +44,18 @@ class DeviceEpsilon:
 
     wished: float
     epsilons: Mapping[str, str]
-    found: TowardsSet
+    found: ShuffledPrivacy
     is_most: bool
     document: Mapping[str, Any]
 
 
-def plan_towards_set(
+def plan_shuffled(
     study: Study,
     wished: str | float,
     people: int,
     *,
     delta: str | float = DEFAULT_DELTA,
-    false_reports: str | float = 0,
+    contamination: str | float = 0,
     smallest_cell: int | None = None,
 ) -> DeviceEpsilon:
     """Choose a study's epsilons by what the set of all reports may tell about one person.
@@ -65,8 +65,8 @@ def plan_towards_set(
         wished: the ε towards an observer who sees only the set.
         people: how many will send a report.
         delta: the δ that goes with it.
-        false_reports: as for `towards_set`.
-        smallest_cell: as for `towards_set`.
+        contamination: as for `shuffled_privacy`.
+        smallest_cell: as for `shuffled_privacy`.
 
     Returns:
         The largest epsilons, 8 in all at most, that keep to it.
@@ -75,12 +75,12 @@ def plan_towards_set(
         InputError: an argument is out of range, no epsilon is small enough, or the set has no bound for this
             study.
     """
-    goal, exact_delta = exact(wished, "towards_set"), exact(delta, "delta")
+    goal, exact_delta = exact(wished, "shuffled_epsilon"), exact(delta, "delta")
     if goal <= 0:
         raise InputError("the epsilon towards the set must be above 0", code="plan.set_epsilon_not_positive")
-    options: dict[str, Any] = {"delta": delta, "false_reports": false_reports}
+    options: dict[str, Any] = {"delta": delta, "contamination": contamination}
     options["smallest_cell"] = smallest_cell
-    among = towards_set(study, people, **options).hidden_among
+    among = shuffled_privacy(study, people, **options).hidden_among
 
     def keeps_to(place: int) -> bool:
         scaled = _scaled(study, STEP * place)
@@ -98,8 +98,8 @@ def plan_towards_set(
         )
     scaled = _scaled(study, STEP * low)
     epsilons = {one["id"]: one["mechanism"]["epsilon"] for one in scaled.document["questions"]}
-    found = towards_set(scaled, people, **options)
-    # The epsilon that `towards_set` finds is on a grid; the wish was checked exactly.
+    found = shuffled_privacy(scaled, people, **options)
+    # The epsilon that `shuffled_privacy` finds is on a grid; the wish was checked exactly.
     found = replace(found, epsilon=min(found.epsilon, rounded_up(goal)))
     return DeviceEpsilon(float(goal), epsilons, found, STEP * low == MOST, scaled.document)
 

@@ -198,7 +198,7 @@ class _Groups:
             if found is None:
                 otherwise = (
                     "plan each group's own sum, and take the root of both squares together"
-                    if self._study.route is not None
+                    if self._study.protocol is not None
                     else "plan its --formula with the groups' public field"
                 )
                 raise InputError(

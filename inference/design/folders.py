@@ -20,7 +20,7 @@ from inference.design.formula_plan import FormulaPlan
 from inference.design.plan import Plan
 from inference.results.figures import to_png
 from inference.results.folder import OwnFiles
-from inference.results.shown import PRIOR, PRIVATE, wrapped
+from inference.results.plot_parameters import PRIOR, PRIVATE, wrapped
 from ldp_client.documents.errors import InputError
 from schemas import Study
 
@@ -110,7 +110,7 @@ CALIBRATION_FILES = OwnFiles(CALIBRATION, ("{}.png",))
 def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) -> None:
     """Write calibration.json and QUESTION.png."""
     document = {
-        "study": study.digest,
+        "study_digest": study.digest,
         "seed": found[0].seed,
         "questions": {one.question: one.to_document() for one in found},
     }
@@ -143,7 +143,7 @@ def plan_folder(study: str, out: str) -> Path:
 
 def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:
     """Write plan.json of a formula."""
-    document = {"study": found.digest, "questions": {outcome: found.to_document()}}
+    document = {"study_digest": found.digest, "questions": {outcome: found.to_document()}}
     text = json.dumps(document, indent=1, ensure_ascii=False)
     (folder / PLAN).write_text(text + "\n", encoding="utf-8")
 
@@ -151,7 +151,7 @@ def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:
 def save_plans(study: Study, plans: Sequence[Plan], folder: Path, width: float | None = None) -> None:
     """Write plan.json and QUESTION.png."""
     document = {
-        "study": study.digest,
+        "study_digest": study.digest,
         "seed": plans[0].seed,
         "questions": {found.question: found.to_document() for found in plans},
     }

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from inference.design.possible_reports import Possible
 
 # Options for a formula only, and options that a formula does not take.
-OWN = ("people", "table", "design", "share", "power", "family", "prior")
-OTHERS = ("question", "devices", "epsilon")
+OWN = ("table", "design", "share", "power", "family", "prior")
+OTHERS = ("question", "epsilon")
 
 
 def add_formula(plan: argparse.ArgumentParser) -> None:
     """Add the options of a plan of a formula."""
     own = plan.add_argument_group("plans of an analysis, without simulation")
     own.add_argument("--formula", metavar="FORMULA", help='such as "ever ~ age + region"')
-    own.add_argument("--people", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     own.add_argument("--table", metavar="TABLE.csv", help="public columns of similar people to plan for")
     own.add_argument("--design", metavar="DESIGN.json", help="plan a survey on paper, instead of a study")
     own.add_argument(
@@ -55,10 +54,7 @@ def refuse_without_formula(arguments: argparse.Namespace) -> None:
     """Raise InputError for options that a plan of a study's own models does not take, or lacks."""
     for name in OWN:
         if getattr(arguments, name) is not None:
-            instead = "; a study's own models are planned for --devices" if name == "people" else ""
-            raise UsageError(
-                f"--{name} is for a plan of a --formula{instead}", code="plan.option_needs_formula"
-            )
+            raise UsageError(f"--{name} is for a plan of a --formula", code="plan.option_needs_formula")
     if arguments.study is None:
         raise UsageError(
             "plan needs STUDY.json, or --design, --table and --formula", code="plan.inputs_missing"
@@ -66,11 +62,11 @@ def refuse_without_formula(arguments: argparse.Namespace) -> None:
 
 
 def run_formula_plan(arguments: argparse.Namespace) -> int:
-    """ldpkit plan [STUDY.json] --formula FORMULA [--people N,…] [--share …] [--truth …] --out DIR"""
+    """ldpkit plan [STUDY.json] --formula FORMULA [--n N,…] [--share …] [--truth …] --out DIR"""
     for name in OTHERS:
         if getattr(arguments, name) is not None:
             raise UsageError(
-                f"--{name} is not for a --formula, which names what it is of, and has --people",
+                f"--{name} is not for a --formula, which names what it is of",
                 code="plan.option_not_with_formula",
             )
     if arguments.at_once:
@@ -79,7 +75,7 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
             code="plan.at_once_with_formula",
         )
     from inference.analyses.formula import parse
-    from inference.analyses.page import check_file_name
+    from inference.analyses.report_page import check_file_name
     from inference.compiling import use_compile_cache
     from inference.design.folders import PLAN_FILES, save_formula_plan
     from inference.design.formula_plan import PEOPLE, plan_formula
@@ -95,18 +91,18 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
         found = plan_formula(
             possible,
             arguments.formula,
-            arguments.people or PEOPLE,
+            arguments.n or PEOPLE,
             digest=digest,
             shares=shares,
             effects=effects,
             priors=priors,
             family=arguments.family,
-            width=arguments.width,
+            width=arguments.margin,
             power=arguments.power,
             parameter=arguments.parameter,
         )
         save_formula_plan(found, outcome, folder)
-    lines = [*words, *formula_lines(found, arguments.width, arguments.power)]
+    lines = [*words, *formula_lines(found, arguments.margin, arguments.power)]
     show_written(arguments, lines, "plan.json")
     return 0
 
@@ -169,7 +165,7 @@ def formula_lines(found: FormulaPlan, width: float | None, power: float | None) 
 
 
 def _people(needed: int | None, found: FormulaPlan) -> str:
-    from inference.design.needed import rounded_up
+    from inference.design.sample_size import rounded_up
 
     if needed is None:
         return "more than a thousand million people"

@@ -197,7 +197,7 @@ def _check(people: Sequence[int], width: float | None, power: float | None) -> N
             f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}", code="plan.wrong_people_count"
         )
     if width is not None and not 0 < width < np.inf:
-        raise UsageError("--width must be a number above 0", code="plan.formula_width_not_positive")
+        raise UsageError("--margin must be a number above 0", code="plan.formula_margin_not_positive")
     if power is not None and not 0 < power < 1:
         raise UsageError(
             "--power must be a probability, such as 0.8", code="plan.formula_power_not_probability"

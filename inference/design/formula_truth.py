@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq, root
 
 from inference.analyses.linear import Linear
-from inference.analyses.naming import INTERCEPT
+from inference.analyses.parameter_names import INTERCEPT
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
 from inference.design.truth import unstated

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import Labels, as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike
+from inference.analyses.missing_cells import Labels, as_listed
 from inference.analyses.population import COUNT
 from inference.analyses.public_columns import as_labels, as_taken
 from inference.analyses.table import Codes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
-from inference.design.simulation import clipped_share, for_clients
+from inference.design.simulation import clipped_share, for_devices
 from inference.design.truth import with_truth
 from inference.design.widths import TAILS, Widths, largest, widths_of, works_of
 from inference.design.works import Work, run_works
@@ -329,7 +329,7 @@ def questions_to_plan(
         at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around(study, question_id)
     ]
     for question in questions:
-        empty_model(for_clients(question, min(devices)))
+        empty_model(for_devices(question, min(devices)))
     return questions
 
 
@@ -338,7 +338,7 @@ def answers_of(study: Study, devices: int) -> int:
 
     Raises InputError if there would be none.
     """
-    if not study.ask_one:
+    if not study.sample_one_question:
         return devices
     if devices < len(study.questions):
         raise InputError(

@@ -77,7 +77,7 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     asked = [question for question in study.questions if question.id in names]
     for question in asked:
         check_analysable(question)
-    if study.ask_one and len(asked) > 1:
+    if study.sample_one_question and len(asked) > 1:
         raise InputError(
             f"each person answers one question of this study: no report would have both {asked[0].id} and "
             f"{asked[1].id}, so nothing would tell how they hang together",
@@ -101,7 +101,9 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     table = replace(table_of(_each(people.frame, many), private), counts=np.repeat(people.shares, many))
     steps = {one.name: step for one, step in reports if step is not None}
     rows = many * int(np.prod([len(_levels_of(one)) for one in told], dtype=np.int64))
-    return Possible(table, rows, steps, people.words, len(study.questions) if study.ask_one else 1)
+    return Possible(
+        table, rows, steps, people.words, len(study.questions) if study.sample_one_question else 1
+    )
 
 
 def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Possible:

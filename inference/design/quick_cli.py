@@ -1,4 +1,4 @@
-"""`ldpkit plan --difference` and `--towards-set`: plans without simulation.
+"""`ldpkit plan --difference` and `--shuffled`: plans without simulation.
 
 Power of two groups; the budgets that a wish towards the set of reports allows.
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.commands.output import show_written
-from ldp_client.commands.towards_set import OWN as OF_REPORTS
-from ldp_client.commands.towards_set import add_set, stated
+from ldp_client.commands.shuffled_privacy import OWN as OF_REPORTS
+from ldp_client.commands.shuffled_privacy import add_set, stated
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
-from ldp_client.shuffling.telling import lines_of
+from ldp_client.shuffling.explain import lines_of
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from schemas import Study
 
 # The other options of a plan that each takes.
-OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
-OF_A_SET = ("devices", *OF_REPORTS)
+OF_A_DIFFERENCE = ("groups", "power", "n", "epsilon", "truth")
+OF_A_SET = ("n", *OF_REPORTS)
 ALL = (
-    "question", "devices", "epsilon", "width", "parameter", "truth", "people", "table", "design", "share",
+    "question", "n", "epsilon", "margin", "parameter", "truth", "table", "design", "share",
     "power", "family", "prior", "groups", "at_once", "formula", *OF_REPORTS,
 )  # fmt: skip
-PLANS = ("difference", "towards_set")
+PLANS = ("difference", "shuffled")
 
 
 def add_quick(plan: argparse.ArgumentParser) -> None:
@@ -46,10 +46,10 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--groups", type=float, metavar="SHARE", help="share of the first group (default 0.5)")
     own.add_argument(
-        "--towards-set",
+        "--shuffled",
         metavar="E",
         help="find the devices' epsilon for this epsilon towards an observer of the set of reports only, "
-        "with --devices reports; write that study into the folder",
+        "with --n reports; write that study into the folder",
     )
     add_set(own)
 
@@ -63,14 +63,14 @@ def run_quick(arguments: argparse.Namespace) -> int | None:
     if arguments.difference is not None:
         _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
         return _run_difference(arguments)
-    if arguments.towards_set is not None:
-        _refuse_others(arguments, "--towards-set", OF_A_SET)
-        return _run_towards_set(arguments)
+    if arguments.shuffled is not None:
+        _refuse_others(arguments, "--shuffled", OF_A_SET)
+        return _run_shuffled(arguments)
     if arguments.groups is not None:
         raise UsageError("--groups is for a --difference", code="plan.groups_need_difference")
     for name in OF_REPORTS:
         if getattr(arguments, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} is for --towards-set", code="plan.option_of_set")
+            raise UsageError(f"--{name.replace('_', '-')} is for --shuffled", code="plan.option_of_set")
     return None
 
 
@@ -116,14 +116,14 @@ def _run_difference(arguments: argparse.Namespace) -> int:
             name,
             _parameter(study, name, label),
             values,
-            arguments.devices or DEVICES,
+            arguments.n or DEVICES,
             arguments.epsilon.split(",") if arguments.epsilon else [],
             stated_values(arguments.truth),
             share=0.5 if arguments.groups is None else arguments.groups,
             power=arguments.power,
             seed=arguments.seed,
         )
-        _write(folder, {"study": study.digest, "questions": {name: found.to_document()}})
+        _write(folder, {"study_digest": study.digest, "questions": {name: found.to_document()}})
     show_written(arguments, difference_lines(found, arguments.power), "plan.json")
     return 0
 
@@ -165,29 +165,33 @@ def difference_lines(found: Difference, power: float | None) -> list[str]:
 
 
 def _devices(needed: int | None) -> str:
-    from inference.design.needed import rounded_up
+    from inference.design.sample_size import rounded_up
 
     return (
         "more than a thousand million devices" if needed is None else f"about {rounded_up(needed):,} devices"
     )
 
 
-def _run_towards_set(arguments: argparse.Namespace) -> int:
-    from inference.design.device_epsilon import plan_towards_set
+def _run_shuffled(arguments: argparse.Namespace) -> int:
+    from inference.design.device_epsilon import plan_shuffled
     from inference.design.folders import OF_SET, PLAN_FILES, plan_folder
     from inference.results.folder import whole_folder
 
     study = load_study(arguments.study)
     out = plan_folder(arguments.study, arguments.out)
-    if len(arguments.devices or ()) != 1:
+    if len(arguments.n or ()) != 1:
         raise UsageError(
-            "--towards-set is for one number of --devices, whose reports are the set",
+            "--shuffled is for one number of --n, whose reports are the set",
             code="plan.set_needs_one_number",
         )
     with whole_folder(out, PLAN_FILES) as folder:
-        found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
+        found = plan_shuffled(study, arguments.shuffled, arguments.n[0], **stated(arguments))
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
-        document = {"study": study.digest, "towards_set": asdict(found.found), "questions": entries}
+        document = {
+            "study_digest": study.digest,
+            "shuffled_privacy": asdict(found.found),
+            "questions": entries,
+        }
         _write(folder, document)
         whole = json.dumps(found.document, indent=1, ensure_ascii=False)
         (folder / OF_SET).write_text(whole + "\n", encoding="utf-8")

@@ -25,7 +25,7 @@ from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.route import FEWEST_NOISY
+from ldp_client.documents.protocol import FEWEST_NOISY
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.summed import SQUARE_BOTTOM, SQUARE_TOP, SummedMechanism
@@ -54,7 +54,7 @@ def simulate(
     products, whose signs are then drawn by the truth's own moments). A secure sum's total is drawn from its
     law: it depends on the answers' exact sums alone.
     """
-    if question.route is not None:
+    if question.protocol is not None:
         return QuestionSummary(n, _summed(question, mechanism, truth, n, random, clip))
     reduction = REDUCTIONS[mechanism.name]
     values = np.zeros(reduction.size(mechanism), dtype=np.int64)
@@ -139,24 +139,24 @@ def clipped_share(question: Question, truth: Truth, random: Generator, people: i
     return float(np.mean(beyond))
 
 
-def for_clients(question: Question, n: int) -> Question:
+def for_devices(question: Question, n: int) -> Question:
     """Copy the question for n clients, keeping the study's dropout fraction.
 
     Without a secure sum a question is the same for any n. Raises InputError for fewer devices than a secure
     sum can have.
     """
-    if question.route is None:
+    if question.protocol is None:
         return question
-    route = copy(question.route)
+    protocol = copy(question.protocol)
     if n < FEWEST_NOISY:
         raise InputError(
             f"{question.id}: a secure sum needs at least {FEWEST_NOISY} devices",
             code="plan.too_few_for_secure_sum",
         )
-    tolerated = route.tolerate * n // route.clients
-    route.clients, route.tolerate = n, min(tolerated, n - FEWEST_NOISY)
+    tolerated = protocol.max_dropouts * n // protocol.devices
+    protocol.devices, protocol.max_dropouts = n, min(tolerated, n - FEWEST_NOISY)
     changed = copy(question)
-    changed.route = route
+    changed.protocol = protocol
     return changed
 
 

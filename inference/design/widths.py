@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inference.design.calibration import generator_of
 from inference.design.simulated_posteriors import MOST_SIDE_BY_SIDE, Batches, batches_of, poor_chains
-from inference.design.simulation import for_clients, simulate
+from inference.design.simulation import for_devices, simulate
 from inference.design.works import Tell, Work
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -70,8 +70,8 @@ def works_of(
     question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
 ) -> tuple[Work, ...]:
     """Return the simulations to run; a secure sum has one per number of devices, as noise depends on it."""
-    if question.route is not None:
-        return tuple(_work(for_clients(question, n), truths, (n,), seed) for n in devices)
+    if question.protocol is not None:
+        return tuple(_work(for_devices(question, n), truths, (n,), seed) for n in devices)
     return (_work(question, truths, tuple(devices), seed),)
 
 

@@ -80,7 +80,7 @@ class Details:
         self._found = {
             name: Detail(one)
             for name, one in mechanisms_of(study).items()
-            if study.route is None and (has_ones(one) or isinstance(one, Olh | NumberMechanism))
+            if study.protocol is None and (has_ones(one) or isinstance(one, Olh | NumberMechanism))
         }
         self._waiting: dict[str, list[bytes]] = {name: [] for name in self._found}
 

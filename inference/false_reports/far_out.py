@@ -7,7 +7,7 @@ from math import erfc, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.chances import binomial_at_least, squares_beyond
+from inference.tail_probabilities import binomial_at_least, squares_beyond
 from ldp_client import Mechanism
 from summaries import QuestionSummary
 from summaries.noise_tails import ENTRY_SDS, NORM_CHANCES, PARTS, SD, has_tails, reach_of

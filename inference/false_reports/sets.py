@@ -19,7 +19,7 @@ from summaries import QuestionSummary
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
-UNBOUNDED = "bounds exist only for shares of choices, and for a mean under the model `free`"
+UNBOUNDED = "bounds exist only for shares of choices, and for a mean under the model `nonparametric`"
 OF_A_SUM = "single shares of a secure sum are hidden: a false share can move the total at will"
 NOT_BOUNDED = "the effect of false reports on the other quantities is not bounded"
 
@@ -49,12 +49,12 @@ def _sets(
     parameters: Parameters,
 ) -> IdentifiedSets:
     """Return the sets for a share of the reports on the question."""
-    if question.route is not None:
+    if question.protocol is not None:
         return IdentifiedSets(share, open=OF_A_SUM)
     intervals = {name: interval_of(draws) for name, draws in parameters.items()}
     if isinstance(mechanism, ChoiceMechanism):
         sets, what = share_sets(question, mechanism, summary, intervals, share)
-    elif isinstance(mechanism, NumberMechanism) and question.model.name == "free":
+    elif isinstance(mechanism, NumberMechanism) and question.model.name == "nonparametric":
         sets, what = mean_sets(question, mechanism, summary, intervals, share)
     else:
         return IdentifiedSets(share, open=UNBOUNDED)

@@ -39,7 +39,7 @@ def model_for(
     """
     family, name = family_of(question), question.mechanism.name
     mechanism = mechanism or mechanism_for(question)
-    if question.route is not None:
+    if question.protocol is not None:
         return family.condition_on_total(question, mechanism, summary)
     if name not in family.mechanisms():
         known = ", ".join(family.mechanisms())

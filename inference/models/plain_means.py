@@ -76,5 +76,5 @@ def beyond_notes(plain: PlainMean, beyond: float) -> tuple[str, ...]:
         f"the fitted law puts {100 * beyond:.0f} % of people beyond the bounds, which no answer can confirm: "
         "its parameters rest on its shape there, and are wrong if many people answer the bound itself, often "
         f"zero. The answers as clipped to the bounds have, whatever their law, {plain.in_words()}; "
-        "the model `free` needs no law",
+        "the model `nonparametric` needs no law",
     )

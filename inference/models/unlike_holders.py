@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.chances import squares_beyond
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.holders import rows_of
 from inference.results.predictive import FALSE_ALARM
+from inference.tail_probabilities import squares_beyond
 from inference.units import RecordUnits
 from schemas import Question
 

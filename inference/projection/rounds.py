@@ -48,16 +48,16 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
 
     path: the folder that `ldpkit fit` wrote about marginals, or the file of data holders' reports.
     """
-    if study.unit == "holder":
+    if study.privacy_unit == "holder":
         return _of_holders(study, path)
     asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
     if not asked:
         raise InputError(
             f"study {study.id} has no question with the statistic {MARGINALS!r}",
-            code="project.no_marginals_question",
+            code="derive.no_marginals_question",
         )
-    assert study.route is not None
-    clients = study.route.clients
+    assert study.protocol is not None
+    clients = study.protocol.devices
     found = zip(asked, _posteriors(study, asked, path), strict=True)
     return [FirstRound(question, rows, clients, clients, {}) for question, rows in found]
 
@@ -67,19 +67,19 @@ def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]
     try:
         found = json.loads(read_bytes(path))
         posteriors = [found["questions"][question.id]["parameters"] for question in asked]
-        digest = found["study"]
+        digest = found["study_digest"]
     except (ValueError, KeyError, TypeError):
         raise InputError(
-            f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="project.no_posterior"
+            f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="derive.no_posterior"
         ) from None
     if digest != study.digest:
-        raise InputError(f"{path} is about another study document", code="project.posterior_of_other_study")
+        raise InputError(f"{path} is about another study document", code="derive.posterior_of_other_study")
     return posteriors
 
 
 def doubts_of(study: Study, path: Path) -> list[str]:
     """Return the questions with a bad verdict in the output of `ldpkit fit`, with their reasons."""
-    if study.unit == "holder":
+    if study.privacy_unit == "holder":
         return []
     found = json.loads(read_bytes(path / RESULT))["questions"]
     return [f"{name}: {'; '.join(one['reasons'])}" for name, one in found.items() if not one.get("ok")]
@@ -90,7 +90,7 @@ def _of_holders(study: Study, path: Path) -> list[FirstRound]:
     if not asked:
         raise InputError(
             f"study {study.id} has no table question that states its share of the budget",
-            code="project.no_budget_share",
+            code="derive.no_budget_share",
         )
     summary, rounds = load_summary(study, str(path)), []
     for question in asked:
@@ -98,7 +98,7 @@ def _of_holders(study: Study, path: Path) -> list[FirstRound]:
         assert isinstance(mechanism, TableMechanism)
         statistics = holder_statistics(question, mechanism, summary.questions[question.id])
         if statistics.holders == 0:
-            raise InputError(f"{path} has no report of {question.id}", code="project.no_report")
+            raise InputError(f"{path} has no report of {question.id}", code="derive.no_report")
         records = max(1, round(float(rows_of(statistics).expected.sum())))
         rows = moments_of(question, statistics, records)
         rounds.append(FirstRound(question, rows, records, statistics.holders, _prior(study, question)))
@@ -122,7 +122,7 @@ def moments_of(question: Question, statistics: HolderStatistics, records: int) -
         raise InputError(
             f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
             "ask again with a larger one; the first study can be fitted by itself",
-            code="project.norm_too_small",
+            code="derive.norm_too_small",
         )
     unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
     sd = np.sqrt(np.maximum(squares - mean**2, unsure))

@@ -190,7 +190,7 @@ def _decimal(value: Fraction) -> str:
     exponent = len(str(value.numerator)) - len(str(value.denominator)) - PLACES
     digits = int(value / Fraction(10) ** exponent)
     if digits == 0:
-        raise InputError("the first round's share leaves nothing to spend", code="project.nothing_left")
+        raise InputError("the first round's share leaves nothing to spend", code="derive.nothing_left")
     text = f"{digits}e{exponent}"
     return text if exponent > 0 else _plain(digits, -exponent)
 

@@ -19,13 +19,13 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
     tokens = first.channel.tokens if first.channel is not None else None
     if tokens is None:
         if path is not None:
-            raise UsageError(f"--tokens: study {first.id} takes no tokens", code="project.no_tokens")
+            raise UsageError(f"--tokens: study {first.id} takes no tokens", code="derive.no_tokens")
         return None
     advice = f"run `ldpkit issuer key {new_id} > tokens.json`, and add --tokens tokens.json"
     if path is None:
         raise UsageError(
             f"study {first.id} takes tokens, and {new_id} needs its own keys: {advice}",
-            code="project.token_keys_needed",
+            code="derive.token_keys_needed",
         )
     try:
         block: dict[str, Any] = json.loads(read_bytes(path))["tokens"]
@@ -33,18 +33,18 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
         is_first = any(key["key"] in known for key in block["keys"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path}: is not what `ldpkit issuer key` prints: {advice}", code="project.wrong_token_file"
+            f"{path}: is not what `ldpkit issuer key` prints: {advice}", code="derive.wrong_token_file"
         ) from None
     if is_first:
         raise InputError(
             f"{path}: has keys of the first study, {first.id}: {advice}",
-            code="project.token_keys_of_first_study",
+            code="derive.token_keys_of_first_study",
         )
     try:
         # The second study has the first one's fields, and is searched for only after that.
         with_tokens(first, block)
     except StudyError as error:
-        raise InputError(f"{path}: {error}: {advice}", code="project.token_keys_invalid") from None
+        raise InputError(f"{path}: {error}: {advice}", code="derive.token_keys_invalid") from None
     return block
 
 

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from inference.chances import average_ranks, binomial_quantile
 from inference.results.figures import limits, panel, sized, styled, without_side
+from inference.results.plot_parameters import PRIOR, wrapped
 from inference.results.posterior import Posterior
-from inference.results.shown import PRIOR, wrapped
+from inference.tail_probabilities import average_ranks, binomial_quantile
 
 MOST_SHOWN = 6
 BINS = 20

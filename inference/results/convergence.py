@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from inference.chances import average_ranks
+from inference.tail_probabilities import average_ranks
 
 Draws = NDArray[np.float64]
 # Shorter chains get NaN.
@@ -42,10 +42,10 @@ def ess_tail(draws: Draws, levels: Sequence[float]) -> float:
     return min(_ess(_split(draws <= np.quantile(draws, level)).astype(float)) for level in levels)
 
 
-def narrowest(draws: Draws, prob: float) -> tuple[float, float]:
-    """Return the ends of the narrowest interval that holds `prob` of the draws: highest density."""
+def narrowest(draws: Draws, level: float) -> tuple[float, float]:
+    """Return the ends of the narrowest interval that holds `level` of the draws: highest density."""
     ordered = np.sort(draws, axis=None)
-    inside = min(int(prob * len(ordered)), len(ordered) - 1)
+    inside = min(int(level * len(ordered)), len(ordered) - 1)
     first = int(np.argmin(ordered[inside:] - ordered[: len(ordered) - inside]))
     return float(ordered[first]), float(ordered[first + inside])
 

@@ -24,8 +24,8 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """verdict: chains, model, knowledge. Chains are good if R-hat ≤ 1.01, bulk and tail ESS ≥ 400, and
-    divergences do not exceed the model's allowance, which is zero for nearly all models.
+    """verdict: convergence, fit, informativeness. Chains are good if R-hat ≤ 1.01, bulk and tail ESS ≥ 400,
+    and divergences do not exceed the model's allowance, which is zero for nearly all models.
 
     notes: further notes for the reader. r_hat, ess_bulk, ess_tail: by parameter.
     """
@@ -49,22 +49,22 @@ class Diagnostics:
 
     def with_model(self, reasons: tuple[str, ...], notes: tuple[str, ...] = ()) -> Diagnostics:
         """Return a copy whose model is also bad for these reasons, if any, with more notes."""
-        verdict = replace(self.verdict, model=self.verdict.model.with_reasons(reasons))
+        verdict = replace(self.verdict, fit=self.verdict.fit.with_reasons(reasons))
         return replace(self, verdict=verdict, notes=(*self.notes, *notes))
 
-    def with_knowledge(self, reasons: tuple[str, ...]) -> Diagnostics:
+    def with_informativeness(self, reasons: tuple[str, ...]) -> Diagnostics:
         """Return a copy with further reasons, if any, why reports alone do not determine all parameters."""
-        own = self.verdict.knowledge
+        own = self.verdict.informativeness
         if not reasons:
             return self
         part = Part(BAD if own.state == BAD else PARTIAL, (*own.reasons, *reasons))
-        return replace(self, verdict=replace(self.verdict, knowledge=part))
+        return replace(self, verdict=replace(self.verdict, informativeness=part))
 
     def unchecked(self, why: str) -> Diagnostics:
         """Return a copy whose model counts as not checked, unless it is bad already."""
-        own = self.verdict.model
+        own = self.verdict.fit
         model = own if own.state == BAD else Part(NOT_CHECKED, (*own.reasons, why))
-        return replace(self, verdict=replace(self.verdict, model=model))
+        return replace(self, verdict=replace(self.verdict, fit=model))
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def diagnose(
     found: Mixing | None = None,
     remedy: str = KEEP_MORE,
     chained: bool = True,
-    model: Part = UNTOUCHED,
-    knowledge: Part = UNTOUCHED,
+    fit: Part = UNTOUCHED,
+    informativeness: Part = UNTOUCHED,
     may_diverge: float = 0.0,
 ) -> Diagnostics:
     """Judge draws of shape (chains, draws) for each parameter, from n reports.
@@ -127,8 +127,8 @@ def diagnose(
     if divergences > may_diverge * diverging.size:
         reasons.append(f"{divergences} transitions diverged: state a narrower prior, or try another seed")
     if n == 0:
-        knowledge = Part(BAD, ("there are no reports: this is the prior",))
-    verdict = Verdict(Part.of(tuple(reasons)), model, knowledge)
+        informativeness = Part(BAD, ("there are no reports: this is the prior",))
+    verdict = Verdict(Part.of(tuple(reasons)), fit, informativeness)
     return Diagnostics(verdict, notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail)
 
 

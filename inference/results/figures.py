@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from inference.results.shown import INCHES_WIDE, POINTS
+from inference.results.plot_parameters import INCHES_WIDE, POINTS
 
 WIDE = POINTS * INCHES_WIDE
 FONT = "DejaVu Sans"

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.intervals import USUAL, Interval
-from inference.results.joined import NOTHING, Earlier
-from inference.results.made import Made
 from inference.results.page import PAGE, report_files
 from inference.results.plots import Draws, pictures_of
 from inference.results.posterior import Posterior
+from inference.results.provenance import Provenance
 from inference.results.saving import RESULT, save_posteriors
 from inference.results.tables import FILES
 from ldp_client.documents.errors import InputError, UsageError
@@ -38,8 +38,8 @@ class Digested(Protocol):
 class OwnFiles:
     """The files of a command's result folder, used to recognise an older result of the same command.
 
-    mark: the document {"study", "questions"} that is always present. each: patterns of every question's
-    files, with {} for its id. others: further files.
+    mark: the document {"study_digest", "questions"} that is always present. each: patterns of every
+    question's files, with {} for its id. others: further files.
     """
 
     mark: str
@@ -50,7 +50,7 @@ class OwnFiles:
         """Return the names of a result's files by its mark; none if the mark is missing or invalid."""
         try:
             document = json.loads((folder / self.mark).read_bytes())
-            if not isinstance(document["study"], str) or not isinstance(document["questions"], dict):
+            if not isinstance(document["study_digest"], str) or not isinstance(document["questions"], dict):
                 return set()
         except (OSError, ValueError, KeyError, TypeError):
             return set()
@@ -67,7 +67,7 @@ def save_report(
     folder: Path,
     raw: Mapping[str, Draws] | None = None,
     interval: Interval = USUAL,
-    made: Made | None = None,
+    made: Provenance | None = None,
     earlier: Earlier = NOTHING,
 ) -> None:
     """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), and each question's draws and pictures.
@@ -144,7 +144,7 @@ def _files_of(target: Path, own: OwnFiles) -> list[str]:
 
 
 def _refuse_other_study(result: Path, study: Digested) -> None:
-    digest = json.loads(result.read_text(encoding="utf-8"))["study"]
+    digest = json.loads(result.read_text(encoding="utf-8"))["study_digest"]
     if digest != study.digest:
         raise InputError(
             f"{result.parent} holds a result of another study, or of this one before it was edited "

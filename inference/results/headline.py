@@ -21,9 +21,9 @@ from schemas import Question, Study
 # A headline gives at most this many choices or coefficients; the question's table has all.
 MOST_SAID = 4
 NO_NUMBER = {
-    "chains": "No number: the draws do not represent the posterior.",
-    "model": "No number: the reports do not fit the model.",
-    "knowledge": "Nothing was learnt: the reports do not say more than the prior.",
+    "convergence": "No number: the draws do not represent the posterior.",
+    "fit": "No number: the reports do not fit the model.",
+    "informativeness": "Nothing was learnt: the reports do not say more than the prior.",
 }
 # Styles of a verdict: "ok" only if every part is good.
 OK, NOTE, WRONG = "ok", "note", "bad"
@@ -146,6 +146,6 @@ def _learnt(posterior: Posterior, name: str) -> bool:
 
 
 def _one(question: Question, posterior: Posterior, name: str, called: str, interval: Interval) -> str:
-    unit = f" {question.measured_in}" if name == "mean" and question.measured_in else ""
+    unit = f" {question.unit}" if name == "mean" and question.unit else ""
     said = in_words(posterior.draws[name], posterior.is_share(name), interval)
     return f"{called} is {said['median']}{unit} ({said['interval']})"

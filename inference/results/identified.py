@@ -100,7 +100,7 @@ def all_on_one(
 
 def level_of_sets(interval: Interval) -> str:
     """Return the level to append to a set's label if the interval's level is not also 90 %."""
-    return " (90 %)" if interval.prob != USUAL.prob else ""
+    return " (90 %)" if interval.level != USUAL.level else ""
 
 
 def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:

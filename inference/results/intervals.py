@@ -22,11 +22,11 @@ class Interval(NamedTuple):
     """The kind of interval to show.
 
     Attributes:
-        prob: the probability that it holds.
+        level: the probability that it holds.
         kind: "eti", equal tails, from quantile to quantile; or "hdi", the narrowest, of highest density.
     """
 
-    prob: float = 0.9
+    level: float = 0.9
     kind: str = ETI
 
     @property
@@ -37,7 +37,7 @@ class Interval(NamedTuple):
     @property
     def percent(self) -> str:
         """Return its probability in per cent."""
-        return f"{100 * self.prob:g}"
+        return f"{100 * self.level:g}"
 
     @property
     def columns(self) -> tuple[str, str]:
@@ -50,13 +50,13 @@ class Interval(NamedTuple):
     @property
     def levels(self) -> tuple[float, float]:
         """Return the quantiles of the ends of an equal-tailed interval."""
-        tail = round((1 - self.prob) / 2, 12)
+        tail = round((1 - self.level) / 2, 12)
         return tail, 1 - tail
 
     def of(self, draws: NDArray[np.float64]) -> tuple[float, float]:
         """Return its ends, from draws of any shape."""
         if self.kind == HDI and np.isfinite(draws).all():
-            return narrowest(draws, self.prob)
+            return narrowest(draws, self.level)
         low, high = np.quantile(draws, self.levels)
         return float(low), float(high)
 
@@ -64,27 +64,27 @@ class Interval(NamedTuple):
 USUAL = Interval()
 
 
-def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interval:
+def interval_of(level: object = USUAL.level, kind: object = USUAL.kind) -> Interval:
     """Check the arguments and return the interval. Raises UsageError, with advice for common mistakes."""
-    if isinstance(prob, bool) or not isinstance(prob, int | float):
+    if isinstance(level, bool) or not isinstance(level, int | float):
         raise UsageError(
-            f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}",
-            code="result.prob_not_between_0_and_1",
+            f"level must be a number between 0 and 1, such as 0.9, not {level!r}",
+            code="result.level_not_between_0_and_1",
         )
-    if 1 < prob < 100:
+    if 1 < level < 100:
         raise UsageError(
-            f"prob is a probability: write {prob / 100:g} for {prob:g} %", code="result.prob_in_percent"
+            f"level is a probability: write {level / 100:g} for {level:g} %", code="result.level_in_percent"
         )
-    if not 0 < prob < 1:
+    if not 0 < level < 1:
         raise UsageError(
-            f"prob must lie between 0 and 1, such as 0.9, not {prob!r}", code="result.prob_out_of_range"
+            f"level must lie between 0 and 1, such as 0.9, not {level!r}", code="result.level_out_of_range"
         )
     if kind not in (ETI, HDI):
         raise UsageError(
             f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}",
             code="result.unknown_interval_kind",
         )
-    return Interval(float(prob), str(kind))
+    return Interval(float(level), str(kind))
 
 
 # The share of all people who prefer not to say, under any model of a question that offers refusal.

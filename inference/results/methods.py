@@ -12,15 +12,15 @@ from typing import Any
 
 from inference.results import references
 from inference.results.diagnostics import MAX_R_HAT, MIN_ESS, listed
-from inference.results.made import Made
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED
+from inference.results.provenance import Provenance
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
-from ldp_client.describing import prior_lines
 from ldp_client.documents.errors import InputError
-from ldp_client.shuffling.reports import towards_set
-from ldp_client.shuffling.telling import lines_of
+from ldp_client.explain import prior_lines
+from ldp_client.shuffling.explain import lines_of
+from ldp_client.shuffling.reports import shuffled_privacy
 from ldp_client.words.text import counted, rounded_up, visible
 from schemas import Question, Study
 from summaries.influence import FALSE_SHARE
@@ -49,12 +49,12 @@ def bibtex() -> str:
     )
 
 
-def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Made) -> list[str]:
+def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Provenance) -> list[str]:
     """Return paragraphs on the study's privacy, each question, and the sampling and checks of posteriors."""
     asked = [question for question in study.questions if question.id in posteriors]
     return [
         _privacy(study),
-        *_towards_set(study, [posteriors[question.id].n for question in asked]),
+        *_shuffled_privacy(study, [posteriors[question.id].n for question in asked]),
         *[_question(study, question, posteriors[question.id]) for question in asked],
         *drawing_of(list(posteriors.values()), made),
     ]
@@ -79,18 +79,18 @@ def _privacy(study: Study) -> str:
     which = f"The study “{visible(study.title)}” ({study.id}, version {study.version}) states that"
     epsilon = f"ε = {rounded_up(float(study.epsilon), 6)}"
     delta = f", {_delta(study.delta)}" if float(study.delta) else ""
-    if study.route is not None:
+    if study.protocol is not None:
         return (
-            f"{which} each device adds noise and sends secret shares to {len(study.route.nodes)} nodes, "
+            f"{which} each device adds noise and sends secret shares to {len(study.protocol.nodes)} nodes, "
             f"whose sum alone is opened: it is differentially private for each person with {epsilon}{delta}, "
-            f"if the nodes do not collude and, of at least {study.route.fewest} devices, at most "
-            f"{study.route.tolerate} cheat or drop out."
+            f"if the nodes do not collude and, of at least {study.protocol.min_devices} devices, at most "
+            f"{study.protocol.max_dropouts} cheat or drop out."
         )
-    holders = study.unit == "holder"
+    holders = study.privacy_unit == "holder"
     whose = "record" if holders else "person"
     where = "where the table is kept" if holders else "on the person's device"
     how = "all questions together are"
-    if study.ask_one:
+    if study.sample_one_question:
         how = "each device answers one question, drawn by chance; that is"
     return (
         f"{which} noise is added to every answer {where} before anything is sent; {how} "
@@ -99,18 +99,18 @@ def _privacy(study: Study) -> str:
     )
 
 
-def _towards_set(study: Study, counts: Sequence[int]) -> list[str]:
+def _shuffled_privacy(study: Study, counts: Sequence[int]) -> list[str]:
     """Return the privacy of the shuffled set of reports, for a study with a channel.
 
     counts: reports that answer each question; too low a count only makes the bound larger. Returns nothing if
     the study has public values: reports then hide only among reports of equal values, whose smallest number
     is unknown here.
     """
-    people = sum(counts) if study.ask_one else min(counts, default=0)
+    people = sum(counts) if study.sample_one_question else min(counts, default=0)
     if study.channel is None or study.public or not people:
         return []
     try:
-        found = towards_set(study, people, false_reports=str(FALSE_SHARE))
+        found = shuffled_privacy(study, people, contamination=str(FALSE_SHARE))
     except InputError:
         # No bound is certified for noise with a δ.
         return []
@@ -147,7 +147,7 @@ def _found(posterior: Posterior) -> str:
     return found
 
 
-def drawing_of(posteriors: Sequence[Posterior], made: Made) -> list[str]:
+def drawing_of(posteriors: Sequence[Posterior], made: Provenance) -> list[str]:
     """Return a paragraph on the draws of each method, then a paragraph on the checks."""
     lines = []
     for method in dict.fromkeys(posterior.method for posterior in posteriors):
@@ -156,7 +156,7 @@ def drawing_of(posteriors: Sequence[Posterior], made: Made) -> list[str]:
     return [*lines, _checks(posteriors)]
 
 
-def _sampled(method: str, posteriors: Sequence[Posterior], made: Made) -> str:
+def _sampled(method: str, posteriors: Sequence[Posterior], made: Provenance) -> str:
     label = SAMPLERS[method].label if method in SAMPLERS else f"the published method {method}"
     source = f" ({references.short(references.NUTS)})" if label == "NUTS" else ""
     shapes = {next(iter(one.draws.values())).shape for one in posteriors}

@@ -8,26 +8,26 @@ from math import isfinite
 from typing import Any
 
 from inference.results.chain_plots import chains_in_words
-from inference.results.defence import defence_of
+from inference.results.citation import defence_of
+from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.headline import headlines, lists_in_words
 from inference.results.identified import level_of_sets, set_of
 from inference.results.intervals import USUAL, Interval, between, in_words, written
-from inference.results.joined import NOTHING, Earlier
-from inference.results.made import Made
 from inference.results.plots import Draws, Pictures, pictures_of
 from inference.results.posterior import Posterior
+from inference.results.provenance import Provenance
 from inference.results.rendering import PAGES
 from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
-from ldp_client.describing import odds_of, prior_lines
+from ldp_client.explain import odds_of, prior_lines
 from schemas import Study
 
 PAGE = "report.html"
 PART_QUESTIONS = {
-    "chains": "Do the draws represent the posterior?",
-    "model": "Do the reports fit the model?",
-    "knowledge": "Is it narrower than the prior?",
+    "convergence": "Do the draws represent the posterior?",
+    "fit": "Do the reports fit the model?",
+    "informativeness": "Is it narrower than the prior?",
 }
 
 
@@ -37,7 +37,7 @@ def render_page(
     raw: Mapping[str, Draws] | None = None,
     pictures: Mapping[str, Pictures] | None = None,
     interval: Interval = USUAL,
-    made: Made | None = None,
+    made: Provenance | None = None,
     earlier: Earlier = NOTHING,
 ) -> str:
     """Return the page's HTML. raw: {question id: draws from the raw answers}, if known.
@@ -55,7 +55,7 @@ def report_files(
     raw: Mapping[str, Draws] | None,
     pictures: Mapping[str, Pictures],
     interval: Interval,
-    made: Made | None,
+    made: Provenance | None,
     earlier: Earlier,
 ) -> dict[str, str]:
     """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX."""
@@ -70,7 +70,7 @@ def _shown(
     raw: Mapping[str, Draws] | None,
     pictures: Mapping[str, Pictures] | None,
     interval: Interval,
-    made: Made | None,
+    made: Provenance | None,
     earlier: Earlier,
 ) -> dict[str, Any]:
     """Return the variables of the templates."""
@@ -90,7 +90,7 @@ def _shown(
         "earlier": earlier,
         "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
         "size": size,
-        "unit": "holders" if study.unit == "holder" else "devices",
+        "unit": "holders" if study.privacy_unit == "holder" else "devices",
         "epsilon": float(study.epsilon),
         "delta": float(study.delta),
         "compared": raw is not None,

@@ -31,9 +31,9 @@ from inference.results.figures import (
     without_side,
 )
 from inference.results.intervals import USUAL, Interval
+from inference.results.plot_parameters import LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
-from inference.results.shown import LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
 from ldp_client.words.text import visible
 
 INTERVAL = (0.05, 0.95)

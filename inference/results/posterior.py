@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # Each model's parameter names for shares of people.
-SHARES = {"bernoulli": "p", "multinomial": "p", "joint table": "p", "free": "above"}
+SHARES = {"bernoulli": "p", "multinomial": "p", "joint table": "p", "nonparametric": "above"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,9 +44,9 @@ class Posterior:
         draws: {parameter: array of shape (chains, draws)}, in the question's own units.
         prior_sd: {parameter: sd before the data, inf without a prior}.
         diagnostics: results of the checks of chains, model and data; `verdict` summarises them.
-        study: digest of the study document.
+        study_digest: digest of the study document.
         seed: of the sampler.
-        method: "nuts", "laplace" or a name of inference.published.
+        method: "nuts", "gaussian_approx" or a name of inference.published.
         prior: the prior as a study states it, with numbers for decimals.
         prior_draws: {parameter: array of shape (draws,)}, for parameters with a prior.
         predictive: simulated and observed reports; None if no reports were simulated.
@@ -64,7 +64,7 @@ class Posterior:
     draws: Mapping[str, NDArray[np.float64]]
     prior_sd: Mapping[str, float]
     diagnostics: Diagnostics
-    study: str
+    study_digest: str
     seed: int
     method: str = "nuts"
     prior: Mapping[str, Any] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Posterior:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict on chains, model and knowledge; read it before the numbers."""
+        """Return the verdict on convergence, fit and informativeness; read it before the numbers."""
         return self.diagnostics.verdict
 
     def __getitem__(self, name: str) -> Quantity:
@@ -125,8 +125,16 @@ class Posterior:
             The quantity, with the doubts of this posterior's verdict.
         """
         doubts = () if self.verdict.ok else (f"{self.question}: {self.verdict.headline()}",)
-        people = frozenset({(self.study, self.question if self.questions > 1 else "")})
-        return Quantity(name, words, draws, origin=self.draws, study=self.study, people=people, doubts=doubts)
+        people = frozenset({(self.study_digest, self.question if self.questions > 1 else "")})
+        return Quantity(
+            name,
+            words,
+            draws,
+            origin=self.draws,
+            study_digest=self.study_digest,
+            people=people,
+            doubts=doubts,
+        )
 
     def share_above(self, value: float) -> Quantity:
         """Return the share of people whose answers are above a value.
@@ -154,7 +162,7 @@ class Posterior:
         """Return the mean of answers without bounds, by the model's law.
 
         Returns:
-            The mean, in the question's units; under `free`, the mean of answers as clipped.
+            The mean, in the question's units; under `nonparametric`, the mean of answers as clipped.
 
         Raises:
             InputError: the question asks for no number.
@@ -172,11 +180,11 @@ class Posterior:
             )
         return self.implied
 
-    def summary(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> pd.DataFrame:
+    def summary(self, level: float = USUAL.level, kind: str = USUAL.kind) -> pd.DataFrame:
         """Summarise the draws of each parameter, in the question's own units.
 
         Args:
-            prob: the probability that intervals hold.
+            level: the probability that intervals hold.
             kind: "eti", equal tails, with ends named as quantiles (q05, q95); or "hdi", highest density
                 (hdi90_low, hdi90_high).
 
@@ -185,26 +193,26 @@ class Posterior:
             ESS, and the overall verdict; the frame's attrs have the verdict's parts.
 
         Raises:
-            InputError: prob is no probability, or the kind is unknown.
+            InputError: level is no probability, or the kind is unknown.
         """
-        return frame_of(self, interval_of(prob, kind))
+        return frame_of(self, interval_of(level, kind))
 
-    def plot(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> Axes:
+    def plot(self, level: float = USUAL.level, kind: str = USUAL.kind) -> Axes:
         """Draw medians and intervals, as the report page does.
 
         Args:
-            prob: the probability that intervals hold.
+            level: the probability that intervals hold.
             kind: "eti" or "hdi", as for `summary`.
 
         Returns:
             Matplotlib's axes of the first parameter; the others are in its figure's `axes`.
 
         Raises:
-            InputError: prob is no probability, or the kind is unknown.
+            InputError: level is no probability, or the kind is unknown.
         """
         from inference.results.plots import interval_axes
 
-        return interval_axes(self, interval_of(prob, kind))
+        return interval_axes(self, interval_of(level, kind))
 
     def __repr__(self) -> str:
         return text_of(self, USUAL)
@@ -322,8 +330,8 @@ class Posterior:
 
     def _attributes(self) -> dict[str, Any]:
         return {
-            "study": self.study, "question": self.question, "model": self.model, "seed": self.seed,
-            "ok": int(self.verdict.ok), "verdict": self.verdict.headline(),
+            "study_digest": self.study_digest, "question": self.question, "model": self.model,
+            "seed": self.seed, "ok": int(self.verdict.ok), "verdict": self.verdict.headline(),
         }  # fmt: skip
 
     def _axes(self) -> Mapping[str, Axis]:

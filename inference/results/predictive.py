@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-from inference.chances import squares_beyond
+from inference.tail_probabilities import squares_beyond
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -278,7 +278,8 @@ class Predictive:
         first, last = (low + width * (found.free + sign * 1.645 * found.error) for sign in (-1, 1))
         return (
             f"without a law the mean of the answers is {low + width * found.free:.4g} ({first:.4g} to "
-            f"{last:.4g}), by this law {low + width * found.of_law:.4g}: fit the model 'free' instead",
+            f"{last:.4g}), by this law {low + width * found.of_law:.4g}: fit the model "
+            "'nonparametric' instead",
         )
 
     def reasons(self) -> tuple[str, ...]:

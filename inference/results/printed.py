@@ -86,8 +86,8 @@ def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:
     # Plain values, so that the frame can be written to a file together with its attrs.
     frame.attrs = {
         "question": posterior.question,
-        "study": posterior.study,
-        "prob": interval.prob,
+        "study_digest": posterior.study_digest,
+        "level": interval.level,
         "kind": interval.kind,
         "ok": posterior.verdict.ok,
         "verdict": dict(posterior.verdict.to_document()),

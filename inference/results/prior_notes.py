@@ -37,7 +37,9 @@ def is_log_normal(stated: Any) -> bool:
     return isinstance(stated, Mapping) and stated.get("distribution") == "log_normal"
 
 
-def knowledge(parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None) -> Part:
+def informativeness(
+    parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None
+) -> Part:
     """Judge what was learnt, comparing draws (chains, draws) of each parameter with prior draws (draws,).
 
     A parameter without a prior counts as learnt. stated: {parameter: its prior, as stated}.

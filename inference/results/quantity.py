@@ -31,7 +31,7 @@ class Quantity:
         share: whether it is a share of people; None to decide by its name.
         origin: the draws from which it was calculated. Quantities of one fit are combined draw by draw.
         sources: the origins of a quantity calculated from several fits.
-        study: digest of the study.
+        study_digest: digest of the study.
         people: the participants, as (digest, question); the question is "" if a device answers all. Empty
             means all participants of the study.
         doubts: reasons not to trust the posteriors from which it was calculated.
@@ -45,7 +45,7 @@ class Quantity:
     share: bool | None = None
     origin: Any = field(default=None, compare=False)
     sources: tuple[Any, ...] = field(default=(), compare=False)
-    study: str = ""
+    study_digest: str = ""
     people: frozenset[tuple[str, str]] = frozenset()
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -65,20 +65,20 @@ class Quantity:
         """Return the standard deviation of its draws."""
         return float(self.draws.std())
 
-    def interval(self, prob: float = USUAL.prob, kind: str = USUAL.kind) -> tuple[float, float]:
+    def interval(self, level: float = USUAL.level, kind: str = USUAL.kind) -> tuple[float, float]:
         """Return its credible interval.
 
         Args:
-            prob: the probability that it holds.
+            level: the probability that it holds.
             kind: "eti", equal tails, or "hdi", highest density.
 
         Returns:
             The lower and the upper end.
 
         Raises:
-            InputError: prob is no probability, or the kind is unknown.
+            InputError: level is no probability, or the kind is unknown.
         """
-        return interval_of(prob, kind).of(self.draws)
+        return interval_of(level, kind).of(self.draws)
 
     def above(self, value: float = 0.0) -> float:
         """Return the probability that it is above a value.
@@ -147,7 +147,7 @@ class Quantity:
             share=contrast and self.is_share and other.is_share,
             origin=self.origin if together else None,
             sources=(*self._sources, *other._sources),
-            study=self.study if self.study == other.study else "",
+            study_digest=self.study_digest if self.study_digest == other.study_digest else "",
             people=self._people | other._people,
             doubts=tuple(dict.fromkeys((*self.doubts, *other.doubts))),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes, *([SAME_PEOPLE] if same_people else [])))),
@@ -181,7 +181,7 @@ class Quantity:
 
     @property
     def _people(self) -> frozenset[tuple[str, str]]:
-        return self.people or frozenset({(self.study, "")} if self.study else ())
+        return self.people or frozenset({(self.study_digest, "")} if self.study_digest else ())
 
     @property
     def _sources(self) -> tuple[Any, ...]:

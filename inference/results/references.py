@@ -93,7 +93,7 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sampled_products": ("noisy signs of sampled products", (DUCHI,)),
     "summed_gaussian": ("secret shares of a noisy vector", (HEIKKILA, BALLE)),
     "table_statistics": ("normal noise on a table's sums", (BERNSTEIN, ALPARSLAN, BALLE)),
-    "table_statistics_ddplr": ("normal noise on a table's sums", (ALPARSLAN, BALLE)),
+    "table_normal_equations": ("normal noise on a table's sums", (ALPARSLAN, BALLE)),
     "table_statistics_laplace": ("Laplace noise on a table's sums", (BERNSTEIN, DWORK)),
 }
 

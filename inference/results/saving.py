@@ -8,12 +8,12 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inference.results.made import Made, made_now
+from inference.results.provenance import Provenance, made_now
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import replacing
 
 if TYPE_CHECKING:
-    from inference.results.joined import Earlier
+    from inference.results.earlier_steps import Earlier
     from inference.results.posterior import Posterior
 
 RESULT, EARLIER = "posterior.json", "earlier"
@@ -22,7 +22,7 @@ RESULT, EARLIER = "posterior.json", "earlier"
 def save_posteriors(
     posteriors: Mapping[str, Posterior],
     folder: Path,
-    made: Made | None = None,
+    made: Provenance | None = None,
     earlier: Earlier | None = None,
 ) -> None:
     """Write posterior.json for all questions of one study, and each question's draws.
@@ -31,7 +31,7 @@ def save_posteriors(
     """
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
-    document: dict[str, Any] = {"study": first.study, "seed": first.seed}
+    document: dict[str, Any] = {"study_digest": first.study_digest, "seed": first.seed}
     document["made"] = (made or made_now()).to_document()
     if earlier is not None and earlier.lines:
         document[EARLIER] = earlier.to_document()
@@ -55,12 +55,12 @@ def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         questions: dict[str, Any] = {**saved["questions"]}
-        study, seed = saved["study"], saved["seed"]
+        study, seed = saved["study_digest"], saved["seed"]
     except (ValueError, KeyError, TypeError):
         raise InputError(
             f"{path} is no result of a fit: choose another folder", code="result.folder_of_other_files"
         ) from None
-    if study != head["study"]:
+    if study != head["study_digest"]:
         raise InputError(
             f"{path.parent} holds a fit of another study ({study}): choose another folder",
             code="result.folder_of_other_study",

@@ -1,8 +1,8 @@
 """The verdict on a posterior: three answers that are never merged into one word.
 
-chains: do the draws represent the posterior? model: do the reports fit it? knowledge: is the posterior
-narrower than the prior? Sound chains do not make a wrong model right, and a model that fits may have learnt
-nothing.
+convergence: do the draws represent the posterior? fit: do the reports fit it? informativeness: is the
+posterior narrower than the prior? Sound chains do not make a wrong model right, and a model that fits may
+have learnt nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NOT_CHECKED = "not checked"
 _WORST_FIRST = (BAD, NOT_CHECKED, PARTIAL, GOOD)
 # If two parts are equally bad, the first decides. Without sound draws no other part is readable, and the
 # width of a wrong model's posterior does not matter.
-PARTS = ("chains", "model", "knowledge")
+PARTS = ("convergence", "fit", "informativeness")
 _HEADLINES = {
-    ("chains", BAD): "the draws do not represent the posterior",
-    ("model", BAD): "the reports do not fit the model",
-    ("model", NOT_CHECKED): "nothing could be checked of the model",
-    ("knowledge", BAD): "nothing was learnt: this is the prior",
-    ("knowledge", PARTIAL): "some parameters rest on more than the reports",
+    ("convergence", BAD): "the draws do not represent the posterior",
+    ("fit", BAD): "the reports do not fit the model",
+    ("fit", NOT_CHECKED): "nothing could be checked of the model",
+    ("informativeness", BAD): "nothing was learnt: this is the prior",
+    ("informativeness", PARTIAL): "some parameters rest on more than the reports",
 }
 MEANINGS = {
-    ("chains", GOOD): "the draws represent the posterior",
-    ("model", GOOD): "nothing in the reports speaks against the model",
-    ("knowledge", GOOD): "the posterior is narrower than the prior",
+    ("convergence", GOOD): "the draws represent the posterior",
+    ("fit", GOOD): "nothing in the reports speaks against the model",
+    ("informativeness", GOOD): "the posterior is narrower than the prior",
 } | _HEADLINES
 ALL_GOOD = "no check speaks against these numbers"
 BEFORE = "what was done before speaks against these numbers"
@@ -60,15 +60,15 @@ UNTOUCHED = Part()
 class Verdict:
     """The three parts. before: reasons against the numbers from steps before the fit."""
 
-    chains: Part = UNTOUCHED
-    model: Part = UNTOUCHED
-    knowledge: Part = UNTOUCHED
+    convergence: Part = UNTOUCHED
+    fit: Part = UNTOUCHED
+    informativeness: Part = UNTOUCHED
     before: tuple[str, ...] = ()
 
     @property
     def parts(self) -> dict[str, Part]:
         """Return {name: part}."""
-        return {"chains": self.chains, "model": self.model, "knowledge": self.knowledge}
+        return {"convergence": self.convergence, "fit": self.fit, "informativeness": self.informativeness}
 
     @property
     def ok(self) -> bool:

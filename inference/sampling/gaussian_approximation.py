@@ -214,9 +214,9 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int
         space, data = space_of(model), as_arrays(model.data)
         if space.dimension > MOST_DIMENSIONS:
             raise InputError(
-                f"--method laplace takes at most {MOST_DIMENSIONS} parameters, not {space.dimension}: "
-                "use --method nuts",
-                code="fit.too_many_parameters_for_laplace",
+                f"--method gaussian_approx takes at most {MOST_DIMENSIONS} parameters, not "
+                f"{space.dimension}: use --method nuts",
+                code="fit.too_many_parameters_for_gaussian_approx",
             )
         start = compiled(space.start)(as_arrays(model.initial, float), data)
         mode = find_mode(space, np.asarray(start), data)

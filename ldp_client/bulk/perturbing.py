@@ -155,7 +155,7 @@ def reports_of(
 ) -> "Iterator[Report]":
     """Yield a report for each person's quantised answers, in order, as answering.report_of makes it.
 
-    public: each person's public values. Raises RefusedError for a study with a route, and AnswerError if
+    public: each person's public values. Raises RefusedError for a secure sum, and AnswerError if
     public values are not valid for the study.
     """
     refuse_route(study)
@@ -164,7 +164,7 @@ def reports_of(
         refuse_wrong_public(study, each)
     names = [question.id for question in study.questions]
     # If a study asks each person one question only, first draw which question.
-    asked = below(len(names), len(people), random).tolist() if study.ask_one else None
+    asked = below(len(names), len(people), random).tolist() if study.sample_one_question else None
     payloads: "list[dict[str, bytes]]" = [{} for _ in people]
     for place, name in enumerate(names):
         chosen = [row for row in range(len(people)) if asked is None or asked[row] == place]

@@ -24,8 +24,13 @@ from ldp_client.commands.output import (
 )
 from ldp_client.commands.paper import add_sheet, paper_lines, write_sheet
 from ldp_client.commands.parsers import SHORT, Parser, add_command, near_option
+from ldp_client.commands.shuffled_privacy import (
+    add_people,
+    count_of_people,
+    refuse_without_people,
+    set_in_words,
+)
 from ldp_client.commands.signing import add_signing
-from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
 from ldp_client.documents.errors import (
     EXIT_HUNG_UP,
     EXIT_INTERRUPTED,
@@ -173,15 +178,13 @@ def _command_groups() -> "list[EntryPoint]":
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register study check, keygen and sign, perturb, audit, answer and withdraw."""
-    study = add_command(subparsers, "study", say("cli.help.study"))
-    actions = study.add_subparsers(required=True, metavar="ACTION")
     text = say("cli.help.check")
-    check = add_command(actions, "check", text, "study check study.json")
+    check = add_command(subparsers, "check", text, "check study.json")
     check.add_argument("study", metavar="STUDY.json")
     add_people(check)
     add_sheet(check)
     add_output(check)
-    check.set_defaults(run=run_study_check)
+    check.set_defaults(run=run_check)
 
     text = say("cli.help.perturb")
     perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
@@ -192,7 +195,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         help=say("cli.help.answers"),
     )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
-    perturb.add_argument("--blanks-refuse", action="store_true", help=say("cli.help.blanks_refuse"))
+    perturb.add_argument("--missing-as-refusal", action="store_true", help=say("cli.help.missing_as_refusal"))
     add_output(perturb)
     perturb.set_defaults(run=run_perturb)
 
@@ -205,13 +208,13 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add_output(audit)
     audit.set_defaults(run=run_audit_command)
 
-    add_signing(actions)
+    add_signing(subparsers)
     add_device(subparsers)
     add_budget(subparsers)
 
 
-def run_study_check(arguments: argparse.Namespace) -> int:
-    """ldpkit study check STUDY.json [--people N …] [--sheet ENTRY.csv [--records N]]"""
+def run_check(arguments: argparse.Namespace) -> int:
+    """ldpkit check STUDY.json [--n N …] [--sheet ENTRY.csv [--records N]]"""
     from ldp_client.commands.strata import require_keys
     from ldp_client.commands.study_warnings import (
         cuts_in_words,
@@ -220,18 +223,18 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         unstated_in_words,
         warnings_of,
     )
-    from ldp_client.describing import describe, facts_of
+    from ldp_client.explain import describe, facts_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
-    people = None if arguments.people is None else count_of_people(arguments.people)
+    people = None if arguments.n is None else count_of_people(arguments.n)
     lines, facts = describe(study), facts_of(study)
     if study.public or people:
         lines.append(cells_in_words(study, people))
     if people is None:
         refuse_without_people(arguments)
     else:
-        said, facts["towards_set"] = set_in_words(study, people, arguments)
+        said, facts["shuffled_privacy"] = set_in_words(study, people, arguments)
         lines += said
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
@@ -259,7 +262,7 @@ def _refuse_large(study: "Study") -> None:
 
 
 def run_perturb(arguments: argparse.Namespace) -> int:
-    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--blanks-refuse]"""
+    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--missing-as-refusal]"""
     from ldp_client.files.batch import perturb_file
 
     if arguments.answers == STREAM:
@@ -273,7 +276,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     def tell(count: int) -> None:
         progress(Step(say("cli.progress", count=count), count, max(count, people)))
 
-    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, arguments.blanks_refuse)
+    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, arguments.missing_as_refusal)
     line = say("cli.reports_in", count=count, file=arguments.out)
     show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
     _tell(say("cli.perturbed_once"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 1000
 # The first bytes of a file of findings.
-FINDINGS = '[\n {\n  "study"'
+FINDINGS = '[\n {\n  "study_digest"'
 
 
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
@@ -27,7 +27,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         refuse_replacing_other(arguments.out, FINDINGS)
     if arguments.samples < FEWEST_SAMPLES:
         raise UsageError.say("cli.few_samples", fewest=FEWEST_SAMPLES)
-    if study.route is not None:
+    if study.protocol is not None:
         raise InputError.say("cli.audit_of_sum", study=study.id)
     audits = []
     questions = chosen_questions(study, arguments.question)
@@ -37,7 +37,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         audits.append(audit)
         progress(Step(say("cli.audited", question=audit.question), len(audits), len(questions) + 1))
     is_passed = all([audit.passed for audit in audits])
-    found = [{"study": study.digest, **audit.to_dict()} for audit in audits]
+    found = [{"study_digest": study.digest, **audit.to_dict()} for audit in audits]
     show(arguments, table(audits), {"study": study.id, "passed": is_passed, "audits": found})
     if arguments.out:
         with replacing(arguments.out) as file:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldp_client.device.told import Told
+    from ldp_client.device.disclosures import Disclosure
 
 
 # By a report's state, as in told.py.
@@ -37,9 +37,9 @@ def add_budget(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run_budget(arguments: argparse.Namespace) -> int:
     """ldpkit budget"""
+    from ldp_client.device.disclosures import told_by
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.locking import holds_device
-    from ldp_client.device.told import told_by
 
     if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
         raise InputError.say("cli.no_device", folder=arguments.folder)
@@ -54,7 +54,7 @@ def run_budget(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(told: "Told") -> "list[str]":
+def _lines(told: "Disclosure") -> "list[str]":
     facts = {"study": told.study, "version": told.version, "epsilon": rounded_up(float(told.epsilon))}
     whose = visible(told.publisher) or say("cli.budget.unknown")
     states = [say(SENTENCES[state], count=count) for state, count in told.reports.items() if count]
@@ -72,7 +72,7 @@ def _pairs(values: "dict[str, str]") -> str:
     return visible(", ".join([f"{field}={values[field]}" for field in sorted(values)]))
 
 
-def _document(told: "Told") -> "dict[str, Any]":
+def _document(told: "Disclosure") -> "dict[str, Any]":
     numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
     asked = {"study": told.study, "publisher": told.publisher, "version": told.version}
     strata = {"strata": told.strata} if told.strata else {}

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
 
-# How long after a study's last day a collector accepts reports, unless its operator sets late_days.
+# How long after a study's last day a collector accepts reports, unless its operator sets grace_days.
 LATE_HOURS = 7 * 24
 # The number of strata without a key that a warning names.
 SHOWN = 3

@@ -70,7 +70,9 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
-    parser.add_argument("--key", action="append", default=[], metavar="PEM", help=say("cli.help.key"))
+    parser.add_argument(
+        "--trusted-signer", action="append", default=[], metavar="PEM", help=say("cli.help.key")
+    )
     parser.add_argument(
         "--folder",
         type=expanded_folder,
@@ -123,7 +125,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
         arguments.folder,
         _stated_budget(arguments),
         collector,
-        signing_keys=arguments.key or None,
+        signing_keys=arguments.trusted_signer or None,
         nodes=arguments.node,
         known_digests=arguments.digest or None,
         raise_budget=arguments.raise_budget,
@@ -203,7 +205,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     if study.channel is not None and study.channel.tokens is not None and not arguments.invitation:
         # Nothing is spent on a report that could never leave.
         raise RefusedError.say("device.token_uninvited")
-    if study.unit == "holder":
+    if study.privacy_unit == "holder":
         check_tables(study, answers)
     else:
         _check_answers(study, answers)
@@ -228,7 +230,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     from ldp_client.files.answers import values_from_text
     from ldp_client.files.tables import table_answers
 
-    if study.unit != "holder":
+    if study.privacy_unit != "holder":
         if arguments.table:
             raise InputError.say("cli.for_people", study=study.id)
         texts = split_settings(study, [*arguments.answers, *arguments.public])
@@ -275,7 +277,7 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     Raises AnswerError.
     """
     from ldp_client.answering import public_values, quantise_answers
-    from ldp_client.device.terms import terms_of
+    from ldp_client.device.pricing import terms_of
 
     quantise_answers(study, terms_of(study).mechanisms, answers)
     _tell_public(public_values(study, answers), "public.value")
@@ -319,7 +321,11 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     if budget is None:
         raise InputError(unknown, code="device.unknown_report")
     device = Device(
-        arguments.folder, budget, collector, signing_keys=arguments.key or None, nodes=arguments.node
+        arguments.folder,
+        budget,
+        collector,
+        signing_keys=arguments.trusted_signer or None,
+        nodes=arguments.node,
     )
     try:
         count = device.withdraw(study_id, everywhere=arguments.everywhere)
@@ -335,7 +341,7 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.commands.channel_warnings import issuer_warnings
     from ldp_client.commands.study_warnings import notes_of, warnings_of
-    from ldp_client.describing import describe
+    from ldp_client.explain import describe
 
     if not sys.stdin.isatty():
         raise UsageError.say("cli.nobody_consents")

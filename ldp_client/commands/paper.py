@@ -108,7 +108,7 @@ def _together(questions: "tuple[PaperQuestion, ...]", words: Words) -> "list[str
 
 
 def _odds(epsilon: float, words: Words) -> str:
-    from ldp_client.describing import odds
+    from ldp_client.explain import odds
 
     return odds(epsilon, words=words)
 

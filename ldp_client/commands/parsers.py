@@ -60,13 +60,6 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def actions_of(subparsers: "Subparsers", name: str) -> "Subparsers":
-    """Return the actions of a command such as `study`, so that another package can add an action."""
-    command: argparse.ArgumentParser = subparsers.choices[name]
-    (found,) = [one for one in command._actions if isinstance(one, argparse._SubParsersAction)]
-    return found
-
-
 def near_option(parsed: argparse.Namespace, word: str) -> str:
     """Return an unknown option, with the option that the user may have meant."""
     known = [option[2:] for option in parsed.parser._option_string_actions if option.startswith("--")]
@@ -82,6 +75,7 @@ def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "
         description=f"{text[0].upper()}{text[1:]}.",
         epilog=f"example:\n  ldpkit {example}" if example else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        # `export --to URL` would mean `--token URL`, and `perturb --blanks` would mean `--blanks-refuse`.
+        # `export --to URL` would mean `--token URL`, and `perturb --missing` would mean
+        # `--missing-as-refusal`.
         allow_abbrev=False,
     )

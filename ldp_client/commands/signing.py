@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit study keygen` and `ldpkit study sign`."""
+"""The subcommands `ldpkit keygen` and `ldpkit sign`."""
 
 import argparse
 import os
@@ -22,21 +22,21 @@ from ldp_client.words.text import say
 
 def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register keygen and sign."""
-    example = "study keygen --out key.pem"
+    example = "keygen --out key.pem"
     keygen = add_command(actions, "keygen", say("cli.help.keygen"), example)
     keygen.add_argument("--out", required=True, metavar="KEY.pem", help=say("cli.help.private_key"))
     keygen.set_defaults(run=run_keygen)
 
-    example = "study sign study.json --key key.pem --out signed.json"
+    example = "sign study.json --signing-key key.pem --out signed.json"
     sign = add_command(actions, "sign", say("cli.help.sign"), example)
     sign.add_argument("study", metavar="STUDY.json")
-    sign.add_argument("--key", required=True, metavar="KEY.pem")
+    sign.add_argument("--signing-key", required=True, metavar="KEY.pem")
     sign.add_argument("--out", required=True, metavar="SIGNED.json")
     sign.set_defaults(run=run_sign)
 
 
 def run_keygen(arguments: argparse.Namespace) -> int:
-    """ldpkit study keygen --out KEY.pem"""
+    """ldpkit keygen --out KEY.pem"""
     from ldp_client.core.public_keys import PublicKey
     from ldp_client.files.signing import new_key
 
@@ -58,13 +58,13 @@ def run_keygen(arguments: argparse.Namespace) -> int:
 
 
 def run_sign(arguments: argparse.Namespace) -> int:
-    """ldpkit study sign STUDY.json --key KEY.pem --out SIGNED.json"""
+    """ldpkit sign STUDY.json --signing-key KEY.pem --out SIGNED.json"""
     from ldp_client.files.signing import sign_study
 
-    read = [arguments.key, arguments.study]
+    read = [arguments.signing_key, arguments.study]
     refuse_replacing(arguments.out, read)
     refuse_replacing_other(arguments.out, FORMAT)
-    signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
+    signed = sign_study(load_study(arguments.study), read_bytes(arguments.signing_key))
     with replacing(arguments.out, read=read) as file:
         file.write(signed.to_json() + "\n")
     line = say(

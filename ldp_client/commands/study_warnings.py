@@ -1,11 +1,11 @@
 """Warnings and notes for an author before a study is published, in the words of a language."""
 
-from ldp_client.commands.asked_anew import asked_anew
 from ldp_client.commands.channel_warnings import channel_warnings, names_in_words
 from ldp_client.commands.paper import epsilon_of
-from ldp_client.describing import factors
+from ldp_client.commands.repeated_questions import asked_anew
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_in
+from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 

@@ -6,20 +6,6 @@ from fractions import Fraction
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
 from ldp_client.device.channels import note_channel
-from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
-from ldp_client.device.known_studies import (
-    ANYBODY,
-    Publisher,
-    forget_consent,
-    note_consent,
-    note_publisher,
-    note_version,
-    refuse_no_study,
-    refuse_unknown,
-    refuse_without_consent,
-    signer_of,
-    warn_of_others,
-)
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.memory import recall, remember, wipe
 from ldp_client.device.outbox import (
@@ -34,8 +20,22 @@ from ldp_client.device.outbox import (
     withdraw_reports,
 )
 from ldp_client.device.policy import Policy, folder_of, plain_invitation, refuse_no_text, verify_study
+from ldp_client.device.pricing import terms_of
+from ldp_client.device.public_fields import refuse_asked_behind_noise, with_public
 from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
-from ldp_client.device.terms import terms_of
+from ldp_client.device.trust import (
+    ANYBODY,
+    Publisher,
+    forget_consent,
+    note_consent,
+    note_publisher,
+    note_version,
+    refuse_no_study,
+    refuse_unknown,
+    refuse_without_consent,
+    signer_of,
+    warn_of_others,
+)
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from ldp_client.device.flushed import Flushed
-    from ldp_client.device.terms import Terms
+    from ldp_client.device.pricing import Terms
     from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
 
@@ -315,7 +315,7 @@ class Device:
     ) -> "tuple[Queued, set[str]]":
         """Return the report as it will be sent, with perturbed answers, and the questions that it answers."""
         due = due_of(terms.study, self.send_window)
-        if terms.study.route is not None:
+        if terms.study.protocol is not None:
             from ldp_client.device.shares import queued_shares
 
             return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)

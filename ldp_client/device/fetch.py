@@ -4,7 +4,7 @@ import urllib.request
 
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.pacing import note_visit
-from ldp_client.device.terms import read_new
+from ldp_client.device.pricing import read_new
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
 from ldp_client.documents.errors import RefusedError, TransferError, UsageError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable

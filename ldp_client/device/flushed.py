@@ -7,7 +7,7 @@ class Flushed:
     """The result of a flush.
 
     sent, waiting: numbers of reports. refused: a line for each report or deletion that was permanently
-    refused, with the reason. later: reports whose time has not come. batched: how many of these leave
+    refused, with the reason. scheduled: reports whose time has not come. batched: how many of these leave
     together with others, at a time that no flush can hasten. deleted, undeleted: withdrawn reports whose
     deletion the collector did or did not acknowledge. waiting and undeleted include reports for other
     collectors. reason: why reports wait. stuck: waiting reports that another flush is unlikely to advance.
@@ -17,7 +17,7 @@ class Flushed:
     def __init__(self) -> None:
         self.sent = 0
         self.waiting = 0
-        self.later = 0
+        self.scheduled = 0
         self.batched = 0
         self.refused: "list[str]" = []
         self.deleted = 0
@@ -33,7 +33,7 @@ class Flushed:
 
     def count_batched(self) -> None:
         """Count one more report that leaves later, in a batch."""
-        self.later += 1
+        self.scheduled += 1
         self.batched += 1
 
     def __repr__(self) -> str:
@@ -41,8 +41,8 @@ class Flushed:
         for count, reason in ((self.likely, self.reason), (self.stuck, self.stuck_reason)):
             if count:
                 parts.append(say("device.waiting", count=count, reason=reason))
-        if self.later:
-            parts.append(say("device.later", count=self.later))
+        if self.scheduled:
+            parts.append(say("device.later", count=self.scheduled))
         if self.batched:
             parts.append(say("device.batched", count=self.batched))
         parts += [say("device.refused", report=line) for line in self.refused]

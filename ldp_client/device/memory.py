@@ -7,15 +7,15 @@ Korolova 2014, RAPPOR).
 
 import sqlite3
 
-from ldp_client.device.asking import is_same, key_of, place_of
-from ldp_client.device.known_studies import OF_PUBLISHER
+from ldp_client.device.fingerprint import is_same, key_of, place_of
+from ldp_client.device.trust import OF_PUBLISHER
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device.known_studies import Publisher
-    from ldp_client.device.terms import Terms
+    from ldp_client.device.pricing import Terms
+    from ldp_client.device.trust import Publisher
     from ldp_client.documents.study import Study
 
 WIPED = b""

@@ -10,13 +10,13 @@ import sqlite3
 
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
-from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
+from ldp_client.device.trust import OF_PUBLISHER, shown_publisher
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device.known_studies import Publisher
+    from ldp_client.device.trust import Publisher
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
 

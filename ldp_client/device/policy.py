@@ -82,7 +82,7 @@ class Policy:
         for place in trial:
             # No report would ever leave, and any program that listens here would get the invitation.
             raise RefusedError.say("device.place_here", study=study.id, place=place)
-        for node in study.route.nodes if study.route else ():
+        for node in study.protocol.nodes if study.protocol else ():
             self.node_url(node.url)
         if study.channel is not None and study.channel.tokens is not None:
             self.base_url(study.channel.tokens.issuer)

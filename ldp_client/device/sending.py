@@ -10,7 +10,6 @@ from ldp_client.device.channels import Channels, postpone
 from ldp_client.device.exchange import backoff, exchange
 from ldp_client.device.flushed import Flushed
 from ldp_client.device.held_back import note_overdue
-from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
@@ -29,6 +28,7 @@ from ldp_client.device.pacing import (
 from ldp_client.device.relayed import KeyGoneError, way_of
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
+from ldp_client.device.trust import note_publisher, publisher_of
 from ldp_client.device.upload import (
     Outcome,
     ask_publisher,
@@ -139,7 +139,7 @@ class Sender:
         elif (now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
             return False
         else:
-            result.later += 1
+            result.scheduled += 1
             result.batched += wait > 0
         return True
 

@@ -4,10 +4,10 @@ import json
 from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 
-from ldp_client.describing import report_size
 from ldp_client.device.outbox import Queued
 from ldp_client.device.upload import Outcome, delete_report, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json
+from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.secure_sum.messages import (
     OVERHEAD_BYTES,
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from ldp_client.device.terms import Terms
+    from ldp_client.device.pricing import Terms
     from ldp_client.documents.study import Study
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
@@ -45,10 +45,10 @@ def queued_shares(
 
 def body_size(study: "Study") -> int:
     """Return the length of an outbox body: a report's text, or all shares of a secure sum."""
-    if study.route is None:
+    if study.protocol is None:
         return report_size(study)
     size = sum([mechanism.payload_size for mechanism in mechanisms_of(study).values()])
-    shares = [size, *[SEED_BYTES for _ in study.route.nodes[1:]]]
+    shares = [size, *[SEED_BYTES for _ in study.protocol.nodes[1:]]]
     return len(_written([bytes(share + OVERHEAD_BYTES) for share in shares]))
 
 

@@ -3,17 +3,17 @@
 import sqlite3
 from fractions import Fraction
 
-from ldp_client.device.in_clear import kept_marks
-from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, keeps_words, take_over
+from ldp_client.device.public_fields import kept_marks
+from ldp_client.device.trust import OF_PUBLISHER, shown_publisher
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device.known_studies import Publisher
     from ldp_client.device.policy import Limits
-    from ldp_client.device.terms import Terms
+    from ldp_client.device.pricing import Terms
+    from ldp_client.device.trust import Publisher
 
 ZERO = Fraction(0)
 # Rows of any key: after a report is deleted, no row tells which publisher had its answer. Only the owner's
@@ -52,7 +52,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
                 again = again or bool(
                     # A study that asks one question also stores the words of questions that were not drawn.
-                    not terms.study.ask_one
+                    not terms.study.sample_one_question
                     and epsilon != "0"
                     and asked.intersection(words.split())
                     and not keeps_words(connection, terms, publisher, question)

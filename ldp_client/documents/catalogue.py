@@ -92,7 +92,7 @@ MECHANISMS = _by_name(
         epsilon=EPSILON,
     ),
     _table("table_statistics", {"share": SHARE_OF_BUDGET}, delta=DELTA),
-    _table("table_statistics_ddplr", delta=DELTA),
+    _table("table_normal_equations", delta=DELTA),
     _table("table_statistics_laplace", {"fourth_moments": Boolean()}),
 )
 
@@ -147,7 +147,7 @@ def add_model(name: str, *asks: str, **priors: "Any") -> None:
 
 
 # The model of a number question that names none. It assumes no distribution.
-NO_LAW = "free"
+NO_LAW = "nonparametric"
 add_model(NO_LAW, "number")
 add_model("normal", "number", mean=REAL, sd=POSITIVE)
 add_model("exponential", "number", rate=POSITIVE)

@@ -125,17 +125,17 @@ def check_channel(parsed: "dict[str, Any]") -> None:
             "must have tokens, oblivious or both: batches alone hide no sender",
             code="study.channel_empty",
         )
-    if parsed["unit"] == "holder":
+    if parsed["privacy_unit"] == "holder":
         raise StudyError(
             "channel",
-            "does not go with the unit 'holder', whose statistics bear its name",
+            "does not go with the privacy_unit 'holder', whose statistics bear its name",
             code="study.channel_for_holders",
         )
     if parsed["paper"] is not None and channel["tokens"] is not None:
         raise StudyError(
             "channel.tokens", "do not go with paper, which has no tokens", code="study.tokens_with_paper"
         )
-    if parsed["route"] is not None and channel["oblivious"] is not None:
+    if parsed["protocol"] is not None and channel["oblivious"] is not None:
         raise StudyError(
             "channel.oblivious",
             "does not go with a secure sum, whose nodes have their own keys",

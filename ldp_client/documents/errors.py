@@ -171,18 +171,18 @@ class AlreadyAnsweredError(RefusedError):
 
     Args:
         message: what is refused, in words.
-        elsewhere: as below.
+        by_other_publisher: as below.
         code: as of every LdpkitError.
 
     Attributes:
-        elsewhere: whether the answer went to another publisher, so that this publisher gets none.
+        by_other_publisher: whether the answer went to another publisher, so that this publisher gets none.
     """
 
     code = "device.already_answered"
 
-    def __init__(self, message: str, elsewhere: bool = False, code: str = "") -> None:
+    def __init__(self, message: str, by_other_publisher: bool = False, code: str = "") -> None:
         super().__init__(message, code)
-        self.elsewhere = elsewhere
+        self.by_other_publisher = by_other_publisher
 
 
 class LedgerError(LdpkitError):

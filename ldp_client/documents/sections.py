@@ -68,16 +68,16 @@ def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
 
 def check_sections(parsed: "dict[str, Any]") -> None:
     """Raise StudyError unless each question of a parsed study is in exactly one section."""
-    if parsed["unit"] == "holder":
+    if parsed["privacy_unit"] == "holder":
         raise StudyError(
             "sections",
-            "do not go with the unit 'holder', who is shown no questions",
+            "do not go with the privacy_unit 'holder', who is shown no questions",
             code="study.sections_for_holders",
         )
-    if parsed["ask_one"]:
+    if parsed["sample_one_question"]:
         raise StudyError(
             "sections",
-            "do not go with ask_one: each device is shown one question",
+            "do not go with sample_one_question: each device is shown one question",
             code="study.sections_with_ask_one",
         )
     asked = {question["id"]: question for question in parsed["questions"]}

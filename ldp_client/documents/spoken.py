@@ -133,7 +133,7 @@ READERS = {
     "owner": _text,
     "ethics": _text,
     "text": _text,
-    "measured_in": _text,
+    "unit": _text,
     "choices": _texts,
     "questions": _part,
     "features": _part,

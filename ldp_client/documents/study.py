@@ -8,9 +8,9 @@ from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import Paper
 from ldp_client.documents.priors import given_priors
+from ldp_client.documents.protocol import SecureSum
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.route import Route
 from ldp_client.documents.sections import Section, below
 from ldp_client.documents.spoken import languages_of, plain
 from ldp_client.documents.study_rules import check_together
@@ -28,14 +28,14 @@ YES_NO = ("no", "yes")
 class Field:
     """One field of a record: a number has bounds, a choice its choices, a yes/no neither.
 
-    text: a label for people, instead of its id; measured_in: the unit of its number; "" if not stated.
+    text: a label for people, instead of its id; unit: the unit of its number; "" if not stated.
     cuts: the boundaries of a number's bins, from low to high; empty if the number is not binned.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.id: str = parsed["id"]
         self.text: str = parsed.get("text") or ""
-        self.measured_in: str = parsed.get("measured_in") or ""
+        self.unit: str = parsed.get("unit") or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.cuts: "tuple[Rational, ...]" = parsed.get("cuts") or ()
         self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
@@ -83,18 +83,18 @@ class Question:
     Args:
         parsed: the question's part of a study document, as STUDY reads it.
         path: its path in the document, such as "questions[0]".
-        route: the study's route, if it has one.
+        protocol: the study's protocol, if it has one.
 
     Attributes:
         path: as given.
         id: its name within the study.
-        route: as given.
+        protocol: as given.
         ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
             norm, response) or "table" (the same fields, for a data holder's many records).
         text: the question's text; "" if the document has none.
         list_title: the title of the list, if the question is a box of a list; else "".
         bounds: the lowest and highest number, in the question's own unit.
-        measured_in: that unit, such as "hours"; "" if not stated.
+        unit: the unit of a number, such as "hours"; "" if not stated.
         choices: labels, or range(count) if they are `numbered`.
         numbered: whether choices are numbers without labels.
         ordered: whether the labels are a scale, from its low end to its high one.
@@ -109,14 +109,14 @@ class Question:
         repeats: whether each version of the study may ask it again.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", path: str, route: "Optional[Route]" = None) -> None:
+    def __init__(self, parsed: "dict[str, Any]", path: str, protocol: "Optional[SecureSum]" = None) -> None:
         self.path = path
         self.id: str = parsed["id"]
-        self.route = route
+        self.protocol = protocol
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
         self.list_title = ""
-        self.measured_in: str = parsed.get("measured_in") or ""
+        self.unit: str = parsed.get("unit") or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.choices: "tuple[str, ...] | range" = (
             YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
@@ -171,11 +171,11 @@ class Study:
             each report's arrival if the study has no last day. None if not stated.
         opens: the first day, YYYY-MM-DD, or None.
         closes: the last day, or None.
-        route: the nodes of a secure sum, or None.
+        protocol: the nodes of a secure sum, or None.
         channel: how reports are sent so that they cannot be linked to a person, or None.
-        ask_one: whether each device answers only one question, which it draws itself.
-        unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
-            record).
+        sample_one_question: whether each device answers only one question, which it draws itself.
+        privacy_unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for
+            each record).
         questions: in the document's order.
         sections: groups of questions that are shown together, in order, each question once; empty if not
             stated.
@@ -206,13 +206,13 @@ class Study:
         self.retention_days: "Optional[int]" = retention["days"] if retention else None
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
-        self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
+        self.protocol: "Optional[SecureSum]" = SecureSum(parsed["protocol"]) if parsed["protocol"] else None
         self.channel: "Optional[Channel]" = Channel(parsed["channel"]) if parsed["channel"] else None
-        self.ask_one: bool = bool(parsed["ask_one"])
-        self.unit: str = parsed["unit"] or UNITS[0]
+        self.sample_one_question: bool = bool(parsed["sample_one_question"])
+        self.privacy_unit: str = parsed["privacy_unit"] or UNITS[0]
         asked = enumerate(parsed["questions"])
         self.questions: "tuple[Question, ...]" = tuple(
-            [Question(item, f"questions[{index}]", self.route) for index, item in asked]
+            [Question(item, f"questions[{index}]", self.protocol) for index, item in asked]
         )
         self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
         for section in [one for one in self.sections if one.any_of]:
@@ -313,9 +313,9 @@ class Study:
     def epsilon(self) -> Rational:
         """The privacy budget that these questions spend on a device, in all versions together, in nats.
 
-        It is the sum of their stated epsilon (basic composition). If ask_one, a device answers only one
-        question, so questions asked once cost their largest epsilon. Memoized questions count in full:
-        each version draws again among them, and a device may eventually answer all.
+        It is the sum of their stated epsilon (basic composition). If sample_one_question, a device answers
+        only one question, so questions asked once cost their largest epsilon. Memoized questions count in
+        full: each version draws again among them, and a device may eventually answer all.
         """
         return self._together([question.mechanism.epsilon for question in self.questions])
 
@@ -327,7 +327,7 @@ class Study:
     def _together(self, costs: "list[Rational]") -> Rational:
         total = largest = Rational(0)
         for question, cost in zip(self.questions, costs):
-            if not self.ask_one or question.repeats:
+            if not self.sample_one_question or question.repeats:
                 total = total + cost
             elif largest < cost:
                 largest = cost
@@ -363,7 +363,7 @@ class Study:
         return None
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
-        """Check that a report has payloads for all questions, or for exactly one if ask_one.
+        """Check that a report has payloads for all questions, or for exactly one if sample_one_question.
 
         Args:
             names: ids of the questions that the report has payloads for.
@@ -376,7 +376,7 @@ class Study:
         for name in given:
             if name not in asked:
                 return name, "the study has no such question"
-        if self.ask_one:
+        if self.sample_one_question:
             problem = "must be exactly one: the study asks one"
             return None if len(given) == 1 else ("".join(given[1:2]), problem)
         missing = sorted([name for name in asked if name not in given])

@@ -4,7 +4,7 @@ from ldp_client.documents.channel import check_channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import check_paper
 from ldp_client.documents.priors import check_prior, given_priors
-from ldp_client.documents.route import FEWEST_NOISY
+from ldp_client.documents.protocol import FEWEST_NOISY
 from ldp_client.documents.sections import check_sections
 
 TYPE_CHECKING = False
@@ -25,17 +25,17 @@ def check_together(parsed: "dict[str, Any]") -> None:
             f"{parsed['closes']} is before opens, {parsed['opens']}",
             code="study.closes_before_opens",
         )
-    route = parsed["route"]
-    if route is not None and route["clients"] - route["tolerate"] < FEWEST_NOISY:
-        problem = f"must leave {FEWEST_NOISY} clients or more: clients − tolerate ≥ {FEWEST_NOISY}"
-        raise StudyError("route.tolerate", problem, code="study.tolerate_invalid")
-    if route is not None and parsed["ask_one"]:
+    protocol = parsed["protocol"]
+    if protocol is not None and protocol["devices"] - protocol["max_dropouts"] < FEWEST_NOISY:
+        problem = f"must leave {FEWEST_NOISY} clients or more: devices − max_dropouts ≥ {FEWEST_NOISY}"
+        raise StudyError("protocol.max_dropouts", problem, code="study.max_dropouts_invalid")
+    if protocol is not None and parsed["sample_one_question"]:
         raise StudyError(
-            "ask_one",
+            "sample_one_question",
             "does not go with a secure sum, which counts every device in each answer",
-            code="study.ask_one_with_secure_sum",
+            code="study.sample_one_question_with_secure_sum",
         )
-    if parsed["unit"] == "holder":
+    if parsed["privacy_unit"] == "holder":
         _check_holder(parsed)
     if parsed["sections"]:
         check_sections(parsed)
@@ -62,8 +62,8 @@ def _check_field_names(questions: "list[dict[str, Any]]") -> None:
 
 
 def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
-    _check_unit(parsed["unit"] or "person", question, path)
-    _check_route(parsed["route"], question, f"{path}.mechanism")
+    _check_unit(parsed["privacy_unit"] or "person", question, path)
+    _check_protocol(parsed["protocol"], question, f"{path}.mechanism")
     _check_memoized(question, f"{path}.mechanism")
     _check_refusal(parsed, question, f"{path}.refusal")
     if question.get("ordered") is not None and isinstance(question["choices"], range):
@@ -78,33 +78,34 @@ def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: 
 
 
 def _check_holder(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError for a data holder with a secure sum or ask_one: it releases statistics itself."""
-    if parsed["route"] is not None:
+    """Raise StudyError for a data holder with a secure sum or sample_one_question: it releases statistics
+    itself."""
+    if parsed["protocol"] is not None:
         raise StudyError(
-            "route",
-            "does not go with the unit 'holder': its statistics have their own noise",
+            "protocol",
+            "does not go with the privacy_unit 'holder': its statistics have their own noise",
             code="study.secure_sum_for_holders",
         )
-    if parsed["ask_one"]:
+    if parsed["sample_one_question"]:
         raise StudyError(
-            "ask_one",
-            "does not go with the unit 'holder', who answers every question",
-            code="study.ask_one_for_holders",
+            "sample_one_question",
+            "does not go with the privacy_unit 'holder', who answers every question",
+            code="study.sample_one_question_for_holders",
         )
 
 
 def _check_public(parsed: "dict[str, Any]") -> None:
     """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
-    if parsed["route"] is not None:
+    if parsed["protocol"] is not None:
         raise StudyError(
             "public",
             "does not go with a secure sum: nodes see no report that could carry it",
             code="study.public_with_secure_sum",
         )
-    if parsed["unit"] == "holder":
+    if parsed["privacy_unit"] == "holder":
         raise StudyError(
             "public",
-            "does not go with the unit 'holder': a table describes many people",
+            "does not go with the privacy_unit 'holder': a table describes many people",
             code="study.public_for_holders",
         )
     private = set()
@@ -124,7 +125,7 @@ def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
     table = question["ask"] == "table"
     if table and unit != "holder":
         raise StudyError(
-            f"{path}.ask", "a table needs the study's unit 'holder'", code="study.table_needs_holders"
+            f"{path}.ask", "a table needs the study's privacy_unit 'holder'", code="study.table_needs_holders"
         )
     if unit == "holder" and not table:
         raise StudyError(
@@ -176,20 +177,20 @@ def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
         )
 
 
-def _check_route(route: "Any", question: "dict[str, Any]", path: str) -> None:
+def _check_protocol(protocol: "Any", question: "dict[str, Any]", path: str) -> None:
     """Raise StudyError unless `summed_gaussian` and secure sums go together: shared noise hides sums only."""
     summed = question["mechanism"]["name"] == "summed_gaussian"
-    if summed and route is None:
+    if summed and protocol is None:
         raise StudyError(
             f"{path}.name",
-            "'summed_gaussian' needs the study's route 'secure_sum'",
-            code="study.summed_gaussian_needs_route",
+            "'summed_gaussian' needs the study's protocol 'secure_sum'",
+            code="study.summed_gaussian_needs_protocol",
         )
-    if route is not None and not summed:
+    if protocol is not None and not summed:
         raise StudyError(
             f"{path}.name",
-            "the route 'secure_sum' needs 'summed_gaussian'",
-            code="study.route_needs_summed_gaussian",
+            "the protocol 'secure_sum' needs 'summed_gaussian'",
+            code="study.protocol_needs_summed_gaussian",
         )
     if question["mechanism"].get("cells") is not None and question["ask"] != "number":
         raise StudyError(
@@ -231,7 +232,7 @@ def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
     """Raise StudyError if the question offers refusal, but its noise or model does not support that."""
     if not question.get("refusal"):
         return
-    if parsed["route"] is not None:
+    if parsed["protocol"] is not None:
         raise StudyError(
             path,
             "does not go with a secure sum, in which every device counts in each answer",

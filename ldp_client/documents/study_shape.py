@@ -17,8 +17,8 @@ from ldp_client.documents.fields import (
     Tagged,
 )
 from ldp_client.documents.paper import PAPER
+from ldp_client.documents.protocol import PROTOCOL
 from ldp_client.documents.public import PUBLIC
-from ldp_client.documents.route import ROUTE
 from ldp_client.documents.sections import SECTIONS
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken
 
@@ -38,7 +38,7 @@ MOST_LEVELS = 16
 # A label for people instead of a field's id, and the unit of its number, such as hours.
 _LABEL: "dict[str, Any]" = {"text": Spoken(200)}
 _UNIT = Spoken(40)
-_MEASURED: "dict[str, Any]" = {"measured_in": _UNIT}
+_MEASURED: "dict[str, Any]" = {"unit": _UNIT}
 _OF_NUMBER = dict(_LABEL)
 _OF_NUMBER.update(_MEASURED)
 _OF_CUT = dict(_OF_NUMBER)
@@ -153,7 +153,7 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
     # A number's refusal has a separate coin, which gets this share of epsilon.
-    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "measured_in": _UNIT},
+    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "unit": _UNIT},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
@@ -162,13 +162,13 @@ _OPTIONAL: "dict[str, Any]" = {
     "purpose": Spoken(5000),
     "opens": Day(),
     "closes": Day(),
-    "ask_one": Boolean(),
+    "sample_one_question": Boolean(),
     "sections": SECTIONS,
     "public": PUBLIC,
     "paper": PAPER,
-    "route": ROUTE,
+    "protocol": PROTOCOL,
     "channel": CHANNEL,
-    "unit": OneOf(UNITS),
+    "privacy_unit": OneOf(UNITS),
 }
 _OPTIONAL.update(ASKER)
 STUDY = Record(

@@ -49,7 +49,7 @@ def perturb_file(
     questions offer them.
 
     Raises InputError with the line, if the reports file exists, and for memoized questions, which need state
-    for each person. Raises RefusedError for a study with a route, or whose reports need tokens.
+    for each person. Raises RefusedError for a secure sum, or whose reports need tokens.
     """
     if study.channel is not None and study.channel.tokens is not None:
         # Refuse before any noise is drawn: its privacy budget would be wasted.
@@ -74,7 +74,7 @@ def _perturb(
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)
     clipped = ClippedCount()
-    if study.unit == "holder":
+    if study.privacy_unit == "holder":
         count = 1
         perturb_table(study, mechanisms, answers_path, reports_path, clipped)
     else:
@@ -143,7 +143,7 @@ def perturb_people(
     """
     values = public or [{} for _ in people]
     one_by_one = (report_of(study, mechanisms, person, random, each) for person, each in zip(people, values))
-    if study.ask_one:
+    if study.sample_one_question:
         return one_by_one
     try:
         from ldp_client.bulk.perturbing import reports_of

@@ -9,9 +9,9 @@ import { check } from "./shapes.js";
  * LdpkitError "study".
  */
 export function read(study) {
-  const { ask_one } = study;
-  check(ask_one === !!ask_one, "ask_one");
-  if (ask_one) study.one = { place, draw, dearer, paid, pick };
+  const { sample_one_question } = study;
+  check(sample_one_question === !!sample_one_question, "sample_one_question");
+  if (sample_one_question) study.one = { place, draw, dearer, paid, pick };
 }
 
 /** The place of the question that was drawn for this very document; -1 for none. */

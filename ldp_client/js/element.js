@@ -54,7 +54,7 @@ export class StudyElement extends HTMLElement {
     this.#frame = frameOf(address, this.title || "Study");
     this.#show(this.#frame);
     const { href, origin } = address;
-    const advice = `The study does not show here. Its collector has to list this site: framed_by = ["${location.origin}"]. `;
+    const advice = `The study does not show here. Its collector has to list this site: frame_ancestors = ["${location.origin}"]. `;
     this.#late = setTimeout(() => this.#end("blocked", advice, linkTo(href, origin)), LOADED_WITHIN_MS);
   }
 

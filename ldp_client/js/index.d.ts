@@ -33,7 +33,7 @@ export interface NumberField {
   /** What people read in place of its id. */
   readonly text?: string;
   /** What the number counts, such as "hours". */
-  readonly measured_in?: string;
+  readonly unit?: string;
   readonly bounds: Bounds;
 }
 
@@ -98,7 +98,7 @@ interface Asked<Ask extends string, Name extends MechanismName> {
 export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> {
   readonly bounds: Bounds;
   /** What the number counts, such as "hours". */
-  readonly measured_in?: string;
+  readonly unit?: string;
   /** Which share of epsilon says whether there is a number: null is an answer too then. */
   readonly refusal?: { readonly share: Rational };
 }
@@ -175,7 +175,7 @@ export interface Study {
   readonly opens?: string;
   readonly closes?: string;
   /** Whether a report answers one question only, drawn whatever the answers are. */
-  readonly ask_one?: boolean;
+  readonly sample_one_question?: boolean;
   readonly questions: readonly Question[];
   /** Which questions are shown together, by their ids, and in what order. */
   /** any_of: the title is the question, and its yes/no questions are boxes of which any may be ticked. */

@@ -2,7 +2,7 @@
 
 import { check, isObject, isText, listOf } from "./shapes.js";
 
-const TEXTS = /^(title|purpose|owner|ethics|text|measured_in)$/;
+const TEXTS = /^(title|purpose|owner|ethics|text|unit)$/;
 const PARTS = /^(questions|features|response|public|sections)$/;
 
 function tag(value, path) {

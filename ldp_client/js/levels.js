@@ -11,7 +11,7 @@ const PARTS = 2520;
 const label = { text: text(200) };
 const CUT = record(
   { id: identifier, bounds, cuts: listOf(decimal(Boolean), 1, 15) },
-  { ...label, measured_in: text(40) },
+  { ...label, unit: text(40) },
 );
 const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(text(200), 2, 16) }, label);
 

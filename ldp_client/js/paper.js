@@ -37,7 +37,7 @@ const PAPER = record(
 /** Throws LdpkitError "study" where a study's paper mode does not fit its questions. */
 export function read(study) {
   const { questions } = PAPER(study.paper, "paper");
-  check(!study.ask_one, "paper");
+  check(!study.sample_one_question, "paper");
   for (const [index, { id, matrix, reports }] of questions.entries()) {
     const path = `paper.questions[${index}]`;
     const { choices, refusal, mechanism, path: of } = study.questions.find((asked) => asked.id === id) ?? {};

@@ -26,7 +26,7 @@ const EACH_POSITIVE = ofFeatures(taking(FAMILIES, OF_EACH_POSITIVE));
 const SHARED = { centre: REAL, coefficients: EACH_REAL, feature_mean: EACH_REAL, feature_sd: EACH_POSITIVE, feature_correlation: CORRELATION };
 
 export const PRIORS = {
-  free: { refused: SHARE },
+  nonparametric: { refused: SHARE },
   normal: { mean: REAL, sd: POSITIVE, refused: SHARE },
   exponential: { rate: POSITIVE, refused: SHARE },
   lognormal: { log_mean: REAL, log_sd: POSITIVE, refused: SHARE },

@@ -9,7 +9,7 @@ const SECTIONS = listOf(SECTION, 1, MOST, "title");
 /** Reads a study's sections, of which each question stands in one. Throws LdpkitError "study". */
 export function read(study) {
   study.sections = SECTIONS(study.sections, "sections");
-  check(!study.ask_one, "sections");
+  check(!study.sample_one_question, "sections");
   const left = new Map(study.questions.map((asked) => [asked.id, asked]));
   study.sections.forEach(({ questions, any_of: isList }, index) =>
     questions.forEach((id, place) => {

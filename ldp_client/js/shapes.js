@@ -14,7 +14,7 @@ export const isObject = (value) => Object(value) === value && !Array.isArray(val
 
 /** Throws LdpkitError "study" unless it is good. Why it is not is for the study's author, not for a phone. */
 export function check(good, path) {
-  if (!good) fail("study", "see `ldpkit study check`", path);
+  if (!good) fail("study", "see `ldpkit check`", path);
 }
 
 /**

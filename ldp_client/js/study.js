@@ -28,7 +28,7 @@ const asker = () => import("./asker.js");
 const PARTS = {
   opens: days,
   closes: days,
-  ask_one: () => import("./drawing.js"),
+  sample_one_question: () => import("./drawing.js"),
   public: () => import("./public.js"),
   paper: () => import("./paper.js"),
   sections: () => import("./sections.js"),
@@ -49,7 +49,7 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line.
-  { purpose: text(5000), unit: oneOf("person"), ...parts },
+  { purpose: text(5000), privacy_unit: oneOf("person"), ...parts },
 );
 
 /**

@@ -44,7 +44,7 @@ MECHANISMS["laplace"] = refusable.laplace
 MECHANISMS["gaussian"] = refusable.gaussian
 MECHANISMS["gaussian_record"] = gaussian_record
 MECHANISMS["memoized"] = memoized
-for _name in ("table_statistics", "table_statistics_ddplr", "table_statistics_laplace"):
+for _name in ("table_statistics", "table_normal_equations", "table_statistics_laplace"):
     MECHANISMS[_name] = _of_table
 for _name in catalogue.MECHANISMS:
     if _name not in MECHANISMS:
@@ -69,7 +69,7 @@ def mechanism_for(question: "Question") -> Mechanism:
     Raises:
         StudyError: ε or δ is too small for the question.
     """
-    if question.route is not None:
+    if question.protocol is not None:
         return summed_gaussian(question)
     return MECHANISMS[question.mechanism.name](question)
 

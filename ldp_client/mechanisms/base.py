@@ -164,7 +164,7 @@ class Mechanism:
     def in_words(self) -> str:
         """Describe what the mechanism does to an answer, for people. Device cores have no words."""
         # Imported by name: the module is in a layer above.
-        describing = __import__("ldp_client.describing", None, None, ["in_words"])
+        describing = __import__("ldp_client.explain", None, None, ["in_words"])
         return describing.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:

@@ -1,4 +1,4 @@
-"""One device's share of the Gaussian noise that protects a sum, for the route secure_sum only.
+"""One device's share of the Gaussian noise that protects a sum, for the protocol secure_sum only.
 
 The noise of N − T − 1 devices adds up to the analytic Gaussian mechanism's (DCA Theorem 1, with the
 variance of METHODS 1.5). A sum of rounded normals of sd 2**20 is, to a total variation far below
@@ -29,10 +29,10 @@ SQUARE_TOP, SQUARE_BOTTOM = 3, 2
 
 def summed_distance(question: "Question", size: int) -> int:
     """Return the L2 distance of two sums, in grid units, that the noise of N − T − 1 devices hides."""
-    route, stated = question.route, question.mechanism
-    assert route is not None
-    one = gaussian_radius(stated.epsilon, stated.delta, size * route.clients)
-    return isqrt(one * one * route.noisy)
+    protocol, stated = question.protocol, question.mechanism
+    assert protocol is not None
+    one = gaussian_radius(stated.epsilon, stated.delta, size * protocol.devices)
+    return isqrt(one * one * protocol.noise_devices)
 
 
 def pack_words(values: "list[int]") -> bytes:

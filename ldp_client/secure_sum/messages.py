@@ -112,7 +112,7 @@ def share_path(study_id: str, report_id: str) -> str:
 def node_invitation(invitation: str, node: int) -> str:
     """Derive a device's invitation for one node, so that no node can use it at another node.
 
-    node: its place in the study's route.
+    node: its place in the study's protocol.
     """
     text = b"\0".join([INVITATION_CONTEXT, invitation.encode("utf-8"), str(node).encode()])
     return hexlify(sha256(text).digest()).decode()
@@ -159,8 +159,8 @@ def share_messages(
     Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError without an
     invitation, or for nodes that the device's owner does not trust.
     """
-    route = study.route
-    assert route is not None
+    protocol = study.protocol
+    assert protocol is not None
     trusted.refuse_others(study)
     if not invitation:
         raise RefusedError.say("device.sum_uninvited", study=study.id)
@@ -168,8 +168,8 @@ def share_messages(
     secret = read(random, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)
     messages = []
-    for index, share in enumerate(split(vector, len(route.nodes), route.expansion, random)):
-        node = route.nodes[index]
+    for index, share in enumerate(split(vector, len(protocol.nodes), protocol.expansion, random)):
+        node = protocol.nodes[index]
         body = sealer(node.sealing_key, context(study.digest, report.id, index), share)
         shown = node_invitation(invitation, index)
         messages.append(Message(node.url, share_path(study.id, report.id), body, shown))

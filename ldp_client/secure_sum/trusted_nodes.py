@@ -5,7 +5,7 @@ device's owner must list the nodes whose operators would not all collude.
 """
 
 from ldp_client.documents.errors import DocumentError, InputError, RefusedError
-from ldp_client.documents.route import NODE_ADDRESS, Node
+from ldp_client.documents.protocol import NODE_ADDRESS, Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ class TrustedNodes:
 
     def refuse_others(self, study: "Study") -> None:
         """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
-        route = study.route
-        assert route is not None
-        for node in route.nodes:
+        protocol = study.protocol
+        assert protocol is not None
+        for node in protocol.nodes:
             self.refuse_unknown(node.url)
             if self._keys[node.url] != (node.sealing_key, node.signing_key):
                 raise RefusedError.say("device.node_keys", node=node.url, study=study.id)
-        hosts = {host_of(node.url) for node in route.nodes}
+        hosts = {host_of(node.url) for node in protocol.nodes}
         if len(hosts) < FEWEST_HOSTS:
             raise RefusedError.say("device.nodes_one_host", study=study.id, host=hosts.pop())
-        keys = {key for node in route.nodes for key in (node.sealing_key, node.signing_key)}
-        if len(keys) < 2 * len(route.nodes):
+        keys = {key for node in protocol.nodes for key in (node.sealing_key, node.signing_key)}
+        if len(keys) < 2 * len(protocol.nodes):
             raise RefusedError.say("device.nodes_one_key", study=study.id)
 
     def refuse_unknown(self, url: str) -> None:

@@ -23,28 +23,28 @@ class Law:
         growth: an upper bound on the ratio of a payload's probabilities, e^ε₀.
         kinds: (A, B, mass) of each kind: every answer sends such a payload with probability at least `mass`,
             the first answer with A · mass, the second with B · mass.
-        is_beside: whether it is also the worst law of an answer among several in a report (METHODS 1.6).
+        is_composable: whether it is also the worst law of an answer among several in a report (METHODS 1.6).
 
     Attributes:
         growth: as given.
         kinds: as given.
-        is_beside: as given.
+        is_composable: as given.
         covered: the probability of a report that every answer may send.
     """
 
-    def __init__(self, growth: Fraction, kinds: Sequence[Kind], is_beside: bool = False) -> None:
+    def __init__(self, growth: Fraction, kinds: Sequence[Kind], is_composable: bool = False) -> None:
         self.growth = growth
         self.kinds = tuple(kinds)
-        self.is_beside = is_beside
+        self.is_composable = is_composable
         self.covered = sum(float(mass) for *_, mass in self.kinds)
 
     def atoms(self, ratio: Fraction) -> list[Atom]:
         """Return the law of A − ratio · B, rounded up, without its zero (see `slots.py`)."""
         atoms = []
         for one, other, mass in self.kinds:
-            value = _up((one - ratio * other) * (1 << VALUE_BITS))
+            value = _ceil((one - ratio * other) * (1 << VALUE_BITS))
             scaled = mass * (1 << MASS_BITS)
-            weight = _up(scaled) if value > 0 else scaled.numerator // scaled.denominator
+            weight = _ceil(scaled) if value > 0 else scaled.numerator // scaled.denominator
             if value and weight:
                 atoms.append((weight, value))
         return atoms
@@ -52,11 +52,11 @@ class Law:
     def alone(self, ratio: Fraction) -> Fraction:
         """Return the δ of a single report, rounded up. Other reports in the set cannot increase it."""
         terms = [mass * (one - ratio * other) for one, other, mass in self.kinds]
-        excess = sum(_up(term * (1 << ALONE_BITS)) for term in terms if term > 0)
+        excess = sum(_ceil(term * (1 << ALONE_BITS)) for term in terms if term > 0)
         return min(Fraction(1), Fraction(excess, 1 << ALONE_BITS))
 
 
-def _up(number: Fraction) -> int:
+def _ceil(number: Fraction) -> int:
     return -(-number.numerator // number.denominator)
 
 
@@ -93,27 +93,27 @@ def choice_law(growth: Fraction, difference: Fraction, both: Fraction) -> Law:
     if growth <= 1:
         return Law(Fraction(1), [])
     share = difference / (growth - 1)
-    return _law(growth, share, both / growth, 1 - (growth + 1) * share - both, is_beside=True)
+    return _law(growth, share, both / growth, 1 - (growth + 1) * share - both, is_composable=True)
 
 
 def _law(
-    growth: Fraction, share: Fraction, both: Fraction, neither: Fraction, is_beside: bool = False
+    growth: Fraction, share: Fraction, both: Fraction, neither: Fraction, is_composable: bool = False
 ) -> Law:
     one = Fraction(1)
     kinds = [(growth, one, share), (one, growth, share), (growth, growth, both), (one, one, neither)]
-    return Law(growth, [kind for kind in kinds if kind[2] > 0], is_beside)
+    return Law(growth, [kind for kind in kinds if kind[2] > 0], is_composable)
 
 
-def together(laws: Sequence[Law]) -> Law:
+def compose(laws: Sequence[Law]) -> Law:
     """Return the law of a report with the payloads of several independent answers, which may all differ.
 
     Returns the general law if the worst law of an answer alone may not be the worst among several answers.
     """
     if len(laws) == 1:
         return laws[0]
-    if not all(law.is_beside for law in laws):
+    if not all(law.is_composable for law in laws):
         return any_law(_growth(laws))
-    whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))], is_beside=True)
+    whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))], is_composable=True)
     for law in laws:
         if len(whole.kinds) * len(law.kinds) > MOST_KINDS:
             return any_law(_growth(laws))
@@ -123,7 +123,7 @@ def together(laws: Sequence[Law]) -> Law:
                 pair = (one * a, other * b)
                 merged[pair] = merged.get(pair, Fraction(0)) + mass * weight
         kinds = [(*pair, mass) for pair, mass in merged.items()]
-        whole = Law(whole.growth * law.growth, kinds, is_beside=True)
+        whole = Law(whole.growth * law.growth, kinds, is_composable=True)
     return whole
 
 
@@ -132,8 +132,8 @@ def _growth(laws: Sequence[Law]) -> Fraction:
     return prod((law.growth for law in laws), start=Fraction(1))
 
 
-def one_of(laws: Sequence[Law]) -> Law:
+def mixture(laws: Sequence[Law]) -> Law:
     """Return the law of a report with a single labelled payload, drawn uniformly from several."""
     count = len(laws)
     kinds = [(one, other, mass / count) for law in laws for one, other, mass in law.kinds]
-    return Law(max(law.growth for law in laws), kinds, all(law.is_beside for law in laws))
+    return Law(max(law.growth for law in laws), kinds, all(law.is_composable for law in laws))

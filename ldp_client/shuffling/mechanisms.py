@@ -11,7 +11,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, one_of, together
+from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, compose, mixture
 
 EXP_BITS = 128
 
@@ -89,7 +89,7 @@ def law_of_report(study: Study) -> Law:
         InputError: the study has a secure sum, is for data holders, or has a question for which no bound is
             known (see `law_of`).
     """
-    if study.route is not None or study.unit == "holder":
+    if study.protocol is not None or study.privacy_unit == "holder":
         raise InputError.say("set.no_reports", study=study.id)
     laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
-    return one_of(list(laws.values())) if study.ask_one else together(list(laws.values()))
+    return mixture(list(laws.values())) if study.sample_one_question else compose(list(laws.values()))

@@ -20,7 +20,7 @@ MOST_EPSILON = 64
 
 
 @dataclass(frozen=True)
-class TowardsSet:
+class ShuffledPrivacy:
     """The privacy of a device's report towards an observer who sees only the set of reports.
 
     It does not hold towards an observer who sees reports arrive, or towards relay and collector together.
@@ -31,7 +31,7 @@ class TowardsSet:
         delta: the δ for this ε, a probability.
         device_epsilon: the ε of the device's noise alone, towards everyone, rounded up.
         people: how many people send a report.
-        false_reports: how many of these reports are assumed false. False reports hide no one.
+        contamination: how many of these reports are assumed false. False reports hide no one.
         cells: how many combinations of public values there are. A report hides among reports in its cell.
         hidden_among: how many true reports there are in the set, including the person's own.
         is_even_spread: whether hidden_among assumes an even spread over the cells, because the size of the
@@ -42,27 +42,27 @@ class TowardsSet:
     delta: float
     device_epsilon: float
     people: int
-    false_reports: int
+    contamination: int
     cells: int
     hidden_among: int
     is_even_spread: bool
 
 
-def towards_set(
+def shuffled_privacy(
     study: Study,
     people: int,
     *,
     delta: str | float = DEFAULT_DELTA,
-    false_reports: str | float = 0,
+    contamination: str | float = 0,
     smallest_cell: int | None = None,
-) -> TowardsSet:
+) -> ShuffledPrivacy:
     """Bound what the set of a study's reports reveals about one person (METHODS 1.6).
 
     Args:
         study: a study that asks people, whose mechanisms have pure ε.
         people: how many people send a report.
         delta: the δ for the ε, from 1e-15 to below 1.
-        false_reports: how many reports are false: a share below 1, or a number from 1 on. They are subtracted
+        contamination: how many reports are false: a share below 1, or a number from 1 on. They are subtracted
             from the person's own cell, the worst case.
         smallest_cell: how many people share the rarest combination of public values (default: people spread
             evenly over all combinations).
@@ -76,7 +76,7 @@ def towards_set(
     """
     check_people(people)
     exact_delta = exact(delta, "delta")
-    false = _false_of(people, exact(false_reports, "false_reports"))
+    false = _false_of(people, exact(contamination, "contamination"))
     if smallest_cell is not None and not 1 <= smallest_cell <= people:
         raise InputError.say("set.smallest_cell")
     cell = people // study.cells if smallest_cell is None else smallest_cell
@@ -84,7 +84,7 @@ def towards_set(
     own = device_epsilon(study)
     found = min(rounded_up(epsilon_of(law_of_report(study), among, exact_delta)), own)
     is_even = study.cells > 1 and smallest_cell is None
-    return TowardsSet(found, float(exact_delta), own, people, false, study.cells, among, is_even)
+    return ShuffledPrivacy(found, float(exact_delta), own, people, false, study.cells, among, is_even)
 
 
 def device_epsilon(study: Study) -> float:
@@ -94,7 +94,9 @@ def device_epsilon(study: Study) -> float:
     once = [costs[question.id] for question in study.questions if not question.repeats]
     always = [costs[question.id] for question in study.questions if question.repeats]
     # Add up as `Study.epsilon` does for the stated ε.
-    return rounded_up(sum(always, Fraction(0)) + (max(once, default=0) if study.ask_one else sum(once)))
+    return rounded_up(
+        sum(always, Fraction(0)) + (max(once, default=0) if study.sample_one_question else sum(once))
+    )
 
 
 def _parts(number: Rational) -> tuple[int, int]:
@@ -169,7 +171,7 @@ def exact(number: str | float, name: str) -> Fraction:
 def _false_of(people: int, stated: Fraction) -> int:
     """Return how many reports are false, from a share of all, rounded up, or a number. Raises InputError."""
     if stated < 0 or (stated >= 1 and stated.denominator != 1) or stated >= people:
-        raise InputError.say("set.false_reports")
+        raise InputError.say("set.contamination")
     return int(stated) if stated >= 1 else -(-people * stated.numerator // stated.denominator)
 
 

@@ -112,7 +112,7 @@ class Counting:
         for name in self._sizes:
             payloads = rows[:, self._layout.places[name]]
             is_answer = np.ones(len(rows), np.bool_)
-            if self._study.ask_one:
+            if self._study.sample_one_question:
                 is_answer = self._layout.question_numbers(rows) == self._layout.numbers[name]
             found += [is_answer[:, None].astype(np.uint8), payloads * is_answer[:, None]]
         return found or [np.zeros((len(rows), 1), np.uint8)]

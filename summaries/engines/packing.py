@@ -31,9 +31,9 @@ from summaries.engines.rows import (
     Rows,
     put_bytes,
 )
+from summaries.label_repair import Labels
 from summaries.reducing import check_report
 from summaries.refusing import SHOWN
-from summaries.spelling import Labels
 from summaries.tables import refuse_repeated, report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
@@ -139,9 +139,9 @@ class Packer:
             self._put_some(rows, name, payloads, fits)
             good &= fits | ~there
             answered += there
-            if self._study.ask_one:
+            if self._study.sample_one_question:
                 self.layout.set_question(rows, name, np.flatnonzero(there))
-        count = 1 if self._study.ask_one else len(self._mechanisms)
+        count = 1 if self._study.sample_one_question else len(self._mechanisms)
         return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
 
     def _put_some(self, rows: Rows, name: str, payloads: Rows, fits: Mask) -> None:

@@ -42,11 +42,11 @@ class RowLayout:
 
     def __init__(self, study: Study) -> None:
         self._fields = study.public
-        self._ask_one = study.ask_one
+        self._ask_one = study.sample_one_question
         self.payloads_at = CONTENT + PUBLIC_BYTES * len(study.public)
         sizes = {name: one.payload_size for name, one in mechanisms_of(study).items()}
         self.numbers = {name: number for number, name in enumerate(sizes)}
-        if study.ask_one:
+        if study.sample_one_question:
             begin = self.payloads_at + NUMBER_BYTES
             self.places = {name: slice(begin, begin + size) for name, size in sizes.items()}
             self.width = begin + max(sizes.values())

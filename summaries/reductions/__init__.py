@@ -40,7 +40,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "sampled_products": PRODUCTS,
     "summed_gaussian": TOTALS,
     "table_statistics": TABLES,
-    "table_statistics_ddplr": TABLES,
+    "table_normal_equations": TABLES,
     "table_statistics_laplace": TABLES,
 }
 

@@ -98,7 +98,7 @@ def says(monkeypatch):
 def test_invalid_answer_is_reported_in_one_line(command, says, capsys):
     for body in WRONG:
         says(body)
-        assert main([*command, "--to", URL]) == 5
+        assert main([*command, "--collector", URL]) == 5
         told = capsys.readouterr()
         assert told.out == ""
         assert "is no answer of a collector" in told.err
@@ -110,7 +110,7 @@ def test_malformed_or_missing_invitations_are_rejected(says, capsys):
     word = "VdDBQb7pkMJ9AC4qonb8Bg"
     for given in ([], [word], [word, CLEAR + word], [word, "#" + word], [word] * 3):
         says({**STATUS, "invitations": given, "warnings": []})
-        assert main(["invite", "habits", "--count", "2", "--to", URL]) == 5
+        assert main(["invite", "habits", "--count", "2", "--collector", URL]) == 5
         assert capsys.readouterr().out == ""
 
 
@@ -119,9 +119,9 @@ KEPT = {"study": "habits", "version": 1, "days": 2, "until": None, "reports": 3,
 
 def test_status_of_an_earlier_release_is_accepted(says, capsys):
     says(STATUS)
-    assert main(["status", "habits", "--to", URL]) == 0
+    assert main(["status", "habits", "--collector", URL]) == 0
     says({**STATUS, "retention": [KEPT]})
-    assert main(["status", "habits", "--to", URL]) == 0
+    assert main(["status", "habits", "--collector", URL]) == 0
     assert "3 overdue" in capsys.readouterr().out
 
 
@@ -130,12 +130,12 @@ def test_endless_deletion_is_aborted(says, monkeypatch, capsys):
     monkeypatch.setattr(operating, "MOST_REQUESTS", 100)
     for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
         says({"retention": [KEPT], "studies": [], "deleted": deleted, "complete": False})
-        assert main(["expire", "--yes", "--to", URL]) == 5
+        assert main(["expire", "--yes", "--collector", URL]) == 5
         told = capsys.readouterr()
         assert (told.out, said in told.err) == ("", True)
     says({"retention": [{**KEPT, "study": CLEAR}], "studies": [], "deleted": 1, "complete": True})
     for how in ("--yes", "--dry-run"):
-        assert main(["expire", how, "--to", URL]) == 0
+        assert main(["expire", how, "--collector", URL]) == 0
         assert "\x1b" not in capsys.readouterr().out
 
 
@@ -147,17 +147,17 @@ def test_publish_rejects_confirmation_of_another_study(says, tmp_path, monkeypat
     said = {"id": study.id, "version": study.version, "digest": study.digest}
     for change in ({"digest": "0" * 64}, {"id": CLEAR}, {"version": 2}):
         says({**said, **change})
-        assert main(["publish", str(path), "--to", URL]) == 5
+        assert main(["publish", str(path), "--collector", URL]) == 5
         assert capsys.readouterr().out == ""
     says(said)
-    assert main(["publish", str(path), "--to", URL]) == 0
+    assert main(["publish", str(path), "--collector", URL]) == 0
     assert study.digest in capsys.readouterr().out
     for notes in ("none", [1], None):
         says({**said, "notes": notes})
-        assert main(["publish", str(path), "--to", URL]) == 5
+        assert main(["publish", str(path), "--collector", URL]) == 5
         assert capsys.readouterr().out == ""
     says({**said, "notes": [f"note: {CLEAR}"]})
-    assert main(["publish", str(path), "--to", URL]) == 0
+    assert main(["publish", str(path), "--collector", URL]) == 0
     told = capsys.readouterr()
     assert "note: " in told.err
     assert "\x1b" not in told.err + told.out
@@ -169,5 +169,5 @@ def test_wrong_url_is_distinguished_from_unknown_study(capsys):
         for kind, said in (("not-found", "is the URL the collector's own"), ("study-unknown", "no x")):
             problem = {"type": f"urn:ldpkit:problem:{kind}", "detail": "no x"}
             server.statuses, server.refusals = [404], {404: ("application/problem+json", json.dumps(problem))}
-            assert main(["status", "habits", "--to", server.url]) == 5
+            assert main(["status", "habits", "--collector", server.url]) == 5
             assert said in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """A study asks again, in clear or for another noisy answer, what it asked before in one language.
 
 Defence: The device: recognises a question by its words in every language of the study, and accepts labels
-of the study itself only; `ldpkit study check` warns of questions that are alike in one language. In
+of the study itself only; `ldpkit check` warns of questions that are alike in one language. In
 browsers too (`test_browsers_that_forget.py`).
 """
 

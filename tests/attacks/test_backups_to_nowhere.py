@@ -12,9 +12,9 @@ from ldp_client.cli import main
     [
         "backup",
         "backup --database sqlite:///issuer.sqlite3",
-        "study keygen",
-        "secure-sum keygen",
-        "secure-sum invite study.json --count 2",
+        "keygen",
+        "node keygen",
+        "node invite study.json --count 2",
     ],
 )
 def test_out_to_standard_output_is_rejected_before_writing(tmp_path, monkeypatch, capsys, command):

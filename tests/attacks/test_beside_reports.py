@@ -7,8 +7,8 @@ by that much, possibly to directly after its token; no device has a second clock
 
 import pytest
 
-from collector.issuer import book
-from collector.issuer.book import Person
+from collector.issuer import store
+from collector.issuer.store import Person
 from ldp_client.device import relayed, sending
 from schemas import Study
 from tests import studies
@@ -31,9 +31,9 @@ def another(world, study_id, strata, people, **changes):
     """A further study of that issuer and collector, and people's codes."""
     with world.issuer.extensions["issuer"].write() as session:
         for stratum in strata:
-            book.add_key(session, study_id, stratum)
-        codes = book.add_codes(session, study_id, people)
-        tokens = book.tokens_block(session, study_id)
+            store.add_key(session, study_id, stratum)
+        codes = store.add_codes(session, study_id, people)
+        tokens = store.tokens_block(session, study_id)
     channel = {"batches": {"hours": 24}, "tokens": tokens}
     study = Study({**studies.document(studies.YES_NO, channel=channel, **changes), "id": study_id})
     operator = {"Authorization": "Bearer operators-token-for-tests"}
@@ -52,7 +52,7 @@ def test_report_is_not_sent_with_another_reports_token_request(world, tmp_path):
     device.answer(other, YES, codes[0])
     world.asked.clear()
     flushed = device.flush()
-    assert (len(world.asked), len(world.sent), flushed.later) == (1, 0, 2)
+    assert (len(world.asked), len(world.sent), flushed.scheduled) == (1, 0, 2)
     for _ in range(2):
         world.now = min(queued.due for queued in device.ledger.queued())
         assert device.flush().sent == 1

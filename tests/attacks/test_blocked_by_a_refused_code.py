@@ -5,7 +5,7 @@ Defence: The device: after the first try, the order of requests is random.
 
 import pytest
 
-from collector.issuer.book import Person
+from collector.issuer.store import Person
 from ldp_client.device import relayed, sending
 from tests.attacks.test_beside_reports import YES, another
 from tests.attacks.test_joining_people_and_reports import COLLECTOR, DAY, World

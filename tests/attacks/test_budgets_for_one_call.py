@@ -110,7 +110,7 @@ def test_invalid_budget_is_not_stored(answer, tmp_path, given):
     assert not (tmp_path / "device").exists()
 
 
-@pytest.mark.parametrize("wrong", [("--key", "none.pem"), ("--node", "https://a.example")])
+@pytest.mark.parametrize("wrong", [("--trusted-signer", "none.pem"), ("--node", "https://a.example")])
 def test_failed_call_stores_no_budget(answer, tmp_path, wrong):
     assert answer("--max-epsilon", "1", *wrong) != 0
     assert not (tmp_path / "device").exists()

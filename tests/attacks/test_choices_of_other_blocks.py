@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from inference.analyses.asking import analyse
 from inference.analyses.reports import private_of
+from inference.analyses.study_formula import analyse
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -83,8 +83,8 @@ def test_honest_reports_pass_the_model_check():
     said = np.random.default_rng(2).choice(LABELS, 3000, p=truth)
     people = [{name: str(job), "region": ("north", "south")[at % 2]} for at, job in enumerate(said)]
     reports = [perturb_answers(study, mechanisms, one, source) for one in people]
-    found = analyse(study, reports, f"{name} ~ region", seed=1, method="laplace")
-    assert found.verdict.model.state == "good"
+    found = analyse(study, reports, f"{name} ~ region", seed=1, method="gaussian_approx")
+    assert found.verdict.fit.state == "good"
 
 
 def test_larger_epsilon_uses_several_blocks():

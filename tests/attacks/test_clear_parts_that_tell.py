@@ -33,12 +33,30 @@ def failed(study=STUDY, port=PORT):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ask_one", [False, True])
+@pytest.mark.parametrize("sample_one_question", [False, True])
 @pytest.mark.parametrize("public", [PUBLIC, None])
-def test_audit_passes_sound_reports(ask_one, public):
+def test_audit_passes_sound_reports(sample_one_question, public):
     more = {"public": public} if public else {}
-    assert failed(Study(studies.document(studies.MEMOIZED, studies.NUMBER, ask_one=ask_one, **more))) == []
-    assert failed(Study(studies.document(studies.YES_NO, studies.LINEAR, ask_one=ask_one, **more))) == []
+    assert (
+        failed(
+            Study(
+                studies.document(
+                    studies.MEMOIZED, studies.NUMBER, sample_one_question=sample_one_question, **more
+                )
+            )
+        )
+        == []
+    )
+    assert (
+        failed(
+            Study(
+                studies.document(
+                    studies.YES_NO, studies.LINEAR, sample_one_question=sample_one_question, **more
+                )
+            )
+        )
+        == []
+    )
 
 
 @pytest.mark.slow

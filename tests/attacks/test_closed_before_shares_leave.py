@@ -34,7 +34,7 @@ def close(network, tmp_path, monkeypatch):
         path = tmp_path / "study.json"
         path.write_text(json.dumps(study.document))
         out = str(tmp_path / "total.json")
-        return main(["secure-sum", "close", str(path), "--same-token", "--out", out, *options])
+        return main(["node", "close", str(path), "--same-token", "--out", out, *options])
 
     return run
 

@@ -23,7 +23,7 @@ def test_nodes_stay_open_if_total_cannot_be_written(network, tmp_path, monkeypat
     for folder in ("folder.json", "folder.transcript.json"):
         (tmp_path / folder).mkdir()
     before = sorted(tmp_path.iterdir())
-    assert main(["secure-sum", "close", "study.json", "--out", out]) == 3
+    assert main(["node", "close", "study.json", "--out", out]) == 3
     assert "cannot write" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
     for node in network.nodes:

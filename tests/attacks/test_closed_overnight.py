@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from collector.operator.days import Days
+from collector.operator.daily import Days
 from tests.collector.answered import problem
 from tests.collector.conftest import build_report
 

@@ -35,7 +35,7 @@ def panel(tmp_path, monkeypatch):
         server.content = first.canonical()
         device = consenting(tmp_path / "device", "8", server.url)
         device.answer(first, {"habit": True}, "CODE")
-        assert device.flush().later == 1
+        assert device.flush().scheduled == 1
         (report,) = device.ledger.queued()
         monkeypatch.setattr(clock, "now", lambda: float(report.due))
         assert device.flush().sent == 1

@@ -76,7 +76,7 @@ def test_ambiguous_codes_across_two_waves_are_rejected(tmp_path: Path) -> None:
     """One wave has 1.1 and the other 1.10."""
     waves = {name: write(tmp_path, houses, name=f"{name}.csv") for name, houses in
              (("a", ["1.1", "1.2"]), ("b", ["1.10", "1.2", "1.2"]))}  # fmt: skip
-    table, _ = load_waves(waves, str(tmp_path / "design.json"), "armed ~ house", "refuse", ())
+    table, _ = load_waves(waves, str(tmp_path / "design.json"), "armed ~ house", "error", ())
     with pytest.raises(InputError, match=TWO_CODES):
         assemble(table, "armed ~ 1 + (1 | house)")
 

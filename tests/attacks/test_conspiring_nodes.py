@@ -16,8 +16,8 @@ import pytest
 from collector.storage.node_keys import NodeKeys
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.describing import describe, odds_of
 from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.explain import describe, odds_of
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from tests.secure_sum.conftest import INVITATION, build_study
 

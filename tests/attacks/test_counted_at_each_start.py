@@ -1,6 +1,6 @@
 """A collector with gateway keys reads every report at each start, although no study states a relay."""
 
-from collector.oblivious import needed
+from collector.oblivious import key_usage
 from schemas import Study
 from tests import studies
 
@@ -10,6 +10,6 @@ def test_reports_are_not_counted_if_no_study_states_a_relay(empty, monkeypatch):
         raise AssertionError
 
     assert empty.publish(Study(studies.document(studies.YES_NO))).status_code == 201
-    monkeypatch.setattr(needed, "arrivals", counted)
+    monkeypatch.setattr(key_usage, "arrivals", counted)
     with empty.collector.database.read() as session:
-        assert list(needed.relayed_with_reports(session)) == []
+        assert list(key_usage.relayed_with_reports(session)) == []

@@ -27,7 +27,7 @@ STUDY = build_study()
 
 @pytest.fixture
 def counted(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     harness.url = database_url
     harness.publish(STUDY)
     harness.post([build_report(STUDY).to_document() for _ in range(5)])

@@ -32,7 +32,7 @@ from tests.collector.conftest import build_report, build_study
 def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgresql):
     """One process uploads x and deletes y while the other uploads y and deletes x."""
     study, url = build_study(), postgresql.new_database()
-    harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
+    harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
     harnesses[0].publish(study)
     reports = sorted((build_report(study) for _ in range(2)), key=lambda report: report.id)
     both_uploaded = threading.Barrier(2, timeout=10)
@@ -65,7 +65,7 @@ def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgres
 def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
     """Two workers that share one row of sums delete reports of two versions at once."""
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
+    harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
     for version in (1, 2):
         harnesses[0].publish(build_study(version))
     both_wait = threading.Barrier(2, timeout=10)
@@ -97,7 +97,7 @@ def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
 
 def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postgresql):
     """Uploads lock "a-c" first; a database with English collation sorts "a_b" before it."""
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
     with harness.collector.database.write() as session:
         session.execute(text('ALTER TABLE studies ALTER COLUMN id TYPE varchar(64) COLLATE "en-x-icu"'))
     for study_id in ("a_b", "a-c"):
@@ -109,7 +109,7 @@ def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postg
 
 
 def test_upkeep_ended_by_a_deadlock_is_retried(make_harness, postgresql, monkeypatch, caplog):
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
     database, clock = harness.collector.database, [0.0]
     daily = upkeep.Upkeep(database, lambda: harness.day, b"", lambda: clock[0])
     take_day, ended = upkeep._take_day, []

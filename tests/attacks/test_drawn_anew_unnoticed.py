@@ -13,9 +13,9 @@ import pytest
 
 from collector.remote.operating import RemoteCollector
 from ldp_client import Device
-from ldp_client.commands.asked_anew import _draws, asked_anew
+from ldp_client.commands.repeated_questions import _draws, asked_anew
 from ldp_client.commands.study_warnings import anew_in_words
-from ldp_client.device.asking import told_in
+from ldp_client.device.fingerprint import told_in
 from ldp_client.documents.spoken import in_each_plain
 from schemas import Study
 from tests import studies

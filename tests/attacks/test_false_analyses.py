@@ -6,11 +6,11 @@ group separately and states how many people are in such groups.
 
 Attack: (by mistake) to fit a private predictor of an outcome with the wrong distribution, so that it
 labels parts of the outcome: the analyst's fit: compares the outcome, for each report of the predictor,
-with what it expects: "model: bad" and exit code 4.
+with what it expects: "fit: bad" and exit code 4.
 
 Attack: Not to follow the dice, if a private column is only a predictor or crossed with others; (by
 mistake) to list a design's yes before its no: the analyst's fit: reports that no answers could give are
-"model: bad"; a named design in reversed order is refused, and a stated matrix with permuted labels adds a
+"fit: bad"; a named design in reversed order is refused, and a stated matrix with permuted labels adds a
 warning to every result.
 """
 
@@ -33,9 +33,9 @@ from inference.analyses.cli import stated_priors
 from inference.analyses.design_file import read_design
 from inference.analyses.matrices import matrix_of
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
+from inference.analyses.report_page import save_analysis
 from inference.analyses.survey import read_frame, survey_of
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
@@ -138,7 +138,7 @@ def read(found, formula: str, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_laplace_result_can_be_read_back(tmp_path):
-    found = analyse_table(table(60), "mood ~ age", family="ordered", method="laplace", draws=100)
+    found = analyse_table(table(60), "mood ~ age", family="ordered", method="gaussian_approx", draws=100)
     assert list(found.draws) == ["age", "threshold[low]", "threshold[so]"]
     read(found, "mood ~ age", tmp_path)
 
@@ -214,7 +214,7 @@ def test_unchecked_analysis_is_not_called_good():
     found = Diagnostics(Verdict(), (), 0, {}, {}, {}).unchecked("nothing was checked")
     assert not found.ok
     assert found.verdict.headline() == "nothing could be checked of the model"
-    assert found.verdict.to_document()["model"]["state"] == "not checked"
+    assert found.verdict.to_document()["fit"]["state"] == "not checked"
 
 
 def dice(random, share: float, n: int, kinds: int) -> Private:

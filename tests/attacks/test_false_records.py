@@ -44,7 +44,7 @@ def _report(payload):
 
 @pytest.fixture
 def attacked(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     assert harness.publish(STUDY).status_code == 201
     sent = reports(2000, np.random.default_rng(1))
     answer = harness.post([report.to_document() for report in sent])

@@ -24,9 +24,9 @@ from tests import studies
 
 NAMES = "abcdefghij"
 ASKED = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "4"}}
-STUDY = Study(studies.document(*({**ASKED, "id": name} for name in NAMES), ask_one=True))
+STUDY = Study(studies.document(*({**ASKED, "id": name} for name in NAMES), sample_one_question=True))
 HONEST, FALSE, TRUTH = 2970, 30, 0.1
-FEW: dict[str, Any] = {"method": "laplace", "draws": 200, "chains": 2}
+FEW: dict[str, Any] = {"method": "gaussian_approx", "draws": 200, "chains": 2}
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ SHUT = {"over": {"closes": "2026-05-01"}, "to come": {"opens": "2026-07-01"}}
 
 @pytest.fixture
 def collecting(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     for study in (EARLIER, OTHER):
         harness.publish(study)
     return harness

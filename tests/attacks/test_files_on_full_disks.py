@@ -59,7 +59,7 @@ def test_init_can_be_repeated_after_a_full_disk(tmp_path, monkeypatch, capsys, f
 @pytest.mark.slow
 @pytest.mark.parametrize("flushed", [0, 1])
 def test_keygen_writes_both_keys_or_none(tmp_path, monkeypatch, capsys, flushed):
-    command = ["study", "keygen", "--out", str(tmp_path / "key.pem")]
+    command = ["keygen", "--out", str(tmp_path / "key.pem")]
     with full_after(flushed, monkeypatch):
         assert main(command) == 3
     assert "No space" in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_keygen_writes_both_keys_or_none(tmp_path, monkeypatch, capsys, flushed)
 def test_invite_writes_all_lists_or_none(tmp_path, monkeypatch, capsys, flushed):
     (tmp_path / "study.json").write_text(build_study("ever").to_json())
     out = tmp_path / "invited"
-    command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
+    command = ["node", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
     with full_after(flushed, monkeypatch):
         assert main(command) == 3
     assert "No space" in capsys.readouterr().err

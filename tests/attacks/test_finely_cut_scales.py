@@ -38,10 +38,10 @@ def test_prior_of_a_fine_scale_does_not_pull_to_the_middle(people):
 def test_prior_that_moved_shares_is_reported(build):
     """A prior weight of one answer per level moves the first share from a half to a third."""
     prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
-    knowledge = fitted(build, 500, prior=prior).verdict.knowledge
-    assert knowledge.state == "partial"
-    assert "the prior has moved p[level 1]" in knowledge.reasons[-1]
-    assert ("at_most[level 1]" in knowledge.reasons[-1]) is (build is ask.scale)
+    informativeness = fitted(build, 500, prior=prior).verdict.informativeness
+    assert informativeness.state == "partial"
+    assert "the prior has moved p[level 1]" in informativeness.reasons[-1]
+    assert ("at_most[level 1]" in informativeness.reasons[-1]) is (build is ask.scale)
 
 
 def test_prior_of_little_weight_is_not_reported():

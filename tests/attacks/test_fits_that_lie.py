@@ -44,7 +44,16 @@ def run_fit(folder, study, found, *more):
     path = folder / "reports.ndjson"
     path.write_text("".join(report.to_json() + "\n" for report in found))
     return main(
-        ["fit", str(folder / study), str(path), "--out", str(folder / "out"), "--method", "laplace", *more]
+        [
+            "fit",
+            str(folder / study),
+            str(path),
+            "--out",
+            str(folder / "out"),
+            "--method",
+            "gaussian_approx",
+            *more,
+        ]
     )
 
 
@@ -84,8 +93,8 @@ def test_fit_that_learnt_nothing_exits_with_4(files, capsys):
     assert run_fit(files, "study.json", reports(STUDY, 1)) == 4
     document = json.loads((files / "out" / "posterior.json").read_text())["questions"]["ever"]
     assert document["ok"] is False
-    assert document["verdict"]["knowledge"]["state"] == "bad"
-    assert document["verdict"]["model"]["state"] == "good"
+    assert document["verdict"]["informativeness"]["state"] == "bad"
+    assert document["verdict"]["fit"]["state"] == "good"
     assert "NOT OK: nothing was learnt" in capsys.readouterr().out
     assert "nothing was learnt" in (files / "out" / "report.html").read_text()
 
@@ -134,8 +143,8 @@ def test_empty_choice_reports_fail_the_model_check():
     for payload, fits in ((np.zeros((400, 5), np.uint8), False), (set_bits(mechanism_for(asked), 400), True)):
         part = QuestionSummary.of(mechanism_for(asked), payload)
         summary = Summary(study.id, study.version, study.digest, {asked.id: part})
-        found = fit(study, summary, method="laplace")[asked.id]
-        assert (found.verdict.model.state == "good") == fits, found.verdict
+        found = fit(study, summary, method="gaussian_approx")[asked.id]
+        assert (found.verdict.fit.state == "good") == fits, found.verdict
 
 
 def set_bits(mechanism, n):
@@ -207,8 +216,8 @@ def test_calibrate_and_plan_explain_wrong_arguments():
 
 @pytest.mark.slow
 def test_save_does_not_overwrite_result_of_another_study(tmp_path):
-    first = fit(STUDY, reports(STUDY, 100), method="laplace")["ever"]
-    second = fit(NEWER, reports(NEWER, 100), method="laplace")["ever"]
+    first = fit(STUDY, reports(STUDY, 100), method="gaussian_approx")["ever"]
+    second = fit(NEWER, reports(NEWER, 100), method="gaussian_approx")["ever"]
     first.save(tmp_path)
     before = (tmp_path / "posterior.json").read_bytes()
     with raises(InputError, "result.folder_of_other_study"):

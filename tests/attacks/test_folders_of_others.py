@@ -27,7 +27,7 @@ from tests import studies
 from tests.kit.errors import raises
 
 KINDS = [pytest.param(FIT_FILES, id="fit"), pytest.param(PLAN, id="plan"), pytest.param(CALIBRATION, id="c")]
-MARK = json.dumps({"study": "0" * 64, "questions": {"ever": {}}})
+MARK = json.dumps({"study_digest": "0" * 64, "questions": {"ever": {}}})
 
 
 def files_in(folder):
@@ -66,7 +66,7 @@ def test_foreign_files_in_a_result_folder_are_kept(tmp_path, own, name):
 
 @pytest.mark.parametrize("own", KINDS)
 def test_invalid_result_document_does_not_mark_the_folder(tmp_path, own):
-    for text in ("[]", "{}", '{"study": 3, "questions": {}}', "\xff"):
+    for text in ("[]", "{}", '{"study_digest": 3, "questions": {}}', "\xff"):
         (tmp_path / own.mark).write_text(text)
         refused(tmp_path, own)
 
@@ -124,7 +124,7 @@ def test_fit_does_not_overwrite_result_of_another_study(tmp_path):
     mine, other = Study(studies.document()), Study(studies.document(version=2))
     folder = tmp_path / "posterior"
     folder.mkdir()
-    (folder / "posterior.json").write_text(json.dumps({"study": other.digest, "questions": {}}))
+    (folder / "posterior.json").write_text(json.dumps({"study_digest": other.digest, "questions": {}}))
     with pytest.raises(InputError, match=other.digest), whole_folder(folder, study=mine):
         pass
     with whole_folder(folder, study=other) as written:
@@ -147,7 +147,7 @@ def test_calibration_does_not_overwrite_another_studys(tmp_path, capsys):
 
 SEARCHES = {
     "inference.design.difference.plan_difference": ("--difference", "ever=0.2,0.3"),
-    "inference.design.device_epsilon.plan_towards_set": ("--towards-set", "0.5", "--devices", "10000"),
+    "inference.design.device_epsilon.plan_shuffled": ("--shuffled", "0.5", "--n", "10000"),
 }
 
 

@@ -17,7 +17,7 @@ STUDY = build_study()
 
 @pytest.fixture
 def expiring(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     harness.publish(STUDY)
     return harness
 
@@ -53,7 +53,7 @@ def test_expired_report_of_relayed_study_is_refused(make_harness, database_url, 
     """Also if it expired while the study was closed for a time; deleting the study deletes all rows."""
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
-    expiring = make_harness(database=database_url, busy_timeout=10, ohttp_keys=str(tmp_path / "ohttp.keys"))
+    expiring = make_harness(database=database_url, lock_timeout=10, ohttp_keys=str(tmp_path / "ohttp.keys"))
     database = expiring.collector.database
     study = relayed_study("https://relay.example/ldpkit", keys, id="relayed")
     assert expiring.publish(study).status_code == 201

@@ -2,7 +2,7 @@
 
 Attack: (by mistake) to publish a version whose invitations carry values, or to lift invitations that
 carry some, so that page, collector and operator disagree about who is admitted: the collector: page and
-intake use the same function, by version; `--lift` is refused if it would lift nothing, or would make
+intake use the same function, by version; `--disable` is refused if it would lift nothing, or would make
 valid invitations of earlier versions useless, and no invitations are made for a closed study.
 
 Attack: (by mistake) hand out invitations to a study whose last day is over, so that none of them works:
@@ -32,7 +32,7 @@ REFUSED = (403, "invitation-needed")
 
 @pytest.fixture
 def place(make_harness, database_url):
-    harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    harness = make_harness(database=database_url, invitation_key=KEY, lock_timeout=10)
     harness.url = database_url
     assert harness.publish(PLAIN).status_code == 201
     return harness
@@ -78,7 +78,7 @@ def test_invitations_of_later_version_block_no_earlier_report(place):
 def test_lost_invitation_key_blocks_only_invited_reports(make_harness, place):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    other = make_harness(database=place.url, invitation_key="another invitation key", busy_timeout=10)
+    other = make_harness(database=place.url, invitation_key="another invitation key", lock_timeout=10)
     assert send(other, answered(PLAIN)).status_code == 201
     assert problem(send(other, answered(CARRYING))) == REFUSED
     assert problem(send(other, answered(CARRYING), word)) == (503, "unavailable")
@@ -108,7 +108,7 @@ def test_page_asks_for_invitation_exactly_if_intake_requires_it(place):
 def test_lift_without_effect_is_refused(place, capsys):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    assert place.exit_code("invite", "habits", "--lift") != 0
+    assert place.exit_code("invite", "habits", "--disable") != 0
     assert "carry stratum, which every report needs: nothing was changed" in capsys.readouterr().err
     assert send(place, answered(CARRYING), word).status_code == 201
 
@@ -119,11 +119,11 @@ def test_lift_is_refused_while_earlier_invitations_are_valid(place, capsys):
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     late = answered(CARRYING)
     place.publish(OPEN_AGAIN)
-    assert place.exit_code("invite", "habits", "--lift") == 5
+    assert place.exit_code("invite", "habits", "--disable") == 5
     assert "nothing was changed" in capsys.readouterr().err
     assert send(place, answered(OPEN_AGAIN)).status_code == 201
     assert send(place, late, word).status_code == 201
-    for what in ("--forget", "--lift"):
+    for what in ("--revoke-all", "--disable"):
         assert place.exit_code("invite", "habits", what) == 0
 
 
@@ -142,9 +142,9 @@ def test_invite_to_closed_or_deleted_study_is_refused(place, capsys):
 def test_forgotten_invitations_are_refused_and_new_ones_accepted(place):
     place.publish(CARRYING)
     (old,) = act(place, invite, 1, b"a key that is lost", {"stratum": "town"})
-    with pytest.raises(InputError, match="--forget"):
+    with pytest.raises(InputError, match="--revoke-all"):
         act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    assert place.exit_code("invite", "habits", "--forget") == 0
+    assert place.exit_code("invite", "habits", "--revoke-all") == 0
     (new,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     assert problem(send(place, answered(CARRYING), old)) == REFUSED
     assert send(place, answered(CARRYING), new).status_code == 201
@@ -152,7 +152,7 @@ def test_forgotten_invitations_are_refused_and_new_ones_accepted(place):
 
 def test_invite_after_the_last_day_is_refused(make_harness, database_url, capsys):
     """The latest of all versions' last days counts."""
-    place = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    place = make_harness(database=database_url, invitation_key=KEY, lock_timeout=10)
     for version, days, last, code in ((1, 30, 30, 5), (2, 40, 30, 5), (3, 3, 3, 0)):
         closes, ended = (place.day - timedelta(past) for past in (days, last))
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))

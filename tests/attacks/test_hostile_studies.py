@@ -27,7 +27,9 @@ PRIOR = {"coefficients": {"age": {"distribution": "normal", "loc": "0", "scale":
 BASES = [
     studies.document({**leveled_studies()["linear"], "model": {"name": "linear_regression", "prior": PRIOR}}),
     studies.document({**studies.PRODUCTS, **LOGISTIC}, studies.CHOICE, studies.AGE, public=PUBLIC),
-    studies.document(studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], ask_one=True),
+    studies.document(
+        studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], sample_one_question=True
+    ),
 ]
 JUNK: list[Any] = [None, "", [], ["1"], {}, "number"]
 # Names that JavaScript objects have anyway, and that the device stores with a feature.

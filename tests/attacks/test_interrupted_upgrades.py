@@ -67,7 +67,13 @@ def install(tmp_path):
         make_release(tmp_path, number)
 
     def run(number, *options, **more):
-        command = ["bash", str(tmp_path / "install.sh"), "install", "--from", str(tmp_path / f"dist{number}")]
+        command = [
+            "bash",
+            str(tmp_path / "install.sh"),
+            "install",
+            "--collector",
+            str(tmp_path / f"dist{number}"),
+        ]
         command += options
         path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running"), **more}

@@ -9,7 +9,7 @@ import pytest
 from collector.oblivious import gateway
 from collector.operator.inviting import warnings_of_invitations
 from ldp_client.commands.channel_warnings import invitation_notes
-from ldp_client.describing import describe
+from ldp_client.explain import describe
 from schemas import Study
 from tests import studies
 from tests.attacks.test_joining_people_and_reports import COLLECTOR, World

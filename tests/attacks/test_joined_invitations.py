@@ -33,7 +33,7 @@ FRAME_HEADER, WAL_HEADER = 24, 32
 @pytest.fixture
 def invited(make_harness, database_url, study):
     """A collector that takes invited reports only; `.put(report, word)` sends one."""
-    harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    harness = make_harness(database=database_url, invitation_key=KEY, lock_timeout=10)
     harness.url = database_url
     harness.publish(study)
     harness.send = lambda report, word: harness.app.test_client().put(

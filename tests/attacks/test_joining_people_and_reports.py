@@ -18,10 +18,10 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from collector.app import create_app
-from collector.issuer import book, signing
+from collector.issuer import signing, store
 from collector.issuer.app import create_issuer
-from collector.issuer.book import Person
 from collector.issuer.models import ISSUER, IssuerRow
+from collector.issuer.store import Person
 from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client.core.tokens import token_in
@@ -69,9 +69,9 @@ class World:
         make(database, ISSUER)
         with database.write() as session:
             session.add(IssuerRow(address=ISSUER_URL))
-            book.add_key(session, "survey", {})
-            self.codes = book.add_codes(session, "survey", [Person("", {})] * (PEOPLE * BATCHES))
-            tokens = book.tokens_block(session, "survey")
+            store.add_key(session, "survey", {})
+            self.codes = store.add_codes(session, "survey", [Person("", {})] * (PEOPLE * BATCHES))
+            tokens = store.tokens_block(session, "survey")
         database.engine.dispose()
         channel = {"batches": {"hours": 24}, "tokens": tokens, **(oblivious or {})}
         self.study = Study(studies.document(studies.YES_NO, channel=channel))
@@ -142,7 +142,7 @@ def by_order_of_numbers(asked, sent):
 
 def by_database_order(asked, sent):
     """What both databases keep of them, in the order in which they keep it."""
-    one = sorted(asked, key=lambda each: book.digest_of(each.body))
+    one = sorted(asked, key=lambda each: store.digest_of(each.body))
     return by_order(one, sorted(sent, key=lambda each: token_in(each.headers["Authorization"])[2:34]))
 
 

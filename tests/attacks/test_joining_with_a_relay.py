@@ -2,7 +2,7 @@
 
 Defence: Relay and issuer: know who took part, but can read no report; issuer and collector: know only a
 batch's people behind the relay. Known limit: relay and collector link by time alone, and so do issuer and
-collector if relay and issuer are one party, which `study check` and `publish` note.
+collector if relay and issuer are one party, which `check` and `publish` note.
 """
 
 import json
@@ -20,7 +20,7 @@ from collector.oblivious import gateway
 from collector.oblivious.keys import GatewayKey, GatewayKeys
 from ldp_client.device import outbox, relayed
 from ldp_client.device.exchange import Answer
-from ldp_client.device.known_studies import note_publisher
+from ldp_client.device.trust import note_publisher
 from ldp_client.oblivious.encapsulation import encapsulate
 from tests.attacks.test_joining_people_and_reports import (
     ADVERSARIES,
@@ -60,7 +60,11 @@ class RelayedWorld(World):
         keys.save(folder / "ohttp.keys")
         stated = {"relay": RELAY, "keys": b64encode(keys.keys[0].configuration).decode()}
         super().__init__(
-            folder, monkeypatch, {"oblivious": stated}, ohttp_keys=str(folder / "ohttp.keys"), only_ohttp=True
+            folder,
+            monkeypatch,
+            {"oblivious": stated},
+            ohttp_keys=str(folder / "ohttp.keys"),
+            require_ohttp=True,
         )
         plain = gateway._asked
 

@@ -37,7 +37,7 @@ def asked(monkeypatch):
 def test_export_refuses_to_send_a_key_over_http(asked, tmp_path, monkeypatch, capsys, summary):
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
     out = tmp_path / "reports.ndjson"
-    assert main(["export", "habits", "--from", "http://survey.example", "--out", str(out), *summary])
+    assert main(["export", "habits", "--collector", "http://survey.example", "--out", str(out), *summary])
     assert "the key would go there in clear; use https://" in capsys.readouterr().err
     assert not asked
     assert not out.exists()

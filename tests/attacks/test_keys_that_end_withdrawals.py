@@ -1,6 +1,6 @@
 """A gateway's key is retired once no open study states it: later withdrawals do not reach the collector.
 
-Defence: `ldpkit oblivious retire`: keeps a key while stored reports can only be withdrawn with it; the
+Defence: `ldpkit ohttp retire`: keeps a key while stored reports can only be withdrawn with it; the
 collector: accepts deletions in the clear for a study that had a version without a relay. Known limit: a
 key that leaked or is lost; then devices say whom to ask, and `ldpkit status` lists the reports (oblivious
 HTTP); browsers show it as an answer with status 400 that is not the collector's.
@@ -43,7 +43,7 @@ class Place:
     def retire(self, *more):
         url = f"sqlite:///{self.harness.path}"
         return main(
-            ["oblivious", "retire", str(self.file), "--database", url, "--number", str(self.number), *more]
+            ["ohttp", "retire", str(self.file), "--database", url, "--number", str(self.number), *more]
         )
 
     def numbers(self):

@@ -19,17 +19,17 @@ KEY = "operators-token-0123456789"
     "keys", [f"{KEY} {KEY[::-1]}", f" {KEY}", f"{KEY}\n", f"{KEY}\r\nX-Odd: 1", "clé" * 9]
 )
 def test_list_of_keys_is_not_sent_to_one_server(keys, tmp_path, monkeypatch, capsys):
-    """`ldpkit secure-sum close` takes them from LDPKIT_TOKEN, where every other command finds them too."""
+    """`ldpkit node close` takes them from LDPKIT_TOKEN, where every other command finds them too."""
     monkeypatch.setenv("LDPKIT_TOKEN", keys)
     path = tmp_path / "study.json"
     path.write_bytes(Study(studies.document(studies.YES_NO)).canonical())
     with Server() as server:
         for command in (
-            ("status", "--to"),
-            ("invite", "habits", "--count", "2", "--to"),
-            ("publish", str(path), "--to"),
-            ("export", "habits", "--out", str(tmp_path / "out.ndjson"), "--from"),
-            ("export", "habits", "--summary", "--out", str(tmp_path / "out.json"), "--from"),
+            ("status", "--collector"),
+            ("invite", "habits", "--count", "2", "--collector"),
+            ("publish", str(path), "--collector"),
+            ("export", "habits", "--out", str(tmp_path / "out.ndjson"), "--collector"),
+            ("export", "habits", "--summary", "--out", str(tmp_path / "out.json"), "--collector"),
         ):
             assert main([*command, server.url]) == 2
             assert "token" in capsys.readouterr().err
@@ -49,11 +49,11 @@ NOWHERE = (
 
 
 @pytest.mark.parametrize("address", NOWHERE)
-@pytest.mark.parametrize("option", ["--address", "--to"])
+@pytest.mark.parametrize("option", ["--address", "--collector"])
 def test_invite_rejects_wrong_addresses_before_any_request(address, option, monkeypatch, capsys):
     monkeypatch.setenv("LDPKIT_TOKEN", KEY)
     with Server() as server:
-        places = {"--to": server.url, option: address}
+        places = {"--collector": server.url, option: address}
         options = [part for place in places.items() for part in place]
         assert main(["invite", "habits", "--count", "2", *options]) == 2
         told = capsys.readouterr()

@@ -16,7 +16,7 @@ import pytest
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, people_of
-from inference.analyses.survey import LEAVE_OUT, load_survey, load_waves, read_frame, survey_of
+from inference.analyses.survey import DROP, load_survey, load_waves, read_frame, survey_of
 from inference.analyses.table import Table, known_channel, table_of
 from inference.design.possible_reports import possible_of_design, possible_of_study
 from ldp_client.documents.errors import AnswerError, InputError
@@ -111,7 +111,7 @@ def test_table_report_may_be_a_blank_like_label(label: str, kind: str, tmp_path:
     other = rows.assign(age=[31, 44, 50], armed=[label, "no", label])
     later = str(tmp_path / f"later.{kind}")
     other.to_csv(later, index=False) if kind == "csv" else other.to_parquet(later)
-    both, _ = load_waves({"1": path, "2": later}, str(design), "armed ~ wave", "refuse", ())
+    both, _ = load_waves({"1": path, "2": later}, str(design), "armed ~ wave", "error", ())
     assert both.private["armed"].codes.tolist() == [0, 1, 1, 1, 0, 1]
 
 
@@ -125,18 +125,18 @@ def test_waves_may_mix_number_codes_and_blank_like_label(label: str, one: str, t
     first = written(tmp_path, "a.csv", f"age,armed\n31,{one}\n42,{label}\n53,2\n")
     second = written(tmp_path, "b.csv", "age,armed\n34,1\n45,2\n56,1\n")
     for waves in ({"a": first, "b": second}, {"b": second, "a": first}):
-        both, _ = load_waves(waves, str(design), "armed ~ wave", "refuse", ())
+        both, _ = load_waves(waves, str(design), "armed ~ wave", "error", ())
         codes = {"a": [0, 2, 1], "b": [0, 1, 0]}
         assert both.private["armed"].codes.tolist() == [place for name in waves for place in codes[name]]
         assert "armed" not in both.alike
 
 
 @spelt
-@pytest.mark.parametrize("blanks", ["refuse", LEAVE_OUT])
+@pytest.mark.parametrize("blanks", ["error", DROP])
 def test_frame_that_lost_a_blank_like_label_names_the_fix(label: str, blanks: str) -> None:
     design = read_design(design_of(label))
     frame = pd.DataFrame({"age": [30.0, 41.0, 52.0], "armed": ["no", None, None]})
-    if blanks == LEAVE_OUT:
+    if blanks == DROP:
         said = " ".join(survey_of(frame, design, None, blanks).notes)
     else:
         with pytest.raises(InputError) as refused:
@@ -144,7 +144,7 @@ def test_frame_that_lost_a_blank_like_label_names_the_fix(label: str, blanks: st
         said = str(refused.value)
     assert f"armed has the label {label}, which some readers treat as blank" in said
     kept = frame.assign(armed=["no", label, None])
-    assert "keep_default_na" not in " ".join(survey_of(kept, design, None, LEAVE_OUT).notes)
+    assert "keep_default_na" not in " ".join(survey_of(kept, design, None, DROP).notes)
 
 
 @spelt

@@ -58,9 +58,9 @@ def summary_of(study, part):
 
 
 def sum_study(question, n):
-    route = {"name": "secure_sum", "nodes": ADDRESSES, "clients": n, "tolerate": 0}
+    protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": n, "max_dropouts": 0}
     head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
-    return Study({**head, "route": route, "questions": [{"id": "x", **question}]})
+    return Study({**head, "protocol": protocol, "questions": [{"id": "x", **question}]})
 
 
 @pytest.mark.slow
@@ -68,7 +68,9 @@ def test_fit_of_two_sums_notes_untested_normal_distribution():
     """The mean was estimated as 1.85 [0.93, 2.66] and marked ok; the answers' mean was 7.3."""
     study, random = sum_study(SUM, 4000), np.random.default_rng(1)
     answers = drinks(random, 4000)
-    found = fit(study, summary_of(study, summed(study.questions[0], answers, random)), method="laplace")["x"]
+    found = fit(
+        study, summary_of(study, summed(study.questions[0], answers, random)), method="gaussian_approx"
+    )["x"]
     assert float(np.median(found.draws["mean"])) < 0.5 * answers.mean()
     (note,) = [note for note in found.diagnostics.notes if "cannot show whether answers follow" in note]
     assert "`cells`" in note
@@ -134,7 +136,7 @@ def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
     zeros = random.random(10_000) < 0.6
     answers = np.where(zeros, 0, random.exponential(12, 10_000)) if crowded else random.normal(25, 6, 10_000)
     part = local(study.questions[0], np.clip(answers, 0, 50), random)
-    found = fit(study, summary_of(study, part), method="laplace")[study.questions[0].id]
+    found = fit(study, summary_of(study, part), method="gaussian_approx")[study.questions[0].id]
     notes = [note for note in found.diagnostics.notes if "beyond the bounds" in note]
     assert len(notes) == crowded
     assert all("whatever their law, mean 4" in note or "mean 5" in note for note in notes)

@@ -12,8 +12,8 @@ import pytest
 
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
-from inference.analyses.groups_of_people import MOST_LEVELS, levels_or_bands
 from inference.analyses.linear import Linear
+from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
 from inference.analyses.table import known_channel, table_of
 
 DICE = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]

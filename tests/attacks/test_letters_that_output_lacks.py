@@ -30,7 +30,7 @@ def paths():
     ("encoding", "title"), [("cp1252", r"\u7761\u7720 é"), ("ascii", r"\u7761\u7720 \xe9")]
 )
 def test_title_is_printed_with_escapes(tmp_path, encoding, title):
-    done = run(tmp_path, "study", "check", "study.json", encoding=encoding)
+    done = run(tmp_path, "check", "study.json", encoding=encoding)
     assert done.returncode == 0, done.stderr
     assert title in done.stdout.decode(encoding)
 

@@ -29,8 +29,8 @@ def take(network, texts):
 
 def test_invitation_list_for_another_node_is_refused(network, tmp_path):
     study = network.publish("ever")
-    route = study.document["route"]
-    turned = Study({**study.document, "route": {**route, "nodes": route["nodes"][::-1]}})
+    protocol = study.document["protocol"]
+    turned = Study({**study.document, "protocol": {**protocol, "nodes": protocol["nodes"][::-1]}})
     texts = lists_of(turned, tmp_path)[::-1]
     with pytest.raises(InputError, match="was made for node 3 of summed, which is node 1 as published"):
         take(network, texts)

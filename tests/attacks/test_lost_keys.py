@@ -43,12 +43,12 @@ def tags(harness):
 @pytest.fixture
 def moved(make_harness, database_url):
     """A place whose settings were lost after a study had used its invitations."""
-    before = make_harness(database=database_url, invitation_key="a key that is lost", busy_timeout=10)
+    before = make_harness(database=database_url, invitation_key="a key that is lost", lock_timeout=10)
     before.publish(LOST)
     use(before, LOST, made(before, LOST, USES, "a key that is lost"))
     before.close(LOST.id)
     before.collector.close()
-    harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
+    harness = make_harness(database=database_url, invitation_key=KEY, lock_timeout=10)
     harness.url = database_url
     for study in (OTHER, KEPT):
         harness.publish(study)
@@ -85,7 +85,7 @@ def test_upkeep_fails_until_invitations_of_lost_key_are_forgotten(moved, capsys)
     assert "study lost: setting invitation_key" in said
     assert "all else was done" in said
     assert tags(moved) == USES
-    assert moved.exit_code("invite", "lost", "--forget") == 0
+    assert moved.exit_code("invite", "lost", "--revoke-all") == 0
     assert moved.exit_code("upkeep") == 0
     with moved.collector.database.read() as session:
         assert count_invitations(session, 1) == 0

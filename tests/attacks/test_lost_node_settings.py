@@ -26,7 +26,7 @@ LOST = b"a key that is lost"
 @pytest.fixture
 def lost(network):
     """The second node's settings have another invitation_key than its invitations."""
-    network.publish("ever", clients=4, tolerate=1)
+    network.publish("ever", devices=4, max_dropouts=1)
     network.answer(4)
     node = network.nodes[1]
     with node.app.extensions["ldpkit"].database.write() as session:
@@ -37,7 +37,7 @@ def lost(network):
 
 
 def forget(node):
-    return exit_code(node.app, "invite", "summed", "--forget")
+    return exit_code(node.app, "invite", "summed", "--revoke-all")
 
 
 def test_device_spends_nothing_at_node_without_its_key(lost, tmp_path, caplog):

@@ -46,7 +46,7 @@ def command(*arguments, folder, room=None, out=None):
 def asked(start_server, study, tmp_path):
     server = start_server()
     (tmp_path / "study.json").write_text(study.to_json())
-    assert command("publish", "study.json", "--to", server.url, folder=tmp_path).returncode == 0
+    assert command("publish", "study.json", "--collector", server.url, folder=tmp_path).returncode == 0
     return server
 
 
@@ -54,7 +54,7 @@ def asked(start_server, study, tmp_path):
 @pytest.mark.parametrize("name", ["links.txt", "links.csv"])
 @pytest.mark.parametrize("room", [0, 20_000])
 def test_invite_on_a_full_disk_leaves_the_study_open(asked, make_report, study, tmp_path, name, room):
-    invite = ("invite", "habits", "--count", "500", "--out", name, "--to", asked.url)
+    invite = ("invite", "habits", "--count", "500", "--out", name, "--collector", asked.url)
     done = command(*invite, folder=tmp_path, room=room)
     assert (done.returncode, (tmp_path / name).exists()) == (1, False)
     assert f"cannot write {name}: File too large" in done.stderr
@@ -71,11 +71,11 @@ def test_invite_on_a_full_disk_leaves_the_study_open(asked, make_report, study, 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_invite_with_unwritable_output_names_the_undo_command(asked, tmp_path, options):
-    invite = ("invite", "habits", "--count", "5", "--to", asked.url, *options)
+    invite = ("invite", "habits", "--count", "5", "--collector", asked.url, *options)
     done = command(*invite, folder=tmp_path, out="/dev/full")
     assert done.returncode != 0
     assert "cannot write standard output: No space left on device" in done.stderr
-    assert "`ldpkit invite habits --lift` admits all reports again" in done.stderr
+    assert "`ldpkit invite habits --disable` admits all reports again" in done.stderr
 
 
 def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
@@ -91,7 +91,7 @@ def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_key_that_could_not_be_printed_is_revoked(asked, tmp_path):
-    where = ("--to", asked.url)
+    where = ("--collector", asked.url)
     add = ("keys", "add", "unseen", "--role", "read", *where)
     done = command(*add, folder=tmp_path, out="/dev/full")
     assert done.returncode != 0

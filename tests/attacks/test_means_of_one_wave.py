@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.analyses.joining import joined
+from inference.analyses.concatenation import joined
 from inference.analyses.table import table_of
 from tests.inference.analyses.test_private_numbers import people
 

@@ -38,10 +38,10 @@ def test_memoized_question_is_refused_in_bulk():
         mechanisms()["habit"].perturb_many(np.ones(60, bool), never)
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_memoized_question_is_refused_for_a_file(tmp_path, capsys, ask_one):
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_memoized_question_is_refused_for_a_file(tmp_path, capsys, sample_one_question):
     (tmp_path / "study.json").write_text(
-        json.dumps({**STUDY.document, "ask_one": True} if ask_one else STUDY.document)
+        json.dumps({**STUDY.document, "sample_one_question": True} if sample_one_question else STUDY.document)
     )
     (tmp_path / "answers.csv").write_text("ever,habit\nyes,yes\n")
     out = tmp_path / "reports.ndjson"

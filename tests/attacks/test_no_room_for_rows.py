@@ -63,5 +63,5 @@ def test_missing_temporary_folder_is_reported(tmp_path, monkeypatch):
 def test_other_full_disk_is_not_blamed_on_standard_output(monkeypatch, capsys):
     """The error names no file either."""
     monkeypatch.setattr(cli, "load_study", lambda _path: Full().write(""))
-    assert main(["study", "check", "study.json"]) == EXIT_OTHER
+    assert main(["check", "study.json"]) == EXIT_OTHER
     assert capsys.readouterr().err == "ldpkit: No space left on device\n"

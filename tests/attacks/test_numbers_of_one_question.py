@@ -24,7 +24,7 @@ PEOPLE, HIGHEST = 1200, 12
 
 def reports_of() -> Table:
     """Those in the south work longer, by a quarter of the bounds."""
-    study = Study(studies.document(studies.YES_NO, HOURS, ask_one=True, public=PUBLIC))
+    study = Study(studies.document(studies.YES_NO, HOURS, sample_one_question=True, public=PUBLIC))
     mechanisms, source = mechanisms_of(study), NotForRealAnswers(Random(3).randbytes)
     rng = np.random.default_rng(3)
     reports = []
@@ -36,7 +36,7 @@ def reports_of() -> Table:
 
 
 def found(table: Table, formula: str, over: Population | None = None) -> AnalysisPosterior:
-    return analyse_table(table, formula, method="laplace", population=over)
+    return analyse_table(table, formula, method="gaussian_approx", population=over)
 
 
 def test_reports_on_other_question_are_left_out() -> None:

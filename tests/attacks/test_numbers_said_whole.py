@@ -1,7 +1,7 @@
 """Answer whole or heaped numbers where a study is cut, so that a smooth law within bins misses them.
 
 Defence: The analysis: shares of bins are reported, and no mean; a note says what the line takes within bins.
-`ldpkit study check` advises cuts between.
+`ldpkit check` advises cuts between.
 """
 
 import numpy as np
@@ -62,5 +62,5 @@ def test_whole_numbers_get_bin_shares_and_correct_slope():
 def test_study_check_advises_cuts_between_whole_numbers(tmp_path, capsys):
     for cuts, advised in ((ON_NUMBERS, True), (BETWEEN, False)):
         (tmp_path / "study.json").write_text(study_of(*cuts).to_json())
-        assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+        assert main(["check", str(tmp_path / "study.json")]) == 0
         assert ("0.5 instead of 1" in capsys.readouterr().err) is advised

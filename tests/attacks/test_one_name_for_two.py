@@ -16,7 +16,7 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
-from inference.analyses.naming import united
+from inference.analyses.parameter_names import united
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible

@@ -9,11 +9,11 @@ from threading import Thread
 import pytest
 from sqlalchemy import create_engine, text
 
-from collector.issuer import book
+from collector.issuer import store
 from collector.issuer.app import create_issuer
-from collector.issuer.book import Person
-from collector.issuer.forgetting import Forgetting, write_again
 from collector.issuer.models import ISSUER, IssuerRow
+from collector.issuer.order_erasing import Forgetting, write_again
+from collector.issuer.store import Person
 from collector.serving import granian_server
 from collector.storage.database import Database, sqlite_file
 from collector.storage.migrating import make
@@ -33,8 +33,8 @@ class Issuer:
         make(self.database, ISSUER)
         with self.database.write() as session:
             session.add(IssuerRow(address="https://issuer.example"))
-            book.add_key(session, "habits", {})
-            codes = book.add_codes(session, "habits", [Person(name, {}) for name in PEOPLE])
+            store.add_key(session, "habits", {})
+            codes = store.add_codes(session, "habits", [Person(name, {}) for name in PEOPLE])
         self.codes = dict(zip(PEOPLE, codes))
         self.database.engine.dispose()
 
@@ -76,7 +76,7 @@ def test_stopped_issuer_stores_codes_in_hash_order(issuer, monkeypatch):
     issuer.is_served(monkeypatch, issuer.everybody_asks)
     assert issuer.found() == (issuer.by_hash(), 1)
     with issuer.database.read() as session:
-        assert [one.tokens for one in book.counts(session)] == [len(PEOPLE)]
+        assert [one.tokens for one in store.counts(session)] == [len(PEOPLE)]
 
 
 def test_restart_removes_request_order_of_killed_issuer(issuer, monkeypatch):

@@ -150,7 +150,7 @@ def test_withdrawal_by_address_covers_signed_reports_there(tmp_path, old):
 def test_withdraw_command_exits_1_with_reports_left_elsewhere(tmp_path, old, new, capsys, caplog):
     (tmp_path / "key.pem").write_text(PUBLIC)
     url = f"{new.url}/v1/studies/survey"
-    given = ["--folder", str(tmp_path), "--key", str(tmp_path / "key.pem")]
+    given = ["--folder", str(tmp_path), "--trusted-signer", str(tmp_path / "key.pem")]
     assert main(["withdraw", url, *given]) == 1
     assert "withdrew from survey: 1 report to be deleted" in capsys.readouterr().out
     assert f"has also answered the study of this id from {old.url}" in caplog.text

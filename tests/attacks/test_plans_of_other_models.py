@@ -104,7 +104,7 @@ def test_plan_rejects_record_regression(tmp_path, capsys) -> None:
     assert not (tmp_path / "plan").exists()
 
 
-@pytest.mark.parametrize("option", ["--prob", "--contamination"])
+@pytest.mark.parametrize("option", ["--level", "--contamination"])
 def test_nan_option_is_not_reported_as_two_values(option, capsys) -> None:
     assert main(["fit", "study.json", "reports.ndjson", "--out", "out", option, "nan"]) in (2, 3)
     assert "two values" not in capsys.readouterr().err

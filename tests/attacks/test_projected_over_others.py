@@ -1,4 +1,4 @@
-"""Tries to have `ldpkit project` write over another study, or over the second as its author has edited it.
+"""Tries to have `ldpkit derive` write over another study, or over the second as its author has edited it.
 
 Defence: `project`: replaces no document, and asks for keys of the second study's own. The collector:
 publishes no study with a token key of another one there, deleted ones too.
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
 
     def run(*options, out=tmp_path / "second.json"):
         first, fit = tmp_path / "first.json", tmp_path / "fit"
-        return main(["project", *map(str, (first, fit, "--out", out, *options))])
+        return main(["derive", *map(str, (first, fit, "--out", out, *options))])
 
     return run
 

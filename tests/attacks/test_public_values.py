@@ -22,10 +22,14 @@ PUBLIC = [
 ANSWERS = {"ever": True, "hours": 3}
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_report_size_does_not_reveal_public_value(ask_one):
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_report_size_does_not_reveal_public_value(sample_one_question):
     """Each report is padded to the size of the longest values."""
-    study = Study(studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC, ask_one=ask_one))
+    study = Study(
+        studies.document(
+            studies.YES_NO, studies.NUMBER, public=PUBLIC, sample_one_question=sample_one_question
+        )
+    )
     mechanisms = mechanisms_of(study)
     sizes, bare = set(), set()
     people = [

@@ -1,7 +1,7 @@
 """Tries to have two rare, independent answers read as dependent, and a prior read as what reports say.
 
 Defence: The analysis: a crossed table's prior has log odds ratios around 0 whatever the margins; where
-reports say hardly more, the verdict's knowledge is partial, with its exit code.
+reports say hardly more, the verdict's informativeness is partial, with its exit code.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def test_rare_independent_answers_are_not_called_dependent(both_more):
     found = crossed([0.9604, 0.0196, 0.0196, 0.0004], 4_000, both_more)
     low, high = odds_interval(found)
     assert low < 1 < high
-    assert found.verdict.knowledge.state == "partial"
-    assert "log odds ratio a and b" in found.verdict.knowledge.reasons[0]
+    assert found.verdict.informativeness.state == "partial"
+    assert "log odds ratio a and b" in found.verdict.informativeness.reasons[0]
     assert not any("wider prior" in note for note in found.diagnostics.notes)
 
 
@@ -59,8 +59,8 @@ def test_one_sided_odds_ratio_gives_partial_knowledge():
     """With shares of 10 % and an odds ratio of 8, the interval ends below 8 by chance."""
     found = crossed([0.8374, 0.0626, 0.0626, 0.0374], 5_000, -1.2, draws=800)
     assert odds_interval(found)[1] < 8
-    assert found.verdict.knowledge.state == "partial"
-    assert "on one side" in found.verdict.knowledge.reasons[0]
+    assert found.verdict.informativeness.state == "partial"
+    assert "on one side" in found.verdict.informativeness.reasons[0]
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from collector.operator.acting import count_again
+from collector.operator.actions import count_again
 from collector.storage import queries, wal
 from collector.storage.backup import back_up
 from collector.storage.database import Bounds, Database

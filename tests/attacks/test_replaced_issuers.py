@@ -130,7 +130,7 @@ def test_restored_backup_is_not_taken_for_file_of_log(tmp_path, put):
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
     # Nor where it has had a log of its own since.
-    run("issuer", "restored", "--end-unused", "--database", database)
+    run("issuer", "resume-after-restore", "--end-unused", "--database", database)
     run("issuer", "status", "--database", database)
     put(tmp_path / "copy.sqlite3", dead)
     refused(dead)

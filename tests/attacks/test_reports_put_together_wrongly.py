@@ -130,7 +130,9 @@ def test_faulty_later_rounds_are_detected(monkeypatch, fault):
 
 QUEUED = "by a device: what is queued is what was drawn, round after round"
 ONE_OF_THREE = Study(
-    studies.document(studies.MEMOIZED, {**studies.MEMOIZED, "id": "other"}, studies.YES_NO, ask_one=True)
+    studies.document(
+        studies.MEMOIZED, {**studies.MEMOIZED, "id": "other"}, studies.YES_NO, sample_one_question=True
+    )
 )
 
 

@@ -39,7 +39,7 @@ def write(path, *parts):
 def test_repeated_reports_are_counted_once(capsys):
     assert summarize(STUDY, REPORTS + REPORTS).to_json() == WHOLE
     assert "200 reports were repeated and counted once" in capsys.readouterr().err
-    assert fit(STUDY, iter(REPORTS + REPORTS), method="laplace")["ever"].n == 200
+    assert fit(STUDY, iter(REPORTS + REPORTS), method="gaussian_approx")["ever"].n == 200
 
 
 def test_id_with_two_contents_is_rejected():
@@ -139,5 +139,5 @@ def test_fit_notes_reports_of_other_versions(tmp_path):
     newer = Study(studies.document(studies.YES_NO, version=2))
     late = perturb_answers(newer, MECHANISMS, {"ever": True})
     evidence = load_evidence(STUDY, write(tmp_path / "r", *LINES, late.to_json() + "\n"))
-    notes = fit(STUDY, evidence, method="laplace")["ever"].diagnostics.notes
+    notes = fit(STUDY, evidence, method="gaussian_approx")["ever"].diagnostics.notes
     assert any("1 report answers other versions" in note for note in notes)

@@ -1,6 +1,6 @@
 """Publish a study whose report is larger than any device sends, so that devices spend epsilon for nothing.
 
-Defence: `ldpkit study check`, with an error; the collector refuses to publish it; devices, also
+Defence: `ldpkit check`, with an error; the collector refuses to publish it; devices, also
 JavaScript's, refuse it before anything is spent.
 """
 
@@ -38,7 +38,7 @@ def test_study_check_rejects_too_large_report(tmp_path, capsys):
     for count, code in ((95, 0), (96, 3), (97, 3)):
         study = of_questions(count)
         path.write_text(json.dumps(study.document))
-        assert main(["study", "check", str(path)]) == code
+        assert main(["check", str(path)]) == code
         said = capsys.readouterr().err
         assert (f"would have {body_size(study)} bytes" in said) is (body_size(study) > MOST_BYTES)
     device = Device(tmp_path / "device", "8", require_consent=False)
@@ -65,11 +65,17 @@ def test_javascript_spends_nothing_on_too_large_report():
 
 def test_body_size_matches_report(tmp_path):
     public = [{"id": "region", "choices": ["a", "a longer name"]}]
-    for ask_one in (False, True):
+    for sample_one_question in (False, True):
         study = Study(
-            studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, public=public, ask_one=ask_one)
+            studies.document(
+                studies.YES_NO,
+                studies.NUMBER,
+                studies.CHOICE,
+                public=public,
+                sample_one_question=sample_one_question,
+            )
         )
-        device = Device(tmp_path / str(ask_one), "99", require_consent=False)
+        device = Device(tmp_path / str(sample_one_question), "99", require_consent=False)
         label = study.question(studies.CHOICE["id"]).choices[0]
         answers = {"ever": True, studies.NUMBER["id"]: 1, studies.CHOICE["id"]: label}
         device.answer(study, answers, public={"region": "a"})
@@ -106,7 +112,7 @@ def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, c
         study = Study({**whole, "questions": more})
         path = tmp_path / "study.json"
         path.write_text(json.dumps(study.document))
-        assert main(["study", "check", str(path)]) == code
+        assert main(["check", str(path)]) == code
         assert (str(body_size(study)) in capsys.readouterr().err) is (code == 3)
     node = network.nodes[0]
     problem = node.publish(study)

@@ -84,11 +84,11 @@ def test_summary_inside_dataset_folder_can_be_rewritten(tmp_path, dataset):
 def test_second_study_cannot_overwrite_fit_of_first(files, capsys):
     (files / "fit").mkdir()
     (files / "fit" / RESULT).write_text("{}")
-    refused(capsys, files, "project", files / "study.json", files / "fit", "--out", files / "fit" / RESULT)
+    refused(capsys, files, "derive", files / "study.json", files / "fit", "--out", files / "fit" / RESULT)
 
 
 def test_second_study_cannot_overwrite_first(files, capsys):
-    command = ["project", files / "study.json", files / "reports.ndjson", "--out", files / "study.json"]
+    command = ["derive", files / "study.json", files / "reports.ndjson", "--out", files / "study.json"]
     refused(capsys, files, *command)
 
 
@@ -98,9 +98,9 @@ def test_audit_findings_cannot_overwrite_study(files, capsys):
 
 def test_signed_study_cannot_overwrite_key(files, capsys):
     key = files / "key.pem"
-    assert main(["study", "keygen", "--out", str(key)]) == 0
+    assert main(["keygen", "--out", str(key)]) == 0
     capsys.readouterr()
-    refused(capsys, files, "study", "sign", files / "study.json", "--key", key, "--out", key)
+    refused(capsys, files, "sign", files / "study.json", "--signing-key", key, "--out", key)
 
 
 def test_summary_in_other_file_can_be_rewritten(files):

@@ -59,7 +59,7 @@ def test_panel_continues_after_old_key_is_removed(tmp_path):
 
 
 def test_ask_one_panel_continues_after_old_key_is_removed(tmp_path):
-    asked = {"asked": (SMOKES, DRINKS), "ask_one": True}
+    asked = {"asked": (SMOKES, DRINKS), "sample_one_question": True}
     answer(tmp_path, 1, OLD, OLD, **asked)
     answer(tmp_path, 2, NEW, OLD, NEW, **asked)
     for version in range(3, 9):

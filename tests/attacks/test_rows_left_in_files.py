@@ -28,7 +28,7 @@ REPORTS = 40
 
 @pytest.fixture
 def kept(make_harness, database_url, study):
-    harness = make_harness(database=database_url, invitation_key=KEY, busy_timeout=0.3)
+    harness = make_harness(database=database_url, invitation_key=KEY, lock_timeout=0.3)
     harness.url = database_url
     harness.publish(study)
     return harness

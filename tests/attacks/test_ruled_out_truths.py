@@ -52,5 +52,5 @@ def test_fit_notes_mean_of_40_under_prior_from_20_to_30(truth, said):
     model = {"name": "normal", "prior": {"mean": UNIFORM}}
     study, random = Study(studies.document({**LOCAL, "model": model})), np.random.default_rng(1)
     part = local(study.questions[0], np.clip(random.normal(truth, 4, 1000), 0, 50), random)
-    found = fit(study, summary_of(study, part), method="laplace")[study.questions[0].id]
+    found = fit(study, summary_of(study, part), method="gaussian_approx")[study.questions[0].id]
     assert any("pressed against an end" in note for note in found.diagnostics.notes) == said

@@ -31,7 +31,7 @@ def in_words(study):
     for question in document["questions"]:
         question["text"] = {"en": "About your work", "de": "Zu Ihrer Arbeit"}
         for field in (*question["features"], question["response"]):
-            field |= {"text": WORDS, "measured_in": UNIT}
+            field |= {"text": WORDS, "unit": UNIT}
     return Study({**document, **OF_STUDY})
 
 
@@ -51,7 +51,7 @@ def assert_asked_alike(first, again):
     for language in ("en", "de"):
         asked = again.shown_in(language).questions[0]
         assert {field.text for field in asked.fields} == {WORDS[language]}
-        assert {field.measured_in for field in asked.fields} == {UNIT[language]}
+        assert {field.unit for field in asked.fields} == {UNIT[language]}
 
 
 def test_second_secure_sum_keeps_words(tmp_path):

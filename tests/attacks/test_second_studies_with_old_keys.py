@@ -45,14 +45,14 @@ def test_project_asks_for_new_token_keys_before_computing(tokened, tmp_path, cap
     write_posterior(tokened, tmp_path / "fit")
     out = tmp_path / "second.json"
     files = map(str, (tmp_path / "first.json", tmp_path / "fit"))
-    assert main(["project", *files, "--out", str(out), "--id", "again"]) == 2
+    assert main(["derive", *files, "--out", str(out), "--id", "again"]) == 2
     assert ADVICE in capsys.readouterr().err
     assert not out.exists()
 
 
 def test_token_keys_of_first_study_are_rejected(tokened, tmp_path):
     path = block_in(tmp_path, tokened.document["channel"]["tokens"])
-    with raises(InputError, "project.token_keys_of_first_study") as caught:
+    with raises(InputError, "derive.token_keys_of_first_study") as caught:
         second_tokens(tokened, "again", path)
     assert ADVICE in str(caught.value)
 
@@ -60,7 +60,7 @@ def test_token_keys_of_first_study_are_rejected(tokened, tmp_path):
 @pytest.mark.parametrize("content", ["", "[]", '{"tokens": 1}', '{"tokens": {"keys": [1]}}'])
 def test_wrong_token_file_is_rejected(tokened, tmp_path, content):
     (tmp_path / "tokens.json").write_text(content)
-    with raises(InputError, "project.wrong_token_file"):
+    with raises(InputError, "derive.wrong_token_file"):
         second_tokens(tokened, "again", str(tmp_path / "tokens.json"))
 
 
@@ -87,7 +87,7 @@ def test_second_study_states_new_keys(tokened, tmp_path):
 
 
 def test_study_without_tokens_rejects_token_file():
-    with raises(UsageError, "project.no_tokens"):
+    with raises(UsageError, "derive.no_tokens"):
         second_tokens(first_study(), "again", "tokens.json")
     assert second_tokens(first_study(), "again", None) is None
 
@@ -165,9 +165,9 @@ def test_publish_prints_study_that_has_token_key(published, asked, tmp_path, cap
     asked(harness)
     path = tmp_path / "two.json"
     path.write_text(copied(first).to_json())
-    assert main(["publish", str(path), "--to", URL, *more]) != 0
+    assert main(["publish", str(path), "--collector", URL, *more]) != 0
     (line,) = [one for one in capsys.readouterr().err.splitlines() if "token key" in one]
     assert "have a token key of study wave-1" in line
     assert line.endswith("state what `ldpkit issuer key wave-2` prints")
     path.write_text(copied(first, first.id, version=2).to_json())
-    assert main(["publish", str(path), "--to", URL, *more]) == 0
+    assert main(["publish", str(path), "--collector", URL, *more]) == 0

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, update
 
-from collector.issuer import book
+from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import IssuerRow
 from collector.storage.database import Database
@@ -63,7 +63,7 @@ class Place:
     def counts(self):
         database = Database(self.url, 5)
         with database.read() as session:
-            found = [(one.codes, one.tokens) for one in book.counts(session)]
+            found = [(one.codes, one.tokens) for one in store.counts(session)]
         database.engine.dispose()
         return found
 
@@ -103,13 +103,13 @@ def put_back(place, postgresql):
 def test_request_during_code_replacement_gives_no_second_token(on_postgresql, monkeypatch):
     """With the earlier code, in the moment after it was seen to be unused."""
     first = on_postgresql.invite("first.csv")
-    plain, asked = book.end_unused, []
+    plain, asked = store.end_unused, []
 
     def end_unused(*arguments):
         asked.append(on_postgresql.ask(first["Ada"]))
         return plain(*arguments)
 
-    monkeypatch.setattr(book, "end_unused", end_unused)
+    monkeypatch.setattr(store, "end_unused", end_unused)
     with pytest.raises(InputError, match="Ada got a token already"):
         on_postgresql.invite("second.csv", "--again")
     assert asked == [200]
@@ -120,7 +120,7 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 
 
 def test_concurrent_invitations_of_one_person_give_one_code(on_postgresql, monkeypatch):
-    plain, refused = book.add_codes, []
+    plain, refused = store.add_codes, []
 
     def again():
         try:
@@ -136,7 +136,7 @@ def test_concurrent_invitations_of_one_person_give_one_code(on_postgresql, monke
             other.join(1)
         return plain(*arguments)
 
-    monkeypatch.setattr(book, "add_codes", add_codes)
+    monkeypatch.setattr(store, "add_codes", add_codes)
     on_postgresql.invite("first.csv")
     other.join()
     assert [one.partition(" has a code already")[0] for one in refused] == ["Ada"]
@@ -170,17 +170,17 @@ def test_restored_is_refused_for_original_database(place, which):
     """All unused codes of all studies used to end when `restored` was run without need, or twice."""
     codes = place.invite("codes.csv")
     with raises(InputError, "issuer.not_restored") as refused:
-        place.run("restored", which)
+        place.run("resume-after-restore", which)
     assert refused.value.exit_code == EXIT_REFUSED
     assert place.ask(codes["Ada"]) == 200
 
 
 def test_restored_accepts_copy_only_once(place, put_back):
     put_back()
-    place.run("restored", "--end-unused")
+    place.run("resume-after-restore", "--end-unused")
     codes = place.invite("codes.csv")
     with raises(InputError, "issuer.not_restored"):
-        place.run("restored", "--end-unused")
+        place.run("resume-after-restore", "--end-unused")
     assert place.ask(codes["Ada"]) == 200
 
 
@@ -188,7 +188,7 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     codes = place.invite("codes.csv")
     place.ask(codes["Cy"])
     put_back(lambda: place.ask(codes["Ada"]))
-    place.run("restored", "--end-unused")
+    place.run("resume-after-restore", "--end-unused")
     said = capsys.readouterr().err
     assert "2 unused codes ended" in said
     assert "--again --second-token" in said
@@ -205,7 +205,7 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     assert place.ask(again["Bo"]) == 200
     # Of a second backup too: what is known stays known.
     put_back()
-    place.run("restored", "--end-unused")
+    place.run("resume-after-restore", "--end-unused")
     place.name("some.csv", ["Ada"])
     with pytest.raises(InputError, match="Ada may have got a token"):
         place.invite("more.csv", "--again", names="some.csv")
@@ -222,7 +222,7 @@ def test_running_issuer_gives_no_token_from_copy(place):
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
     assert client.get("/readyz").status_code == 503
-    place.run("restored", "--keep")
+    place.run("resume-after-restore", "--keep")
     assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
     app.extensions["issuer"].engine.dispose()
     database.engine.dispose()
@@ -232,7 +232,7 @@ def test_key_with_ended_codes_cannot_be_removed(place, put_back):
     """A person may have a token of that key, although the copy does not know of it."""
     place.invite("codes.csv")
     put_back()
-    place.run("restored", "--end-unused")
+    place.run("resume-after-restore", "--end-unused")
     with raises(InputError, "issuer.key_in_use"):
         place.run("key", "habits", "--remove")
 
@@ -254,7 +254,7 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back, words):
     assert not os.path.exists("more.csv")
     place.run("key", "habits", "--show")
     place.run("status")
-    place.run("restored", "--keep")
+    place.run("resume-after-restore", "--keep")
     assert place.counts() == [(3, 0)]
 
 

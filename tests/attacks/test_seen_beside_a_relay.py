@@ -70,7 +70,7 @@ def test_direct_retry_is_not_sent_minutes_after_relayed_report(tmp_path, places,
         flushed = device.flush(1)
         seen += [step] if len(collector.requests) > before[0] else []
         relayed += [step] if len(relay.requests) > before[1] else []
-        assert flushed.likely + flushed.later == 2
+        assert flushed.likely + flushed.scheduled == 2
     assert len(seen) > 5
     assert len(relayed) > 5
     assert not [step for step in seen if {*range(step - 5, step + 1)} & {*relayed}]

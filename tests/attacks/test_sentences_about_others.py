@@ -9,7 +9,7 @@ import re
 import pytest
 
 from collector.languages import ENGLISH
-from collector.views.hundred import hundred_of
+from collector.views.illustration import hundred_of
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies
@@ -88,7 +88,7 @@ def test_sentence_matches_sampled_reports(k, mechanism):
 def test_page_states_reports_per_randomly_drawn_question(empty):
     asked = [{**studies.YES_NO, "id": f"q{place}"} for place in range(5)]
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    document = studies.document(*asked, ask_one=True)
+    document = studies.document(*asked, sample_one_question=True)
     assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
     page = empty.client.get(f"/s/{document['id']}").get_data(as_text=True)
     assert (

@@ -1,7 +1,7 @@
 """Have a slope quoted that only its prior holds: levels, or numbers, that separate yes from no.
 
-Defence: The analysis: its verdict's knowledge is partial and names the coefficients that reports bound on
-one side at most, with its exit code.
+Defence: The analysis: its verdict's informativeness is partial and names the coefficients that reports
+bound on one side at most, with its exit code.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def knowledge_of(x, yes):
     random = np.random.default_rng(3)
     reports = np.where(random.random(len(yes)) < 1 / 6, ~yes, yes).astype(int)
     table = table_of(pd.DataFrame({"x": x}), [known_channel("ever", ["no", "yes"], reports, FORCED)])
-    return analyse_table(table, "ever ~ x", draws=300).verdict.knowledge
+    return analyse_table(table, "ever ~ x", draws=300).verdict.informativeness
 
 
 @pytest.mark.slow

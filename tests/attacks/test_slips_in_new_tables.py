@@ -31,7 +31,7 @@ def test_plan_rejects_invalid_table_of_people(tmp_path, capsys, table, said):
     study, people, out = tmp_path / "study.json", tmp_path / "people.csv", tmp_path / "plan"
     study.write_text(Study({**studies.document(studies.YES_NO), "public": PUBLIC}).to_json())
     people.write_text(table)
-    command = ["plan", str(study), "--formula", "ever ~ region", "--table", str(people), "--people", "1000"]
+    command = ["plan", str(study), "--formula", "ever ~ region", "--table", str(people), "--n", "1000"]
     assert main([*command, "--out", str(out)]) == 3
     assert said in capsys.readouterr().err
     assert not out.exists()

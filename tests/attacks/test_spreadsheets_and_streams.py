@@ -64,7 +64,7 @@ def test_workbook_is_rejected_in_one_line_with_remedy(words, capsys):
         ("perturb study.json answers.csv --out out.parquet", "not a table"),
         ("summarize study.json reports.ndjson --out s.tsv", "does not write this format"),
         ("summarize study.json reports.ndjson --out s.csv", "not a table"),
-        ("study keygen --out key.zip", "does not write this format"),
+        ("keygen --out key.zip", "does not write this format"),
         ("audit study.json --out a.json.gz", "does not write this format"),
         ("backup --out b.sqlite3.gz", "does not write this format"),
     ],
@@ -86,7 +86,7 @@ def test_reports_and_studies_are_read_from_standard_input(monkeypatch, capsys):
     assert Path("streamed.json").read_bytes() == Path("summary.json").read_bytes()
     given(monkeypatch, Path("study.json").read_bytes())
     capsys.readouterr()
-    assert main(["study", "check", "-", "--json"]) == 0
+    assert main(["check", "-", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["digest"] == STUDY.digest
 
 
@@ -120,7 +120,7 @@ def test_full_disk_on_standard_output_prints_one_line(monkeypatch, capsys, comma
     """It used to be a traceback, or Python's message after success was printed, with another exit code."""
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115
-        assert main(["study", command[0], "study.json", *command[1:]]) == 1
+        assert main([command[0], "study.json", *command[1:]]) == 1
         assert sys.stdout.closed
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == "ldpkit: cannot write standard output: No space left on device"

@@ -7,7 +7,7 @@ a third of a minute's requests is kept for uploads (`test_starved_uploads.py`; i
 and deletions first). Known limit: a server that always stalls keeps its own reports waiting, and in a
 browser what comes within the 20 s is read whatever its size.
 
-Attack: The same to an operator's `ldpkit export` or `ldpkit secure-sum close`: the command: one deadline
+Attack: The same to an operator's `ldpkit export` or `ldpkit node close`: the command: one deadline
 for each request with its retries; an export may take any time, but must bring 1 KB a second, in lines no
 longer than a report.
 """
@@ -398,4 +398,4 @@ def test_stalling_issuer_delays_flush_only_by_its_deadline(tmp_path, monkeypatch
         assert set(waits.seconds) == {3}
         assert (flushed.sent, flushed.waiting) == (1, 1)
         assert "no whole answer" in flushed.reason
-        assert device.flush(attempts=1).later == 1
+        assert device.flush(attempts=1).scheduled == 1

@@ -1,6 +1,6 @@
 """Publish a study whose tokens lack a stratum's key: its people pay, and no report of theirs leaves.
 
-Defence: `ldpkit study check`, with an error; `ldpkit publish` and the collector refuse it, and name field
+Defence: `ldpkit check`, with an error; `ldpkit publish` and the collector refuse it, and name field
 and value; where a combination of several fields alone has no key, a warning. A device that has such a study
 says that its report cannot leave, and withdraws it. Known limit: in browsers it is shown as the issuer's
 refusal.
@@ -18,8 +18,8 @@ from ldp_client.commands.channel_warnings import without_key
 from ldp_client.commands.strata import require_keys
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.tokens import short_id_of
-from ldp_client.describing import describe
 from ldp_client.documents.errors import StudyError
+from ldp_client.explain import describe
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -56,7 +56,7 @@ def test_study_check_rejects_stratum_without_key(tmp_path, capsys):
     path = tmp_path / "study.json"
     for strata, code in (([NORTH, SOUTH], 3), ([NORTH, SOUTH, WEST], 0)):
         path.write_text(json.dumps(study_of(*strata).document))
-        assert main(["study", "check", str(path)]) == code
+        assert main(["check", str(path)]) == code
         said = capsys.readouterr()
         assert ("have no key for region=west" in said.err) is bool(code)
         assert ("each of the 3 strata has a separate key" in said.out) is not bool(code)
@@ -69,7 +69,7 @@ def test_publish_command_rejects_stratum_without_key(tmp_path, capsys, monkeypat
     monkeypatch.setattr(RemoteCollector, "publish", lambda *_: pytest.fail("published"))
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study_of(NORTH, SOUTH).document))
-    words = ["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]
+    words = ["publish", str(path), "--collector", "http://127.0.0.1:9", "--token", "key", *more]
     assert main(words) == 3
     (said,) = [line for line in capsys.readouterr().err.splitlines() if "have no key for" in line]
     assert f"{path}: " in said
@@ -103,7 +103,7 @@ def test_publish_command_republishes_earlier_study(published_before, tmp_path, c
     monkeypatch.setattr(RemoteCollector, "status", lambda *_: {"state": "open"})
     path = tmp_path / "study.json"
     path.write_bytes(study.canonical())
-    assert main(["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]) == 0
+    assert main(["publish", str(path), "--collector", "http://127.0.0.1:9", "--token", "key", *more]) == 0
     assert "published" in capsys.readouterr().out
 
 

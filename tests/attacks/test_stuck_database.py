@@ -17,8 +17,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import bounding
-from collector.bounding import QUIET_SECONDS, ThrottledLog
+from collector import memory_budget
+from collector.memory_budget import QUIET_SECONDS, ThrottledLog
 from collector.operator import key_checks
 from collector.problems import ProblemError
 from collector.reports import writer as writer_module
@@ -34,7 +34,7 @@ from collector.views import health
 from tests.collector.conftest import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
-# Of a harness, whose busy_timeout is 0.2 s, by the clocks of these tests; for readers also of a busy machine.
+# Of a harness, whose lock_timeout is 0.2 s, by the clocks of these tests; for readers also of a busy machine.
 PATIENCE = 3.2
 # Ends a test that hangs.
 LONGEST_SECONDS = 60
@@ -160,7 +160,7 @@ def test_silent_database_is_not_waited_for(postgresql, monkeypatch):
 
 def test_readers_leave_connections_for_writers(make_harness, postgresql, monkeypatch):
     clock = Clock()
-    for module in (bounding, writer_module):
+    for module in (memory_budget, writer_module):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
     study = build_study()
@@ -224,7 +224,7 @@ def test_export_slots_are_limited_and_released(make_harness):
 
 def test_a_flood_of_deletions_splits_no_commit(make_harness):
     """Hundreds of deletions between uploads share transactions; each unknown one fails alone."""
-    harness = make_harness(busy_timeout=LONGEST_SECONDS)
+    harness = make_harness(lock_timeout=LONGEST_SECONDS)
     study = build_study()
     harness.publish(study)
     gone, *reports = [build_report(study) for _ in range(41)]

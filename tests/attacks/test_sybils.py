@@ -12,7 +12,7 @@ Attack: (by mistake) take in another node's list, so that no invited device gets
 list that names its address and keys.
 
 Attack: Close a secure sum over devices of one's choice, or for one node over others: each node: it confirms
-no set but the drawn one; `ldpkit secure-sum verify` repeats the drawing.
+no set but the drawn one; `ldpkit node verify` repeats the drawing.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_secure_sum_cannot_be_opened_to_all(network):
 
 def test_importing_list_twice_does_not_renew_used_invitations(network):
     """This also holds after the daily upkeep has forgotten which invitations were used."""
-    url = network.publish("ever").route.nodes[0].url
+    url = network.publish("ever").protocol.nodes[0].url
     node = network.nodes[0]
     database, keys = node.app.extensions["ldpkit"].database, node.keys.fragment
     words = [f"word-{person}" for person in range(FEWEST_TOGETHER)]
@@ -119,11 +119,11 @@ def test_node_rejects_list_of_other_node(network, tmp_path):
     """With another node's list, people with invitations to this node would be kept out."""
     study = network.publish("ever")
     listed = tmp_path / "node-2.txt"
-    listed.write_text(list_text("summed", study.route.nodes[1].url, 1, node_hashes(["word"], 1)))
+    listed.write_text(list_text("summed", study.protocol.nodes[1].url, 1, node_hashes(["word"], 1)))
     node, other = network.nodes[:2]
     with pytest.raises(RefusalError, match="other keys than this node"):
         operate(with_invitation_key(node), "invite", "summed", "--file", str(listed))
-    text = list_text("summed", study.route.nodes[0].url, 0, node_hashes(["word"], 0))
+    text = list_text("summed", study.protocol.nodes[0].url, 0, node_hashes(["word"], 0))
     listed.write_text(text)
     with pytest.raises(RefusalError, match="other keys than this node"):
         operate(with_invitation_key(other), "invite", "summed", "--file", str(listed))
@@ -135,7 +135,7 @@ def test_node_rejects_list_of_other_node(network, tmp_path):
 
 def test_device_without_invitation_sends_nothing(tmp_path):
     study = build_study("ever")
-    nodes = study.document["route"]["nodes"]
+    nodes = study.document["protocol"]["nodes"]
     device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
     with raises(RefusedError, "device.sum_uninvited"):
         device.answer(study, {"ever": True})
@@ -145,7 +145,7 @@ def test_device_without_invitation_sends_nothing(tmp_path):
 def test_small_ids_are_drawn_as_often_as_others(network, monkeypatch):
     """The set used to be the first N ids in order, which senders chose. Here 16 of 32 ids are small."""
     seed_the_system(monkeypatch, "small ids")
-    study = network.publish("ever", clients=N, tolerate=N - 3)
+    study = network.publish("ever", devices=N, max_dropouts=N - 3)
     small = {bytes.fromhex(SMALL) + os.urandom(4) for _ in range(N)}
     ids = sorted(small | {b"\xff" + os.urandom(15) for _ in range(N)})
     drawn = 0
@@ -158,7 +158,7 @@ def test_small_ids_are_drawn_as_often_as_others(network, monkeypatch):
 
 
 def test_one_honest_nonce_changes_drawn_set(network):
-    study = network.publish("ever", clients=N, tolerate=0)
+    study = network.publish("ever", devices=N, max_dropouts=0)
     ids = sorted(os.urandom(16) for _ in range(4 * N))
     fixed = [bytes(32), bytes(32)]
     found = set()
@@ -193,7 +193,7 @@ def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
 
 @pytest.fixture
 def drawn(network):
-    network.publish("ever", clients=15, tolerate=3)
+    network.publish("ever", devices=15, max_dropouts=3)
     network.answer(18)
     return network, network.draw()
 
@@ -228,7 +228,7 @@ def test_the_transcript_shows_how_the_set_was_drawn(drawn, tmp_path, capsys):
         Transcript.from_json(json.dumps(old))
     (tmp_path / "study.json").write_text(network.study.to_json())
     (tmp_path / "total.json").write_text(transcript.to_json())
-    assert main(["secure-sum", "verify", str(tmp_path / "study.json"), str(tmp_path / "total.json")]) == 0
+    assert main(["node", "verify", str(tmp_path / "study.json"), str(tmp_path / "total.json")]) == 0
     assert "held the shares of 18, 18, 18 devices" in capsys.readouterr().out
 
 
@@ -237,7 +237,7 @@ def test_invite_command_writes_words_for_people_and_nodes(network, tmp_path, cap
     study = network.publish("ever")
     (tmp_path / "study.json").write_text(study.to_json())
     out = tmp_path / "invited"
-    command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
+    command = ["node", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
     assert main(command) == 0
     assert capsys.readouterr().out.count("ldpkit invite summed --file") == 3
     assert main(command) == 3
@@ -247,6 +247,6 @@ def test_invite_command_writes_words_for_people_and_nodes(network, tmp_path, cap
         with node.app.extensions["ldpkit"].database.write() as session:
             text = (out / f"node-{place + 1}.txt").read_text()
             said = take_list(session, "summed", text, b"", node.keys.fragment, "ann")
-            assert said == f"20 invitations taken, of node {study.route.nodes[place].url}"
+            assert said == f"20 invitations taken, of node {study.protocol.nodes[place].url}"
     _, messages = shares_of(study, {"ever": True}, word)
     assert [node.put(message).status_code for node, message in zip(network.nodes, messages)] == [201] * 3

@@ -9,8 +9,8 @@ import pandas
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.describing import describe
 from ldp_client.documents.errors import InputError
+from ldp_client.explain import describe
 from ldp_client.words.text import visible
 from schemas import Study
 from summaries.tables import in_table
@@ -34,7 +34,7 @@ def test_control_characters_in_study_texts_are_escaped(tmp_path, capsys):
     lines = describe(Study(document))
     assert all(line.isprintable() for line in lines)
     (tmp_path / "study.json").write_text(json.dumps(document))
-    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert main(["check", str(tmp_path / "study.json")]) == 0
     assert is_plain(capsys.readouterr().out)
 
 
@@ -78,7 +78,7 @@ def test_control_characters_in_operator_errors_are_escaped(tmp_path, capsys, mon
     with Server() as server:
         server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
         server.statuses = [410]
-        assert main(["export", "habits", "--from", server.url, "--out", str(tmp_path / "r.ndjson")]) == 5
+        assert main(["export", "habits", "--collector", server.url, "--out", str(tmp_path / "r.ndjson")]) == 5
     told = capsys.readouterr().err
     assert "answered 410: its reports are in /srv/Ärchiv ελ 2\\x1b[2J" in told
     assert is_plain(told)
@@ -94,7 +94,7 @@ def test_control_characters_in_column_names_are_escaped():
 
 
 def test_control_characters_in_file_name_are_escaped(capsys, tmp_path):
-    assert main(["study", "check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 3
+    assert main(["check", str(tmp_path / f"a{CLEAR.strip()}b")]) == 3
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert is_plain(told)

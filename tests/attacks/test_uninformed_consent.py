@@ -1,15 +1,15 @@
 """A person agrees to hidden terms, to an epsilon that hides nothing, or to a personalised document.
 
 Attack: To publish another document for each person, so that a report's digest tells whose it is: the
-device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit study check`). Known
+device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit check`). Known
 limit: without such a list, nothing shows that others were given another document.
 
 Attack: To get consent to what was not shown: another purpose, collector, choices, an ε that hides nothing:
-`ldpkit answer` shows them, `ldpkit study check` warns above ε = 8, or δ = 0.0001, a question or in all; an
+`ldpkit answer` shows them, `ldpkit check` warns above ε = 8, or δ = 0.0001, a question or in all; an
 answer beyond the bounds is said before consent. Known limit: an app's own words.
 
 Attack: Have invitations carry a number that identifies one person, as a part of the sample: the device: the
-page says which values a field that the invitation carries may have; `ldpkit study check` and `ldpkit
+page says which values a field that the invitation carries may have; `ldpkit check` and `ldpkit
 invite` warn above 1,000, of a field or of all that an invitation carries together. Known limit: which value
 an invitation carries, only the collector knows until it stores the report.
 """
@@ -19,12 +19,12 @@ import math
 
 import pytest
 
-from inference.design.pack import sections_of
+from inference.design.dossier import sections_of
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.commands.study_warnings import warnings_of
-from ldp_client.describing import odds
 from ldp_client.documents.errors import RefusedError
+from ldp_client.explain import odds
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -56,7 +56,7 @@ def test_study_terms_are_shown_before_consent_question(tmp_path, monkeypatch, ca
 def test_large_epsilon_warns(tmp_path, capsys, epsilon, said):
     document = studies.document(studies.with_epsilon(studies.NUMBER, epsilon), **studies.ASKER)
     (tmp_path / "study.json").write_text(json.dumps(document))
-    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert main(["check", str(tmp_path / "study.json")]) == 0
     told = capsys.readouterr().err
     assert (said in told and "hardly any privacy" in told) if said else told == ""
 
@@ -76,7 +76,7 @@ def test_large_epsilon_warns(tmp_path, capsys, epsilon, said):
 )
 def test_large_delta_or_total_warns(tmp_path, capsys, questions, said):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(*questions)))
-    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert main(["check", str(tmp_path / "study.json")]) == 0
     assert f"warning: {said} is hardly any privacy" in capsys.readouterr().err
 
 
@@ -101,7 +101,7 @@ def test_end_of_input_is_not_consent(tmp_path, monkeypatch, capsys):
 
 def test_memoized_question_notes_that_changed_answers_are_not_seen(tmp_path, capsys):
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.MEMOIZED)))
-    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert main(["check", str(tmp_path / "study.json")]) == 0
     assert (
         "note: habit: later rounds repeat the first answer, so a changed answer is never seen"
         in capsys.readouterr().err
@@ -140,7 +140,7 @@ def test_personalised_document_is_rejected_by_digest(tmp_path):
 def test_the_command_line_compares_digests(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO))
     (tmp_path / "study.json").write_text(study.to_json())
-    assert main(["study", "check", str(tmp_path / "study.json"), "--json"]) == 0
+    assert main(["check", str(tmp_path / "study.json"), "--json"]) == 0
     digest = json.loads(capsys.readouterr().out)["digest"]
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"

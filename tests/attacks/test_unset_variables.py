@@ -40,7 +40,7 @@ def call(words, action, value):
 
 
 def test_every_command_is_covered():
-    assert {"--out", "--to", "--database", "--folder"} < {
+    assert {"--out", "--collector", "--database", "--folder"} < {
         one for _, action in TAKEN for one in action.option_strings
     }
     assert len(TAKEN) > 150

@@ -46,10 +46,10 @@ def test_many_impossible_reports_are_flagged() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("formula", ["armed ~ 1", "age ~ armed"])
 def test_model_of_too_few_reports_is_not_checked(formula: str) -> None:
-    found = analyse_table(said([0, 1]), formula, method="laplace", draws=200)
+    found = analyse_table(said([0, 1]), formula, method="gaussian_approx", draws=200)
     assert found.predictive is None
-    assert found.verdict.model.state == "not checked"
-    assert found.verdict.model.reasons == (FEW,)
+    assert found.verdict.fit.state == "not checked"
+    assert found.verdict.fit.reasons == (FEW,)
 
 
 @pytest.mark.slow
@@ -59,8 +59,18 @@ def test_fit_of_one_report_writes_folder(tmp_path: Path) -> None:
     answers, reports, out = (tmp_path / name for name in ("answers.csv", "reports.ndjson", "out"))
     answers.write_text("ever\nyes\n")
     assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
-    fit = ["fit", str(study), str(reports), "--formula", "ever ~ 1", "--method", "laplace", "--out", str(out)]
+    fit = [
+        "fit",
+        str(study),
+        str(reports),
+        "--formula",
+        "ever ~ 1",
+        "--method",
+        "gaussian_approx",
+        "--out",
+        str(out),
+    ]
     assert main([*fit, "-q"]) == 4
-    model = json.loads((out / "posterior.json").read_text())["questions"]["ever"]["verdict"]["model"]
+    model = json.loads((out / "posterior.json").read_text())["questions"]["ever"]["verdict"]["fit"]
     assert model == {"state": "not checked", "reasons": [FEW]}
     assert FEW[1:] in (out / "report.html").read_text()

@@ -58,7 +58,7 @@ def test_closed_study_accepts_no_reports(two):
 
 
 def test_every_report_of_a_race_is_counted_with_its_own_version(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=20)
+    harness = make_harness(database=database_url, lock_timeout=20)
     versions = [build_study(number, title=f"Habits {number}") for number in (1, 2, 3)]
     harness.publish(versions[0])
     reports = [build_report(versions[0]) for _ in range(60)]

@@ -24,7 +24,7 @@ def only_relays(make_harness, make_report, tmp_path, keys):  # noqa: F811
         assert before.publish(study).status_code == 201
     reports = [make_report(study) for study in (first, relayed)]
     assert [before.put(report).status_code for report in reports] == [201, 201]
-    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), only_ohttp=True)
+    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), require_ohttp=True)
     return harness, *reports
 
 

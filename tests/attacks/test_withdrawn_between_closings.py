@@ -11,9 +11,9 @@ from datetime import date, timedelta
 import pytest
 from werkzeug.wrappers import Response
 
+from ldp_client.device.disclosures import told_by
 from ldp_client.device.outbox import Queued
 from ldp_client.device.shares import delete_shares
-from ldp_client.device.told import told_by
 from ldp_client.device.upload import GRACE_DAYS, Outcome
 from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
 from tests.secure_sum.test_device import device_of, held
@@ -47,7 +47,7 @@ def state_of(device):
 
 @pytest.mark.slow
 def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
-    study = network.publish("ever", clients=4, tolerate=1)
+    study = network.publish("ever", devices=4, max_dropouts=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:2]:
         assert node.post("/close").status_code == 200
@@ -72,7 +72,7 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [1, 2])
 def test_partial_deletion_is_reported_as_being_deleted(network, tmp_path, closed):
-    study = network.publish("ever", clients=4, tolerate=1)
+    study = network.publish("ever", devices=4, max_dropouts=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:closed]:
         assert node.post("/close").status_code == 200

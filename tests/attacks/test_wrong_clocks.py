@@ -21,8 +21,8 @@ import pytest
 from sqlalchemy import text
 
 from collector import create_app
-from collector.bounding import THROTTLED
-from collector.operator.days import Days
+from collector.memory_budget import THROTTLED
+from collector.operator.daily import Days
 from collector.operator.stated_retention import Kept, delete_overdue
 from collector.storage import upkeep
 from collector.storage.audit_log import BY_SERVER
@@ -35,7 +35,7 @@ REPORTS = 12
 
 @pytest.fixture
 def kept(make_harness, postgresql, study):
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=10)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
     harness.publish(study)
     return harness
 

@@ -210,7 +210,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "formula_plans": (
         Run("--studies 2 --people 500 --case outcome", rf"age +planned +{NUMBER}  fitted +{NUMBER} .* power"),
     ),
-    "free": (
+    "nonparametric": (
         Run(
             "--only normal --epsilon 4 --people 200 --studies 2 --draws 100",
             r"normal +epsilon 4 n +200: mean .*; R-hat [\d.]+ diverged",

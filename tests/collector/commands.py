@@ -56,10 +56,10 @@ def answering(app: Flask) -> Iterator[None]:
 def operate(app: Flask, *arguments: str) -> None:
     """Run an operator's command at an application; it succeeds, or raises what it refuses with."""
     with answering(app):
-        run(*arguments, "--to", URL)
+        run(*arguments, "--collector", URL)
 
 
 def exit_code(app: Flask, *arguments: str) -> int:
     """The exit code of an operator's command at an application."""
     with answering(app):
-        return main([*arguments, "--to", URL])
+        return main([*arguments, "--collector", URL])

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from collector import create_app
-from collector.bounding import THROTTLED
+from collector.memory_budget import THROTTLED
 from collector.storage import upkeep
 from collector.storage.database import Database
 from collector.storage.invitations import INVITATIONS, SPENT
@@ -145,7 +145,7 @@ class Harness:
 
     def __init__(self, database: str, **settings: Any) -> None:
         self.day = TODAY
-        config = {"database": ensure_database(database), "token": TOKEN, "busy_timeout": 0.2, **settings}
+        config = {"database": ensure_database(database), "token": TOKEN, "lock_timeout": 0.2, **settings}
         self.app = create_app(config, today=lambda: self.day)
         self.collector = self.app.extensions["ldpkit"]
         self.client = self.app.test_client()

@@ -33,7 +33,7 @@ ROUTES = {
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, busy_timeout=5)
+    harness = make_harness(database=database_url, lock_timeout=5)
     harness.url = database_url
     harness.publish(study)
     return harness
@@ -143,7 +143,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
 
 @pytest.mark.slow
 def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_path):
-    harness = make_harness(busy_timeout=20)
+    harness = make_harness(lock_timeout=20)
     harness.publish(study)
     before = [make_report(study) for _ in range(3000)]
     harness.post([report.to_document() for report in before])

@@ -19,7 +19,7 @@ from tests.statistics import seeded
 
 @pytest.fixture
 def one_study():
-    return build_study(ask_one=True)
+    return build_study(sample_one_question=True)
 
 
 @pytest.fixture

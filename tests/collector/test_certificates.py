@@ -45,7 +45,7 @@ def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + t
 
 def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
     chain, key = write_certificate(tmp_path)
-    server = Server(tmp_path, "--certificate", chain, "--key", key)
+    server = Server(tmp_path, "--tls-certificate", chain, "--tls-key", key)
     try:
         assert server.url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=chain)

@@ -26,14 +26,14 @@ def problem(response):
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, busy_timeout=5)
+    harness = make_harness(database=database_url, lock_timeout=5)
     assert harness.publish(study).status_code == 201
     return harness
 
 
 @pytest.fixture
 def elephant(make_harness, postgresql, study):
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=2)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
     assert harness.publish(study).status_code == 201
     return harness
 
@@ -93,7 +93,7 @@ def test_concurrent_copies_are_stored_once(either, study, make_report):
 
 
 def test_two_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, make_report):
-    pair = [make_harness(database=database_url, busy_timeout=20) for _ in range(2)]
+    pair = [make_harness(database=database_url, lock_timeout=20) for _ in range(2)]
     pair[0].publish(study)
     reports = [make_report(study).to_document() for _ in range(300)]
     uploads = [(pair[n % 2], reports[:: 1 if n % 3 else -1]) for n in range(12)]
@@ -144,7 +144,7 @@ def test_temporarily_missing_tables_are_503(elephant, study, make_report):
 
 
 def test_postgresql_locked_is_503_and_recovers(make_harness, postgresql, study, make_report):
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=0.2)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=0.2)
     harness.publish(study)
     report = make_report(study)
     with harness.collector.database.engine.begin() as other:

@@ -20,7 +20,7 @@ from collector.secure_sum.node import MOST_DRAWING_BYTES
 from collector.settings import Settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
-OTHERS = ("answer", "fit", "study")
+OTHERS = ("answer", "fit", "check", "keygen", "sign")
 
 
 def commands():
@@ -92,8 +92,9 @@ SHIM = """#!/bin/sh
 # The page's port may be in use here, and nobody sits at a terminal: nothing else of it is changed.
 case "$1" in
   serve) set -- "$@" --port {port} ;;
-  export) set -- "$@" --from http://127.0.0.1:{port} ;;
-  publish|status|close|open|invite|expire|delete|keys|upkeep) set -- "$@" --to http://127.0.0.1:{port} ;;
+  export) set -- "$@" --collector http://127.0.0.1:{port} ;;
+  publish|status|close|open|invite|expire|delete|keys|upkeep)
+    set -- "$@" --collector http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"

@@ -61,7 +61,7 @@ def filled(habits, study, make_report):
 def run_export(url, out, *more):
     parser = argparse.ArgumentParser()
     add_commands(parser.add_subparsers(required=True))
-    arguments = parser.parse_args(["export", "habits", "--from", url, "--out", str(out), *more])
+    arguments = parser.parse_args(["export", "habits", "--collector", url, "--out", str(out), *more])
     return arguments.run(arguments)
 
 

@@ -17,7 +17,7 @@ ALLOWED = "Access-Control-Allow-Origin"
 
 @pytest.fixture
 def listing(make_harness, study):
-    harness = make_harness(origins=(LISTED,))
+    harness = make_harness(cors_origins=(LISTED,))
     assert harness.publish(study).status_code == 201
     return harness
 
@@ -104,21 +104,21 @@ def test_without_listed_origins_no_cors_header_is_sent(habits):
         *("http://localhost:80", "https://survey.example.org/page", "https://a@example.org", "file://"),
     ],
 )
-@pytest.mark.parametrize("setting", ["origins", "framed_by"])
+@pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
 def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, origin):
     with pytest.raises(InputError, match=rf"^setting {setting}: ") as refused:
         make_harness(**{setting: (LISTED, origin)})
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("setting", ["origins", "framed_by"])
+@pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
 def test_node_rejects_origin_settings(setting):
     with raises(InputError, "settings.origins_on_node"):
         create_app({setting: (LISTED,)}, node_key="node.key")
 
 
 def test_only_listed_sites_may_frame_a_study(make_harness, study):
-    harness = make_harness(framed_by=(LISTED, "http://localhost:8080"))
+    harness = make_harness(frame_ancestors=(LISTED, "http://localhost:8080"))
     harness.publish(study)
     policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]
     assert f"frame-ancestors {LISTED} http://localhost:8080;" in policy

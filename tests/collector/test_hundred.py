@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from collector.views.hundred import HALF_WIDTH, Dots, hundred_of
+from collector.views.illustration import HALF_WIDTH, Dots, hundred_of
 from ldp_client import mechanism_for
 from ldp_client.words.text import plain
 from schemas import Study

@@ -25,7 +25,7 @@ REFUSED = (403, "invitation-needed")
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     harness.url = database_url
     harness.publish(study)
     return harness
@@ -117,7 +117,7 @@ def test_one_commit_with_many_uploads_uses_each_invitation_once(either, study):
 
 def test_racing_workers_use_each_report_and_invitation_once(postgresql, make_harness, study):
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, busy_timeout=20) for _ in range(4)]
+    harnesses = [make_harness(database=url, lock_timeout=20) for _ in range(4)]
     harnesses[0].publish(study)
     for _ in range(10):
         (invitation,) = made(harnesses[0], 1)
@@ -207,17 +207,17 @@ def test_new_key_never_starts_with_a_hyphen(monkeypatch):
 
 
 def test_invite_command_creates_and_lifts_invitations(make_harness, database_url, study, capsys):
-    either = make_harness(database=database_url, busy_timeout=10, invitation_key="the one of its own")
+    either = make_harness(database=database_url, lock_timeout=10, invitation_key="the one of its own")
     either.url = database_url
     either.publish(study)
     either.operate("invite", "habits", "--count", "3")
     invitations = [link.partition("=")[2] for link in capsys.readouterr().out.split()]
     assert len(set(invitations)) == 3
     assert put(either, build_report(study), invitations[2]).status_code == 201
-    either.operate("invite", "habits", "--lift")
+    either.operate("invite", "habits", "--disable")
     assert left(either) == 0
     assert put(either, build_report(study)).status_code == 201
-    for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--lift"]):
+    for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--disable"]):
         with pytest.raises((InputError, RefusalError)):
             either.operate("invite", *wrong)
 

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.issuer import book, giving, signing
+from collector.issuer import signing, store, token_issuer
 from collector.issuer.app import create_issuer
-from collector.issuer.book import Person
 from collector.issuer.models import ISSUER, IssuerRow
+from collector.issuer.store import Person
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
 from collector.storage.migrating import check, make
@@ -50,10 +50,10 @@ class Office:
         with self.database.write() as session:
             session.add(IssuerRow(address="https://issuer.example"))
             for public in (NORTH, SOUTH):
-                book.add_key(session, "habits", public)
-            self.codes = book.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
+                store.add_key(session, "habits", public)
+            self.codes = store.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
             self.keys = [
-                TokenKey({"key": row.spki, "public": None}) for row in book.keys_of(session, "habits")
+                TokenKey({"key": row.spki, "public": None}) for row in store.keys_of(session, "habits")
             ]
         self.app = create_issuer(url)
         self.client = self.app.test_client()
@@ -106,8 +106,8 @@ def test_code_gets_one_token_and_the_same_token_again(office):
     assert asking.token(answers[0].data, os.urandom)
     assert kind_of(office.ask(office.asking().body, office.codes[0])) == (409, "token-issued")
     with office.database.read() as session:
-        assert [(one.codes, one.tokens) for one in book.counts(session)] == [(1, 1), (1, 0)]
-        assert book.names_of(session, "habits") == [("Ada", True)]
+        assert [(one.codes, one.tokens) for one in store.counts(session)] == [(1, 1), (1, 0)]
+        assert store.names_of(session, "habits") == [("Ada", True)]
 
 
 def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
@@ -124,19 +124,19 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
 def test_unused_key_is_removed_and_other_keys_keep_working(office):
     """An operator mistyped `--public region=noth`: no device may be sent to the removed key."""
     with office.database.write() as session:
-        assert book.remove_key(session, "habits", NORTH) == 1
-        book.add_key(session, "habits", NORTH)
-        fresh = [short_id_of(row.spki) for row in book.keys_of(session, "habits")]
-        (code,) = book.add_codes(session, "habits", [Person("Ada", NORTH)])
+        assert store.remove_key(session, "habits", NORTH) == 1
+        store.add_key(session, "habits", NORTH)
+        fresh = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
+        (code,) = store.add_codes(session, "habits", [Person("Ada", NORTH)])
     assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (403, "invitation-needed")
     said = office.ask(office.asking(1).body, code).get_json(force=True)
     assert (said["key"], said["key_id"]) == (1, fresh[1])
     asking = office.asking(1)
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
     with raises(InputError, "issuer.key_in_use"), office.database.write() as session:
-        book.remove_key(session, "habits", SOUTH)
+        store.remove_key(session, "habits", SOUTH)
     with office.database.read() as session:
-        assert [(one.public["region"], one.codes) for one in book.counts(session)] == [
+        assert [(one.public["region"], one.codes) for one in store.counts(session)] == [
             ("south", 1),
             ("north", 1),
         ]
@@ -180,7 +180,7 @@ def test_bodies_of_another_type_or_size_are_rejected(small):
 def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     body = small.asking().body
     # While time stands still: five wrong codes a second are taken after the first fifty, and any may be one.
-    monkeypatch.setattr(giving, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
+    monkeypatch.setattr(token_issuer, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     small.client = create_issuer(small.app.extensions["issuer"].url).test_client()
     kinds = [kind_of(small.ask(body, f"wrong-{number}")) for number in range(80)]
     assert kinds[0] == (403, "invitation-needed")
@@ -276,7 +276,7 @@ class TestSigning:
             raise signing.FaultError
 
         with monkeypatch.context() as context:
-            context.setattr(giving.SigningKey, "sign", faulty)
+            context.setattr(token_issuer.SigningKey, "sign", faulty)
             assert small.ask(asking.body, small.codes[0]).status_code == 500
         assert asking.token(small.ask(asking.body, small.codes[0]).data, os.urandom)
 
@@ -420,7 +420,7 @@ class TestCommands:
         copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
         with raises(InputError, "issuer.restored_from_backup"):
             create_issuer(copy)
-        code, said = run("restored", "--end-unused", "--database", copy)
+        code, said = run("resume-after-restore", "--end-unused", "--database", copy)
         assert (code, said.err.split(" ended")[0]) == (0, "2 unused codes")
         client = create_issuer(copy).test_client()
         assert [ask(client, one).status_code for one in (used, unused)] == [403, 403]
@@ -432,7 +432,7 @@ class TestCommands:
         run("invite", "habits", "--count", "1", "--out", "codes.csv")
         cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
         copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
-        assert run("restored", "--keep", "--database", copy)[0] == 0
+        assert run("resume-after-restore", "--keep", "--database", copy)[0] == 0
         (row,) = csv.DictReader((tmp_path / "codes.csv").open())
         assert ask(create_issuer(copy).test_client(), row["code"]).status_code == 200
 
@@ -477,7 +477,7 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
         create_issuer(place)
     # What it was copied from goes on.
     create_issuer(url).extensions["issuer"].engine.dispose()
-    assert cli.main(["issuer", "restored", "--end-unused", "--database", place]) == 0
+    assert cli.main(["issuer", "resume-after-restore", "--end-unused", "--database", place]) == 0
     app = create_issuer(place)
     headers = {**TYPES, "LDPKit-Invitation": office.codes[1]}
     body = office.asking(1).body
@@ -489,10 +489,10 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
 
 def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):
     with small.database.write() as session:
-        taken = book.keys_of(session, "habits")[0]
+        taken = store.keys_of(session, "habits")[0]
         # Then as many as it takes: each has a taken name itself once in 128 times.
         made = chain([(taken.spki, taken.private)], iter(signing.new_pair, None))
-        monkeypatch.setattr(book, "new_pair", lambda: next(made))
-        book.add_key(session, "habits", {"region": "west"})
-        ids = [short_id_of(row.spki) for row in book.keys_of(session, "habits")]
+        monkeypatch.setattr(store, "new_pair", lambda: next(made))
+        store.add_key(session, "habits", {"region": "west"})
+        ids = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
     assert len(set(ids)) == 3

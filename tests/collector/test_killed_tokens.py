@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 from sqlalchemy import event
 
-from collector.issuer.giving import Giving
+from collector.issuer.token_issuer import TokenIssuer
 from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
@@ -146,7 +146,7 @@ def given(url, code, body, statement=0):
     if statement:
         die_at(database.engine, statement)
     try:
-        return Giving(database).answer(code, body)
+        return TokenIssuer(database).answer(code, body)
     except ProblemError as problem:
         return problem.kind.name
     finally:
@@ -155,13 +155,13 @@ def given(url, code, body, statement=0):
 
 @pytest.mark.parametrize("who_comes_first", ["the same", "another"])
 def test_killed_issuer_gives_a_code_one_token(database_url, who_comes_first):
-    from collector.issuer import book
-    from collector.issuer.book import Person
+    from collector.issuer import store
+    from collector.issuer.store import Person
 
     office = Office(database_url)
     office.app.extensions["issuer"].engine.dispose()
     with office.database.write() as session:
-        codes = book.add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
+        codes = store.add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
     office.database.engine.dispose()
     asked = []
 

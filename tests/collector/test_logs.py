@@ -18,7 +18,7 @@ from ldp_client.documents.errors import InputError
 
 @pytest.mark.slow
 def test_server_log_is_json_lines(start_server, study, make_report):
-    first = start_server(environment={"LDPKIT_LOG": "json"})
+    first = start_server(environment={"LDPKIT_LOG_FORMAT": "json"})
     first.request("POST", "/v1/studies", study.document)
     report = make_report(study)
     assert first.put(report) == 201
@@ -49,5 +49,5 @@ def test_counts_are_logged_once_a_day(habits, study, make_report, caplog):
 
 
 def test_unknown_log_format_is_rejected():
-    with pytest.raises(InputError, match="setting log: must be one of text, json"):
-        Settings(log="xml")
+    with pytest.raises(InputError, match="setting log_format: must be one of text, json"):
+        Settings(log_format="xml")

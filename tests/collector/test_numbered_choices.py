@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.describing import describe
+from ldp_client.explain import describe
 from schemas import Report
 from summaries import summarize
 from tests.collector.conftest import build_study

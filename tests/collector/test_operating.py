@@ -30,7 +30,7 @@ from tests.ldp_client.issuers import channel_of
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, busy_timeout=5, invitation_key=INVITATION_KEY)
+    harness = make_harness(database=database_url, lock_timeout=5, invitation_key=INVITATION_KEY)
     harness.url = database_url
     harness.publish(study)
     return harness
@@ -49,7 +49,7 @@ def asked():
 
 
 def at(*arguments):
-    run(*arguments, "--to", URL)
+    run(*arguments, "--collector", URL)
 
 
 def lines(capsys):
@@ -85,7 +85,7 @@ def test_republishing_a_closed_study_prints_how_to_open_it(asked, empty, study, 
     capsys.readouterr()
     for more in ((), ("--dry-run",)):
         at("publish", str(file), *more)
-        assert f"`ldpkit open habits --to {URL}`" in capsys.readouterr().out
+        assert f"`ldpkit open habits --collector {URL}`" in capsys.readouterr().out
     at("publish", str(file), "--json")
     assert json.loads(capsys.readouterr().out)["closed"] is True
 
@@ -136,8 +136,8 @@ def test_reopened_study_restores_no_withdrawn_report(asked, either, study, make_
 
 
 def test_export_accepts_from_and_to_for_the_collector():
-    """`--to URL`, which all other commands have, used to be parsed as an abbreviated `--token`."""
-    for option in ("--from", "--to"):
+    """`--collector URL`, which all other commands have, used to be parsed as an abbreviated `--token`."""
+    for option in ("--collector", "--collector"):
         asked = build_parser().parse_args(["export", "habits", option, URL, "--out", "r.csv"])
         assert (asked.collector, asked.token) == (URL, None)
 
@@ -173,7 +173,7 @@ def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, eithe
 
 
 @pytest.mark.parametrize("path", ["/s/habits", "/s/habits/", "/below/s/habits", "/v1/studies/habits"])
-@pytest.mark.parametrize("options", [("--to", URL, "--address"), ("--to",)])
+@pytest.mark.parametrize("options", [("--collector", URL, "--address"), ("--collector",)])
 def test_invite_rejects_a_study_address_as_collector(asked, either, tmp_path, path, options):
     """Operators paste the study address that `ldpkit publish` prints."""
     asked(either)
@@ -190,7 +190,7 @@ def test_collector_address_may_contain_a_study_like_path(asked, either, tmp_path
     asked(either)
     table = tmp_path / "links.txt"
     to = f"https://ask.example{path}"
-    run("invite", "habits", "--count", "1", "--out", str(table), "--to", URL, "--address", to)
+    run("invite", "habits", "--count", "1", "--out", str(table), "--collector", URL, "--address", to)
     assert table.read_text().startswith(f"{to.rstrip('/')}/s/habits#invitation=")
 
 
@@ -480,7 +480,7 @@ def terminal(said):
 
 def test_command_without_a_key_names_the_token_variable(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    found = parsed("status", "--to", URL)
+    found = parsed("status", "--collector", URL)
     with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
         found.run(found)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from collector.operator import acting, stated_retention
+from collector.operator import actions, stated_retention
 from collector.views.page import COOKIE
 from tests.collector.conftest import INVITATION_KEY, TOKEN
 from tests.kit.deleting import delete_reports
@@ -112,7 +112,7 @@ def test_retention_form_deletes_overdue_reports(place, make_study, make_report):
 
 def test_deletion_may_need_several_submissions(place, make_study, make_report, monkeypatch):
     """The page never claims that one request deleted all overdue reports."""
-    monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(actions, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(stated_retention, "REPORTS_AT_ONCE", 2)
     client, study = browser(place), make_study(2, retention={"days": 30})
     place.publish(study)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from collector.languages import ENGLISH
-from ldp_client.describing import odds
+from ldp_client.explain import odds
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.studies import MEMOIZED, YES_NO
@@ -31,7 +31,7 @@ def promise(empty):
 
 def test_a_study_that_draws_one_memoized_question_promises_the_sum(promise):
     """Each round draws another question, until all are answered."""
-    said = promise(studies.document(MEMOIZED, OTHER, ask_one=True))
+    said = promise(studies.document(MEMOIZED, OTHER, sample_one_question=True))
     assert odds(4.0) in said
     assert odds(2.0) not in said
     assert "In each round this browser draws one" in said

@@ -15,7 +15,7 @@ from tests.kit.deleting import delete_reports, delete_study
 @pytest.fixture
 def elephant(make_harness, postgresql, make_study):
     """Two studies, each with its own reports."""
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=0.5)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=0.5)
     for name in ("habits", "others"):
         assert harness.publish(make_study(id=name)).status_code == 201
     return harness

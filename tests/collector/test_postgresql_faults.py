@@ -104,7 +104,7 @@ def under_load(harness, study, fault: Callable[[Devices], object]) -> Devices:
 
 
 def test_restarts_lose_no_acknowledged_report(make_harness, postgresql, study):
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=2)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
 
     def restart_both_ways(_devices):
         postgresql.restart("immediate")
@@ -116,7 +116,7 @@ def test_restarts_lose_no_acknowledged_report(make_harness, postgresql, study):
 def test_exhausted_connections_lose_no_acknowledged_report(make_harness, make_postgresql, study):
     """Other programs take every connection, and end the collector's own."""
     server = make_postgresql(("fsync=off", "max_connections=8", "superuser_reserved_connections=0"))
-    harness = make_harness(database=server.new_database(), busy_timeout=2)
+    harness = make_harness(database=server.new_database(), lock_timeout=2)
     others: list[psycopg.Connection] = []
     ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'collector%'"
 
@@ -146,7 +146,7 @@ def failed_over(
 ):
     """Load on a primary that dies after `cut`, and its replica in its place."""
     url = primary.new_database()
-    harness = make_harness(database=f"{url},{standby.folder}&target_session_attrs=read-write", busy_timeout=2)
+    harness = make_harness(database=f"{url},{standby.folder}&target_session_attrs=read-write", lock_timeout=2)
 
     def fail_over(devices):
         cut(devices)

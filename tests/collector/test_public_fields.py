@@ -70,9 +70,9 @@ def pair(make_harness):
     return made
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_reports_are_read_without_a_parser_and_written_as_they_were(ask_one):
-    study = study_of(ask_one=ask_one)
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_reports_are_read_without_a_parser_and_written_as_they_were(sample_one_question):
+    study = study_of(sample_one_question=sample_one_question)
     rules = Rules.of(study)
     for region in REGION["choices"]:
         report = report_of(study, region=region)
@@ -156,10 +156,10 @@ def test_withdrawal_deletes_the_public_values(empty):
     assert empty.summary().json["questions"]["ever"]["n"] == 0
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_every_export_has_the_values(empty, tmp_path, ask_one):
-    later = study_of(REGION, version=2, ask_one=ask_one)
-    first = study_of(ask_one=ask_one)
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_every_export_has_the_values(empty, tmp_path, sample_one_question):
+    later = study_of(REGION, version=2, sample_one_question=sample_one_question)
+    first = study_of(sample_one_question=sample_one_question)
     reports = []
     for study in (first, later):
         empty.publish(study)
@@ -244,7 +244,7 @@ REFUSED = (403, "invitation-needed")
 
 @pytest.fixture
 def either(make_harness, database_url):
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     harness.publish(INVITED)
     return harness
 
@@ -304,7 +304,7 @@ def test_report_without_the_invitations_value_is_rejected(either):
         (["--count", "2", "--public", "region=north"], "region: .* carry stratum"),
         (["--count", "2", "--public", "stratum"], "must be FIELD=VALUE"),
         (["--count", "2", "--public", "stratum=town", "--public", "stratum=town"], "must be FIELD=VALUE"),
-        (["--lift", "--public", "stratum=town"], "go with --count"),
+        (["--disable", "--public", "stratum=town"], "go with --count"),
     ],
 )
 def test_invite_requires_every_invitation_value(make_harness, options, says):

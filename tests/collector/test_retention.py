@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from collector.logs import JsonLines
-from collector.operator import acting, retention
-from collector.operator.days import Days
+from collector.operator import actions, retention
+from collector.operator.daily import Days
 from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
@@ -77,7 +77,7 @@ def test_server_deletes_reports_after_their_retention(kept, make_report, monkeyp
 
 
 def test_report_after_the_end_of_retention_is_410(either, make_study, make_report):  # noqa: F811
-    """Between the end of retention and of `late_days`, devices got receipts for reports deleted at once."""
+    """Between the end of retention and of `grace_days`, devices got receipts for reports deleted at once."""
     first = make_study(id="short", closes=either.day.isoformat(), retention={"days": 2})
     other = make_study(2, id="short")
     either.publish(first)
@@ -139,7 +139,7 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):  # noqa: F811
     asked(kept)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
-    monkeypatch.setattr(acting, "MOST_AT_ONCE", 6)
+    monkeypatch.setattr(actions, "MOST_AT_ONCE", 6)
     send(kept, make_report, "habits", 10)
     kept.day += A_DAY
     last = make_report(study)
@@ -174,7 +174,7 @@ def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_repo
 
 def test_delete_command_deletes_a_study_permanently(asked, kept, make_report, capsys, monkeypatch):  # noqa: F811
     asked(kept)
-    monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(actions, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     send(kept, make_report, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):

@@ -38,7 +38,7 @@ def test_settings_are_read_from_the_environment():
         "LDPKIT_DATABASE": "sqlite:///x",
         "LDPKIT_TOKEN": "token-for-the-tests",
         "LDPKIT_BODY_LIMIT": "10",
-        "LDPKIT_BUSY_TIMEOUT": "0.5",
+        "LDPKIT_LOCK_TIMEOUT": "0.5",
         "HOME": "/",
     }
     assert Settings.from_environment(environment) == Settings("sqlite:///x", "token-for-the-tests", 10, 0.5)
@@ -46,11 +46,11 @@ def test_settings_are_read_from_the_environment():
 
 def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
     file = tmp_path / "ldpkit.toml"
-    file.write_text('database = "sqlite:///x"\nlate_days = 3\nupload_rate = 2.5\n')
-    environment = {"LDPKIT_CONFIG": str(file), "LDPKIT_LATE_DAYS": "4"}
-    expected = Settings(f"sqlite:///{tmp_path / 'x'}", late_days=4, upload_rate=2.5)
+    file.write_text('database = "sqlite:///x"\ngrace_days = 3\nupload_rate = 2.5\n')
+    environment = {"LDPKIT_CONFIG": str(file), "LDPKIT_GRACE_DAYS": "4"}
+    expected = Settings(f"sqlite:///{tmp_path / 'x'}", grace_days=4, upload_rate=2.5)
     assert Settings.from_environment(environment) == expected
-    file.write_text("late_days = ")
+    file.write_text("grace_days = ")
     with raises(InputError, "settings.not_toml"):
         Settings.from_environment(environment)
     with raises(InputError, "files.cannot_read"):
@@ -72,14 +72,14 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"token": "fifteen-letters"}, "setting token: must have at least 16 characters: `ldpkit init`"),
         ({"token": ""}, "setting token: must have at least 16 characters"),
         ({"invitation_key": "fifteen-letters"}, "setting invitation_key: must have at least 16 characters"),
-        ({"late_days": 10**10}, "late_days"),
+        ({"grace_days": 10**10}, "grace_days"),
         ({"body_limit": 0}, "body_limit"),
         ({"body_limit": "many"}, "body_limit"),
-        ({"busy_timeout": -1}, "busy_timeout"),
-        ({"busy_timeout": "soon"}, "busy_timeout"),
+        ({"lock_timeout": -1}, "lock_timeout"),
+        ({"lock_timeout": "soon"}, "lock_timeout"),
         ({"upload_rate": "nan"}, "upload_rate"),
-        ({"busy_timeout": "inf"}, "busy_timeout"),
-        ({"late_days": "1.5"}, "late_days"),
+        ({"lock_timeout": "inf"}, "lock_timeout"),
+        ({"grace_days": "1.5"}, "grace_days"),
         ({"queue_reports": 0}, "unknown setting 'queue_reports'"),
         ({"database": "nonsense"}, "database"),
         ({"database": "mysql://localhost/x"}, "mysql"),
@@ -94,7 +94,9 @@ def test_wrong_settings_are_one_clear_line(values, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "log"])
+@pytest.mark.parametrize(
+    "name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "log_format"]
+)
 @pytest.mark.parametrize("value", ["false", "1234567890123456", "1979-05-27T07:32:00"])
 def test_non_text_value_in_a_settings_file_is_rejected(tmp_path, name, value):
     file = tmp_path / "ldpkit.toml"

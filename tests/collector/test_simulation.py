@@ -43,7 +43,7 @@ class Histories(RuleBasedStateMachine):
         assert self.harness.publish(VERSIONS[1]).status_code == 201
 
     def start(self):
-        self.harness = Harness(self.database, busy_timeout=5)
+        self.harness = Harness(self.database, lock_timeout=5)
         self.harness.day = self.day
 
     def teardown(self):

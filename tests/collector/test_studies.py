@@ -63,14 +63,14 @@ def test_a_study_whose_noise_cannot_be_made_is_refused(empty, study):
     assert refusal(response)[0] == "study-invalid"
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, ask_one):
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, sample_one_question):
     """Devices permanently drop a report that is too large."""
     oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
     questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
-    study = make_study(questions=questions, **({"ask_one": True} if ask_one else {}))
+    study = make_study(questions=questions, **({"sample_one_question": True} if sample_one_question else {}))
     payloads = {question.id: bytes(mechanism_for(question).payload_size) for question in study.questions}
-    if ask_one:
+    if sample_one_question:
         del payloads["q1"]
     report = Report("0" * 32, study.id, study.version, study.digest, payloads)
     size = len(report.to_json())

@@ -33,7 +33,7 @@ WIDE = {
 @pytest.fixture
 def either(make_harness, database_url, study):
     """A collector on each kind of database, with the study published."""
-    harness = make_harness(database=database_url, busy_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10)
     assert harness.publish(study).status_code == 201
     return harness
 
@@ -83,7 +83,7 @@ def test_counts_of_concurrent_processes_add_up(postgresql, make_harness, study, 
     threads = {}
     monkeypatch.setattr(sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, busy_timeout=20) for _ in range(4)]
+    harnesses = [make_harness(database=url, lock_timeout=20) for _ in range(4)]
     harnesses[0].publish(study)
     batches = [[make_report(study).to_document() for _ in range(20)] for _ in harnesses]
     with ThreadPoolExecutor(4) as pool:

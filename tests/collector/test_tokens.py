@@ -301,7 +301,7 @@ def test_nonce_is_not_stored(open_one, tokened, make_report):
 
 
 def test_foreign_pages_may_send_a_token(make_harness, tokened):
-    harness = make_harness("pages.sqlite3", origins=("https://survey.example",))
+    harness = make_harness("pages.sqlite3", cors_origins=("https://survey.example",))
     harness.publish(tokened)
     asked = harness.client.options(
         "/v1/studies/habits/reports/" + "0" * 32,

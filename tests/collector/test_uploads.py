@@ -127,7 +127,7 @@ def test_a_study_opens_a_day_early_and_closes_a_week_late(empty, make_study, mak
 
 
 def test_the_days_after_the_close_can_be_set(make_harness, make_study, make_report):
-    harness = make_harness(late_days=1)
+    harness = make_harness(grace_days=1)
     study = make_study(closes="2026-06-14")
     harness.publish(study)
     assert harness.put(make_report(study)).status_code == 201
@@ -171,7 +171,7 @@ def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
 
 
 def test_two_processes_on_one_file_wait_for_each_other(make_harness, study, make_report):
-    pair = [make_harness(busy_timeout=20) for _ in range(2)]
+    pair = [make_harness(lock_timeout=20) for _ in range(2)]
     pair[0].publish(study)
     reports = [make_report(study) for _ in range(200)]
     uploads = [(pair[number % 2], report) for number, report in enumerate(reports)]

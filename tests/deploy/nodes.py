@@ -48,15 +48,15 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
         call(root, ["ldpkit", "publish", "study.json", "--to", url, "--token", token], here)
     call(
         root,
-        ["ldpkit", "secure-sum", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
+        ["ldpkit", "node", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
         here,
     )
     for number, (node, token) in enumerate(zip(nodes, tokens, strict=True), 1):
         where = ["--to", node.partition("#")[0], "--token", token]
         call(root, ["ldpkit", "invite", "commute", "--file", f"invited/node-{number}.txt", *where], here)
     call(root, ["python", "-c", DEVICES, *nodes, "invited/invitations.txt"], here)
-    call(root, ["ldpkit", "secure-sum", "close", "study.json", "--out", "total.json"], here)
-    call(root, ["ldpkit", "secure-sum", "verify", "study.json", "total.transcript.json"], here)
+    call(root, ["ldpkit", "node", "close", "study.json", "--out", "total.json"], here)
+    call(root, ["ldpkit", "node", "verify", "study.json", "total.transcript.json"], here)
 
 
 def node_address(machine: Machine, name: str) -> str:
@@ -75,6 +75,6 @@ def study_at(nodes: list[str]) -> dict[str, object]:
         "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"},
         "model": {"name": "normal"},
     }
-    route = {"name": "secure_sum", "clients": PEOPLE, "tolerate": 1, "nodes": nodes}
+    protocol = {"name": "secure_sum", "devices": PEOPLE, "max_dropouts": 1, "nodes": nodes}
     shared = {"format": "ldpkit.study/1", "id": "commute", "version": 1, "title": "Commuting"}
-    return {**shared, "route": route, "questions": [question]}
+    return {**shared, "protocol": protocol, "questions": [question]}

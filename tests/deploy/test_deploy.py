@@ -79,7 +79,7 @@ def test_given_settings_exist():
         Settings.from_environment({**given, "LDPKIT_CONFIG": ""})
         refuse_unknown_variables(given)
     with raises(Exception, "settings.unknown_variable"):
-        refuse_unknown_variables({"LDPKIT_LOGS": "json"})
+        refuse_unknown_variables({"LDPKIT_LOG_FORMATS": "json"})
 
 
 def test_no_deployment_file_contains_secret():

@@ -23,7 +23,7 @@ def listening_children(pid):
 @pytest.mark.slow
 def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
     out = tmp_path / "demo"
-    command = [*LDPKIT, "demo", "--devices", "60", "--epsilon", "4", "--seed", "3", "--out", str(out)]
+    command = [*LDPKIT, "demo", "--n", "60", "--epsilon", "4", "--seed", "3", "--out", str(out)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -50,7 +50,7 @@ def test_a_small_demo_writes_everything_and_leaves_no_server(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_no_server_and_no_results(tmp_path, stop):
-    command = [*LDPKIT, "demo", "--devices", "6000", "--out", str(tmp_path / "demo")]
+    command = [*LDPKIT, "demo", "--n", "6000", "--out", str(tmp_path / "demo")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert "a collector listens on" in process.stderr.readline()
     os.kill(process.pid, stop)

@@ -32,7 +32,7 @@ phone.flush()
 
 
 def exported(collector, path):
-    done = ldpkit("export", "survey", "--from", collector.url, "--out", path)
+    done = ldpkit("export", "survey", "--collector", collector.url, "--out", path)
     assert done.returncode == 0, done.stderr
     *lines, _end = path.read_text().splitlines()
     return [Report.from_json(line) for line in lines]
@@ -101,7 +101,8 @@ def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
         assert device.flush().sent == 1
     exported(collector, tmp_path / "r.ndjson")
     assert (
-        ldpkit("export", "survey", "--from", collector.url, "--out", tmp_path / "r.parquet").returncode == 0
+        ldpkit("export", "survey", "--collector", collector.url, "--out", tmp_path / "r.parquet").returncode
+        == 0
     )
     summaries = {load_summary(STUDY, str(tmp_path / name)).to_json() for name in ("r.ndjson", "r.parquet")}
     assert len(summaries) == 1

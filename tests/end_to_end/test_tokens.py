@@ -102,7 +102,7 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
     study = study_with(folder, issuer)
     (tmp_path / "study.json").write_text(study.to_json())
     (line,) = guide_block("ldpkit publish")
-    assert "digest" in run(f"{line} --to {collector.url}", tmp_path)
+    assert "digest" in run(f"{line} --collector {collector.url}", tmp_path)
     noon = 21_000 * DAY + DAY / 2
     monkeypatch.setattr(clock, "now", lambda: noon)
     rows = list(csv.DictReader((folder / "codes.csv").open()))
@@ -117,11 +117,11 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
         assert answer(collector, person, "", capsys, "1 report sent") != 5
     assert answer(collector, thief, rows[0]["code"], capsys, "0 reports sent") != 0
     out = tmp_path / "reports.ndjson"
-    assert ldpkit("export", "habits", "--from", collector.url, "--out", out).returncode == 0
+    assert ldpkit("export", "habits", "--collector", collector.url, "--out", out).returncode == 0
     assert len([Report.from_json(line) for line in out.read_text().splitlines()[:-1]]) == 3
     theirs, here = guide_block("ldpkit issuer status")
     assert "3 of 3 codes got a token" in run(theirs, folder)
-    assert f"of {issuer.url}, one a report" in run(f"{here} --to {collector.url}", tmp_path)
+    assert f"of {issuer.url}, one a report" in run(f"{here} --collector {collector.url}", tmp_path)
     issuer.process.terminate()
     issuer.process.wait()
     # Whoever takes the one file has every token.

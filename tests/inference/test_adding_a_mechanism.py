@@ -77,7 +77,7 @@ def test_added_mechanism_works_from_answers_to_report_page(choices, tmp_path):
     device = consenting(tmp_path / "phone", "4")
     device.answer(study, {question.id: answer})
     reports += [Report.from_json(queued.body) for queued in device.ledger.queued()]
-    posteriors = fit(study, summarize(study, reports), seed=1, method="laplace")
+    posteriors = fit(study, summarize(study, reports), seed=1, method="gaussian_approx")
     found = posteriors[question.id]
     assert "exact" in " ".join(found.diagnostics.notes)
     assert not found.predictive.misfit
@@ -118,7 +118,7 @@ def test_reports_of_another_law_do_not_fit():
         values[sum(1 << (line + step) % 7 for step in (0, 1, 3))] = 2000
     summary = Summary.empty(study)
     questions = {question.id: QuestionSummary(4000, values)}
-    found = fit(study, type(summary)(study.id, 1, study.digest, questions), seed=1, method="laplace")
+    found = fit(study, type(summary)(study.id, 1, study.digest, questions), seed=1, method="gaussian_approx")
     assert found[question.id].predictive.misfit
 
 

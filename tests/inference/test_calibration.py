@@ -241,7 +241,7 @@ def test_poor_mixing_is_named_as_possible_cause_of_bad_ranks():
     band = Band(np.asarray([1 / 3, 2 / 3]), np.asarray([0, 0]), np.asarray([1, 2]))
     ranks = {"mean": np.zeros(20, int)}
     told = [
-        job.Calibration("age", "free", 1000, 1, ranks, band, ("mean",), {"mean": poor}, ()).reasons
+        job.Calibration("age", "nonparametric", 1000, 1, ranks, band, ("mean",), {"mean": poor}, ()).reasons
         for poor in (0.0, 0.4)
     ]
     assert "mixes poorly" not in told[0][0]

@@ -120,8 +120,8 @@ def test_dependent_hashes_of_few_choices_are_no_misfit() -> None:
 
     def model_of(part: QuestionSummary) -> str:
         summary = Summary(study.id, study.version, study.digest, {"occupation": part})
-        found = fit(study, summary, method="laplace")["occupation"]
-        return found.verdict.model.state
+        found = fit(study, summary, method="gaussian_approx")["occupation"]
+        return found.verdict.fit.state
 
     assert model_of(part) == "good"
     # One report in ten that supports every choice is none of the mechanism's.
@@ -141,7 +141,10 @@ def test_many_reports_are_not_kept() -> None:
 
 
 def fitted(arguments: list[str], out) -> dict:
-    assert main(["fit", *arguments, "--out", str(out), "--seed", "3", "--method", "laplace"]) in (0, 4)
+    assert main(["fit", *arguments, "--out", str(out), "--seed", "3", "--method", "gaussian_approx"]) in (
+        0,
+        4,
+    )
     return json.loads((out / "posterior.json").read_text())["questions"]["occupation"]
 
 
@@ -158,7 +161,7 @@ def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
     ]
     for path, text in zip(paths.values(), texts, strict=True):
         Path(path).write_text(text)
-    python = fit(study, reports, 3, method="laplace")["occupation"].to_document()
+    python = fit(study, reports, 3, method="gaussian_approx")["occupation"].to_document()
     command = fitted([paths["study.json"], paths["reports.ndjson"]], tmp_path / "reports")
     assert "each of the 60 reports" in command["notes"][0]
     assert command["notes"] == python["notes"]

@@ -5,7 +5,8 @@ import pytest
 from arviz_stats.base.array import array_stats
 from scipy import stats
 
-from inference.chances import (
+from inference.results.convergence import ess_bulk, ess_tail, narrowest, r_hat
+from inference.tail_probabilities import (
     average_ranks,
     binomial_at_least,
     binomial_at_most,
@@ -13,7 +14,6 @@ from inference.chances import (
     binomial_quantile,
     squares_beyond,
 )
-from inference.results.convergence import ess_bulk, ess_tail, narrowest, r_hat
 
 
 def ar(coefficient, chains=4, draws=300, seed=0):

@@ -71,7 +71,7 @@ def test_approximation_is_judged_by_weights_not_by_r_hat(summary, monkeypatch):
     few = np.where(np.arange(4000) < 404, 1 / 404, 0.0)
     monkeypatch.setattr(laplace, "weigh", lambda _ratios: ImportanceWeights(few, 0.1))
     for seed in range(6):
-        found = fit(STUDY, summary, seed, method="laplace")["ever"]
+        found = fit(STUDY, summary, seed, method="gaussian_approx")["ever"]
         assert found.draws["p"].size == 404
         assert found.diagnostics.reasons == ()
 

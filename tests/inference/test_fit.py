@@ -13,8 +13,8 @@ import xarray
 from inference import Posterior, fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report, whole_folder
+from inference.results.plot_parameters import shown
 from inference.results.predictive import Predictive
-from inference.results.shown import shown
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -67,7 +67,7 @@ def test_fit_with_same_seed_repeats_its_draws(posteriors, summary):
 def test_saved_results_read_back(posteriors, tmp_path):
     save_report(STUDY, posteriors, tmp_path)
     document = json.loads((tmp_path / "posterior.json").read_text())
-    assert document["study"] == STUDY.digest
+    assert document["study_digest"] == STUDY.digest
     assert document["seed"] == 7
     row = document["questions"]["ever"]["parameters"]["p"]
     assert set(row) == {
@@ -85,7 +85,7 @@ def test_saved_results_read_back(posteriors, tmp_path):
     data = xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf")
     saved = data["posterior"]["p"].sel(choice="worker").values
     assert np.array_equal(saved, posteriors["colour"].draws["p[worker]"])
-    assert data.attrs["study"] == STUDY.digest
+    assert data.attrs["study_digest"] == STUDY.digest
     for name in ("ever.png", "ever-chains.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
@@ -170,14 +170,14 @@ def test_results_appear_whole_or_not_at_all(tmp_path):
         write_half(target)
     assert list(tmp_path.iterdir()) == []
     for text in ("first", "second"):
-        mark = json.dumps({"study": text, "questions": {}})
+        mark = json.dumps({"study_digest": text, "questions": {}})
         with whole_folder(target) as folder:
             (folder / "posterior.json").write_text(mark)
         assert (target / "posterior.json").read_text() == mark
     assert list(tmp_path.iterdir()) == [target]
 
 
-WHOLE = json.dumps({"study": "0" * 64, "questions": {}})
+WHOLE = json.dumps({"study_digest": "0" * 64, "questions": {}})
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -250,10 +250,10 @@ def test_answers_of_another_law_are_noted_with_the_numbers():
     values = REDUCTIONS["laplace"].reduce(mechanism, reports)
     age = {"age": QuestionSummary(len(BIMODAL), values)}
     summary = Summary(study.id, study.version, study.digest, age)
-    posterior = fit(study, summary, seed=1, method="laplace")["age"]
+    posterior = fit(study, summary, seed=1, method="gaussian_approx")["age"]
     assert posterior.verdict.worst == "model"
     assert not posterior.diagnostics.ok
-    assert "does not fit these reports" in " ".join(posterior.to_document()["verdict"]["model"]["reasons"])
+    assert "does not fit these reports" in " ".join(posterior.to_document()["verdict"]["fit"]["reasons"])
 
 
 def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):

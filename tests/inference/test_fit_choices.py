@@ -24,7 +24,7 @@ REPORTS = [
 
 
 def fast(**more):
-    return fit(STUDY, REPORTS, method="laplace", **more)
+    return fit(STUDY, REPORTS, method="gaussian_approx", **more)
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_single_question_gets_same_draws_as_in_full_fit():
     assert alone["colour"].seed == 3
     six = fast(questions="ever", chains=6)["ever"]
     assert len(six.draws["p"]) == 6
-    assert six.verdict.chains.state == "good"
+    assert six.verdict.convergence.state == "good"
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_analysis_rejects_both_seed_and_random_seed():
 
 @pytest.mark.slow
 def test_analysis_draws_the_requested_number_of_chains():
-    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="laplace", random_seed=3)
+    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="gaussian_approx", random_seed=3)
     assert len(found["Intercept"].draws) == 2
     with raises(InputError, "fit.wrong_chain_count", "2", "64"):
         analyse(STUDY, REPORTS, "ever ~ 1", chains=1)
@@ -83,8 +83,11 @@ def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
     own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out", f"{tmp_path}/out"]
-    shown = ["--prob", "0.8", "--interval", "hdi"]
-    assert main([*own, "--method", "laplace", "--question", "ever", "--chains", "3", *shown]) in (0, 4)
+    shown = ["--level", "0.8", "--interval", "hdi"]
+    assert main([*own, "--method", "gaussian_approx", "--question", "ever", "--chains", "3", *shown]) in (
+        0,
+        4,
+    )
     printed = capsys.readouterr().out
     assert "80 % HDI" in printed
     assert "90 %" not in printed
@@ -92,7 +95,7 @@ def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<th>80 % HDI</th>" in page
     for wrong, code, said in (
-        (["--prob", "80"], 2, "write 0.8 for 80 %"),
+        (["--level", "80"], 2, "write 0.8 for 80 %"),
         (["--question", "evr"], 3, "did you mean ever?"),
         (["--formula", "ever ~ 1", "--chains", "1"], 2, "a whole number from 2 to 64"),
     ):

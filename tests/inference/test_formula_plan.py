@@ -112,11 +112,11 @@ def test_census_counts_equal_repeated_rows(tmp_path):
         ("--truth south=1", 3, "'south' is no parameter of the formula"),
         ("--truth Intercept=1 --share ever=0.2", 3, "the share of ever follows from the coefficients"),
         ("--power 0.8", 2, "state it, such as --truth age=0.05"),
-        ("--people 0", 2, "numbers of people must be whole, from 1"),
-        ("--width 0", 2, "--width must be a number above 0"),
+        ("--n 0", 2, "numbers of people must be whole, from 1"),
+        ("--margin 0", 2, "--margin must be a number above 0"),
         ("--question ever", 2, "--question is not for a --formula"),
         ("--design d.json", 2, "a study already defines its reports"),
-        ("--width 1 --parameter agee", 3, "'agee' is no parameter"),
+        ("--margin 1 --parameter agee", 3, "'agee' is no parameter"),
     ],
 )
 def test_invalid_options_are_rejected_before_writing(tmp_path, capsys, options, code, said):
@@ -129,8 +129,8 @@ def test_invalid_options_are_rejected_before_writing(tmp_path, capsys, options, 
 
 
 def test_people_option_without_formula_is_rejected(tmp_path, capsys):
-    assert main(["plan", "--people", "100", "--out", str(tmp_path / "out")]) == 2
-    told = "--people is for a plan of a --formula; a study's own models are planned for --devices"
+    assert main(["plan", "--power", "0.9", "--out", str(tmp_path / "out")]) == 2
+    told = "--power is for a plan of a --formula"
     assert told in capsys.readouterr().err
 
 
@@ -211,7 +211,7 @@ def test_share_or_truth_with_two_values_is_rejected(tmp_path, capsys, options, s
 
 
 @pytest.mark.parametrize(
-    "command", ["plan --people 1 --people 2", "fit --by a --by b", "audit --question a --question b"]
+    "command", ["plan --n 1 --n 2", "fit --by a --by b", "audit --question a --question b"]
 )
 def test_option_given_twice_is_rejected(capsys, command):
     with pytest.raises(SystemExit):

@@ -38,7 +38,7 @@ from tests.inference.holder_tables import (
 from tests.kit.errors import raises
 
 COUNTED = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "count_share": "0.1"}
-DDPLR = {"name": "table_statistics_ddplr", "epsilon": "1", "delta": "1e-6"}
+DDPLR = {"name": "table_normal_equations", "epsilon": "1", "delta": "1e-6"}
 LAPLACE = {"name": "table_statistics_laplace", "epsilon": "1"}
 
 
@@ -71,7 +71,7 @@ def test_statistics_match_exact_sums_up_to_noise(mechanism):
     assert np.abs(distance).max() < 8 if found.law == "gaussian" else 40
     assert np.std(distance) > 0.2
     assert np.abs(found.counts - [300, 600]).max() <= 8 * found.count_sd
-    assert found.has_squares == ("ddplr" not in mechanism["name"])
+    assert found.has_squares == ("normal_equations" not in mechanism["name"])
 
 
 FOURTH = {"name": "table_statistics_laplace", "epsilon": "60", "fourth_moments": True}
@@ -248,7 +248,7 @@ def test_method_for_tables_is_rejected_for_other_studies():
     people = Study(studies.document(studies.YES_NO))
     with raises(InputError, "fit.method_for_tables", "marginal"):
         fit(people, [], method="marginal")
-    with raises(InputError, "fit.unknown_method", "magic", "laplace, nuts, bayes_fixeds_fast"):
+    with raises(InputError, "fit.unknown_method", "magic", "gaussian_approx, nuts, bayes_fixeds_fast"):
         fit(study_of(), [], method="magic")
 
 

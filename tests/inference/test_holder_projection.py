@@ -41,7 +41,7 @@ def first_study(epsilon="0.5", delta="1e-7", share="0.25", norm="1", **changes):
         "mechanism": {key: value for key, value in {**mechanism, **changes}.items() if value is not None},
         "model": model,
     }
-    return Study(studies.document(copy.deepcopy(question), unit="holder"))
+    return Study(studies.document(copy.deepcopy(question), privacy_unit="holder"))
 
 
 def tables(sizes, seed=1):
@@ -100,7 +100,7 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
     path = reports_file(study, tables([200_000, 100_000]), tmp_path)
     found, (projected,) = second.second_study(study, path, "again", seed=3)
     question = found.questions[0]
-    assert (found.id, found.version, found.unit, question.ask) == ("again", 1, "holder", "table")
+    assert (found.id, found.version, found.privacy_unit, question.ask) == ("again", 1, "holder", "table")
     assert question.mechanism.name == "table_statistics"
     assert (str(question.mechanism.epsilon), str(question.mechanism.delta)) == ("1.5", "0.0000003")
     assert (str(question.mechanism.count_share), question.mechanism.share) == ("0.1", None)
@@ -136,7 +136,7 @@ def test_study_that_cannot_be_projected_is_rejected(tmp_path):
             first_study(**changes)
         assert caught.value.field == "questions[0].mechanism.share"
     with pytest.raises(StudyError):
-        first_study(name="table_statistics_ddplr")
+        first_study(name="table_normal_equations")
     study = first_study()
     path = reports_file(study, tables([100]), tmp_path)
     with pytest.raises(InputError, match="no table question that states its share"):

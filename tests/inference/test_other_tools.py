@@ -61,15 +61,15 @@ def test_check_of_secure_sum_prints_lines_quoted_on_page(tmp_path, monkeypatch, 
     for name in ("NODE-A", "NODE-B"):
         document = document.replace(name, NodeKeys.generate().fragment)
     Path("summed.json").write_text(document)
-    assert main(["study", "check", "summed.json"]) == 0
+    assert main(["check", "summed.json"]) == 0
     printed = capsys.readouterr().out
     for line in quoted.splitlines():
         assert line in printed, line
-    route = Study.from_json(document).route
+    protocol = Study.from_json(document).protocol
     summed = mechanism_for(Study.from_json(document).questions[0])
     local = mechanism_for(Study(studies.document(studies.YES_NO)).questions[0])
     p = local.threshold / 2**32
-    ours, theirs = (sqrt(route.clients) * sd for sd in (summed.noise_sd, sqrt(p * (1 - p)) / (2 * p - 1)))
+    ours, theirs = (sqrt(protocol.devices) * sd for sd in (summed.noise_sd, sqrt(p * (1 - p)) / (2 * p - 1)))
     assert (round(ours, 1), round(theirs)) == (4.3, 43)
     assert "sd of 4.3 people" in text
     assert "one of about 43" in text

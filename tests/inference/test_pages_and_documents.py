@@ -108,7 +108,7 @@ def of_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [f"{('no', 'yes')[row % 2]},{choices[row % len(choices)]},{row % 7}" for row in range(600)]
     answers.write_text("\n".join([",".join(one["id"] for one in questions), *rows]))
     assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
-    how = ["--method", "laplace", "--contamination", "0.01", "--out", str(out), "-q"]
+    how = ["--method", "gaussian_approx", "--contamination", "0.01", "--out", str(out), "-q"]
     assert main(["fit", str(study), str(reports), *how]) in (0, 4)
     return out
 
@@ -124,7 +124,7 @@ def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame["w"] = random.integers(800, 1200, 900)
     frame.to_csv(table, index=False)
     command = ["fit", "--table", str(table), "--design", str(design), "--formula", "armed ~ age + region"]
-    more = ["--by", "region", "--weights", "w", "--method", "laplace", "--out", str(out), "-q"]
+    more = ["--by", "region", "--weights", "w", "--method", "gaussian_approx", "--out", str(out), "-q"]
     assert main([*command, *more]) in (0, 4)
     return out
 

@@ -29,7 +29,7 @@ HEAVY = (
 )
 SAVES = """
 import sys
-import inference.cli, inference.fitting, inference.sampling.nuts, inference.results.joined
+import inference.cli, inference.fitting, inference.sampling.nuts, inference.results.earlier_steps
 from inference.results.folder import save_report
 from inference.models.family import MODELS
 from schemas import Study

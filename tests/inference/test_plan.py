@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from inference.design.cli import plan_lines
-from inference.design.needed import devices_for, rounded_up
 from inference.design.plan import Plan, plan, prior_widths
+from inference.design.sample_size import devices_for, rounded_up
 from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import Widths
 from inference.models.base import Truth
@@ -30,8 +30,8 @@ def test_width_of_randomised_response_matches_theory(tmp_path, capsys):
     """The sd of a share is sqrt(m(1 − m)/n)/(p − q), m = q + (p − q) share."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
     out = tmp_path / "plan"
-    command = ["plan", str(tmp_path / "study.json"), "--devices", "20000,2000", "--epsilon", "1"]
-    assert main([*command, "--truth", "p=0.3", "--width", "0.02", "--out", str(out)]) == 0
+    command = ["plan", str(tmp_path / "study.json"), "--n", "20000,2000", "--epsilon", "1"]
+    assert main([*command, "--truth", "p=0.3", "--margin", "0.02", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     found = json.loads((out / "plan.json").read_text())["questions"]["ever"]
     assert found["devices"] == [2000, 20000]
@@ -112,7 +112,7 @@ def test_malformed_truth_is_rejected(text):
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (["--devices", "0,5"], 2, "whole and positive"),
+        (["--n", "0,5"], 2, "whole and positive"),
         (["--question", "never"], 3, "--question: must be one of ever"),
         (["--epsilon", "0"], 3, "epsilon"),
         (["--truth", "q=1"], 3, "no parameter"),
@@ -120,10 +120,10 @@ def test_malformed_truth_is_rejected(text):
         (["--truth", "p"], 2, "parameter=number"),
         (["--truth", "p=nan"], 2, "parameter=number"),
         (["--parameter", "mean"], 3, "'mean' is no parameter of ever, which has p"),
-        (["--width", "0"], 2, "--width must be a number above 0"),
-        (["--width", "-1"], 2, "--width must be a number above 0"),
+        (["--margin", "0"], 2, "--margin must be a number above 0"),
+        (["--margin", "-1"], 2, "--margin must be a number above 0"),
         (["--seed", "-1"], 2, "the seed must be a whole number from 0 to 4294967295"),
-        (["--devices", "100000000000"], 2, "at most 100,000,000"),
+        (["--n", "100000000000"], 2, "at most 100,000,000"),
     ],
 )
 def test_invalid_option_is_rejected_in_one_line(tmp_path, capsys, options, code, says):
@@ -169,7 +169,7 @@ def test_truth_partly_beyond_bounds_is_noted_with_its_share(tmp_path, capsys, mo
     monkeypatch.setattr("inference.design.plan.REPEATS", 2)
     (tmp_path / "study.json").write_text(Study(studies.document(studies.AGE)).to_json())
     high = float(studies.AGE["bounds"][1])
-    command = ["plan", str(tmp_path / "study.json"), "--devices", "500", "--epsilon", "1"]
+    command = ["plan", str(tmp_path / "study.json"), "--n", "500", "--epsilon", "1"]
     for place, wanted in ((high, True), (high / 2, False)):
         out = tmp_path / f"{place:.0f}"
         assert main([*command, "--truth", f"mean={place},sd=1", "--out", str(out)]) == 0
@@ -205,7 +205,7 @@ def test_all_questions_are_checked_before_simulation(tmp_path, capsys):
 def test_a_question_that_cannot_be_simulated_is_left_out(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO_RECORD, studies.YES_NO))
     (tmp_path / "study.json").write_text(study.to_json())
-    command = ["plan", str(tmp_path / "study.json"), "--devices", "500", "--epsilon", "1"]
+    command = ["plan", str(tmp_path / "study.json"), "--n", "500", "--epsilon", "1"]
     assert main([*command, "--out", str(tmp_path / "out"), "--json"]) == 0
     out, said = capsys.readouterr()
     assert said.startswith("left out: chance: perturbed records of a yes/no response")
@@ -229,7 +229,10 @@ def test_commands_in_guide_parse():
 def test_ask_one_study_has_fewer_answers_per_question():
     """Four times the devices that one question needs, where each device answers one of four."""
     questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]
-    one, alone = Study(studies.document(*questions, ask_one=True)), Study(studies.document(*questions[:1]))
+    one, alone = (
+        Study(studies.document(*questions, sample_one_question=True)),
+        Study(studies.document(*questions[:1])),
+    )
     found = plan(one, "q0", [4000], ["1"], {"p": 0.3}).half_widths["1"]
     assert found == pytest.approx(plan(alone, "q0", [1000], ["1"], {"p": 0.3}).half_widths["1"])
     with pytest.raises(InputError, match="3 devices are too few: each answers 1 of 4 questions"):

@@ -110,7 +110,7 @@ def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(widths, "WidthFits", Interrupted)
     command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
-    assert main([*command, "--epsilon", "0.5,1", "--devices", "1000"]) == 130
+    assert main([*command, "--epsilon", "0.5,1", "--n", "1000"]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
 
@@ -186,7 +186,7 @@ def test_unstated_choices_are_assumed_equal_and_printed(tmp_path, capsys):
     assert found.half_widths["1"] == pytest.approx(other.half_widths["1"], rel=0.01)
     assert plan_difference(*asked, truth={rest[0]: 0.1}).to_document()["assumed"] == []
     (tmp_path / "study.json").write_text(REFUSING.to_json())
-    command = ["plan", f"{tmp_path}/study.json", "--out", f"{tmp_path}/plan", "--devices", "1000"]
+    command = ["plan", f"{tmp_path}/study.json", "--out", f"{tmp_path}/plan", "--n", "1000"]
     assert main([*command, "--difference", f"{name.replace('p[', asked[1] + '[')}=0.2,0.3"]) == 0
     assert f"assumed: {said}" in capsys.readouterr().out
 
@@ -195,7 +195,7 @@ def test_unstated_choices_are_assumed_equal_and_printed(tmp_path, capsys):
 def test_plan_prints_parameters_drawn_from_prior(tmp_path, capsys, truth, drawn):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     command = ["plan", f"{tmp_path}/study.json", "--at-once", "--question", "hours", "--truth", truth]
-    assert main([*command, "--devices", "1000", "--epsilon", "1", "--out", f"{tmp_path}/plan"]) == 0
+    assert main([*command, "--n", "1000", "--epsilon", "1", "--out", f"{tmp_path}/plan"]) == 0
     assert ("not stated, sd: as the prior drew it 10 times" in capsys.readouterr().out) == bool(drawn)
     assert json.loads((tmp_path / "plan/plan.json").read_text())["questions"]["hours"]["drawn"] == drawn
 
@@ -217,14 +217,14 @@ def test_large_plan_has_no_note_and_mean_beyond_bounds_is_rejected():
         (["--difference", "evr=0.2,0.3"], 3, "no question"),
         (["--difference", "occupation=0.2,0.3"], 2, "occupation[student]=0.1,0.2"),
         (["--difference", "ever=0.2,0.3", "--groups", "1"], 2, "between 0 and 1"),
-        (["--difference", "ever=0.2,0.3", "--towards-set", "0.1"], 2, "ask for one only"),
-        (["--difference", "ever=0.2,0.3", "--width", "0.1"], 2, "--width is not for --difference"),
-        (["--towards-set", "0.1"], 2, "one number of --devices"),
-        (["--towards-set", "0.1", "--devices", "100", "--width", "1"], 2, "--width is not for --towards-set"),
-        (["--towards-set", "no", "--devices", "100"], 3, "must be a decimal"),
-        (["--towards-set", "0", "--devices", "100"], 3, "must be above 0"),
-        (["--towards-set", "0.001", "--devices", "10"], 3, "no device's epsilon of 0.01 or more"),
-        (["--delta", "1e-6"], 2, "--delta is for --towards-set"),
+        (["--difference", "ever=0.2,0.3", "--shuffled", "0.1"], 2, "ask for one only"),
+        (["--difference", "ever=0.2,0.3", "--margin", "0.1"], 2, "--margin is not for --difference"),
+        (["--shuffled", "0.1"], 2, "one number of --n"),
+        (["--shuffled", "0.1", "--n", "100", "--margin", "1"], 2, "--margin is not for --shuffled"),
+        (["--shuffled", "no", "--n", "100"], 3, "must be a decimal"),
+        (["--shuffled", "0", "--n", "100"], 3, "must be above 0"),
+        (["--shuffled", "0.001", "--n", "10"], 3, "no device's epsilon of 0.01 or more"),
+        (["--delta", "1e-6"], 2, "--delta is for --shuffled"),
         (["--groups", "0.5"], 2, "--groups is for a --difference"),
     ],
 )

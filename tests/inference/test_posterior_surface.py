@@ -16,7 +16,7 @@ from inference import Posterior
 from inference.analyses.result import AnalysisPosterior
 from inference.models import model_for
 from inference.models.family import MODELS
-from inference.models.free_law import FreeLaw
+from inference.models.nonparametric_law import NonparametricLaw
 from inference.results.diagnostics import Mixing, diagnose
 from inference.results.identified import Bounds, IdentifiedSets
 from inference.results.intervals import interval_of
@@ -41,8 +41,8 @@ def made(
     question="colour",
     names=("p[<b>red</b>]", "p[blue/green]"),
     seed=0,
-    knowledge=None,
-    study="digest",
+    informativeness=None,
+    study_digest="digest",
     **more,
 ):
     random = np.random.default_rng(seed)
@@ -50,9 +50,11 @@ def made(
     draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
     one = dict.fromkeys(draws, 1.0)
     mixing = Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
-    found = diagnose(draws, np.zeros(SHAPE, bool), found=mixing, knowledge=knowledge or Part())
+    found = diagnose(draws, np.zeros(SHAPE, bool), found=mixing, informativeness=informativeness or Part())
     prior = {name: random.uniform(size=1000) for name in draws}
-    return Posterior(question, "multinomial", 100, draws, one, found, study, 1, prior_draws=prior, **more)
+    return Posterior(
+        question, "multinomial", 100, draws, one, found, study_digest, 1, prior_draws=prior, **more
+    )
 
 
 NOTHING = Part(BAD, ("the noise drowns the signal",))
@@ -67,7 +69,7 @@ def test_posterior_prints_short_table_with_verdict():
     numbers = [float(word) for word in lines[2].replace("to", "").split() if word[0].isdigit()]
     assert numbers == pytest.approx([middle, low, high, 19, 41], abs=0.6)
     assert lines[2].count("%") == 3
-    silent = repr(made(knowledge=NOTHING))
+    silent = repr(made(informativeness=NOTHING))
     assert "NOT OK: nothing was learnt: this is the prior" in silent
     assert "the noise drowns the signal" in silent
     many = made(others={f"p[{i}]": np.zeros(SHAPE) for i in range(40)})
@@ -87,7 +89,7 @@ def test_only_shares_of_people_are_shown_in_per_cent():
 
 
 def test_notebook_shows_escaped_table_with_verdict():
-    page = made(knowledge=NOTHING)._repr_html_()
+    page = made(informativeness=NOTHING)._repr_html_()
     assert "p[&lt;b&gt;red&lt;/b&gt;]" in page
     assert "<b>" not in page
     assert "NOT OK: nothing was learnt" in page
@@ -97,7 +99,9 @@ def test_notebook_shows_escaped_table_with_verdict():
 def test_page_shows_no_green_if_nothing_was_learnt(part):
     """Good chains and a fitting model do not mean that anything was learnt."""
     study = Study(studies.document({**studies.ONE_OF, "choices": ["a", "b"]}))
-    page = render_page(study, {"colour": made(names=("p[a]", "p[b]"), knowledge=part, study=study.digest)})
+    page = render_page(
+        study, {"colour": made(names=("p[a]", "p[b]"), informativeness=part, study_digest=study.digest)}
+    )
     assert page.count('<strong class="ok">good') == (0 if part.reasons else 3)
     assert ("Do not use these numbers as they stand" in page) == bool(part.reasons)
 
@@ -109,12 +113,12 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
     assert isinstance(table, pd.DataFrame)
     assert table.loc["rate", "q05"] == pytest.approx(stats.gamma.ppf(0.05, 2), rel=0.01)
     assert found.summary(0.95).loc["rate", "q975"] == pytest.approx(stats.gamma.ppf(0.975, 2), rel=0.01)
-    low, high = found.summary(prob=0.8, kind="hdi").loc["rate", ["hdi80_low", "hdi80_high"]]
+    low, high = found.summary(level=0.8, kind="hdi").loc["rate", ["hdi80_low", "hdi80_high"]]
     assert stats.gamma.cdf(high, 2) - stats.gamma.cdf(low, 2) == pytest.approx(0.8, abs=0.01)
     # Of highest density: as dense at one end as at the other.
     assert stats.gamma.pdf(low, 2) == pytest.approx(stats.gamma.pdf(high, 2), rel=0.1)
     assert set(table["verdict"]) == {"no check speaks against these numbers"}
-    bad = made(knowledge=NOTHING).summary()
+    bad = made(informativeness=NOTHING).summary()
     assert not bad.attrs["ok"]
     assert set(bad["verdict"]) == {"nothing was learnt: this is the prior"}
     bad.to_parquet(tmp_path / "table.parquet")
@@ -122,20 +126,20 @@ def test_summary_is_data_frame_with_chosen_interval(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("prob", "columns"),
+    ("level", "columns"),
     [(0.9, ("q05", "q95")), (0.95, ("q025", "q975")), (0.5, ("q25", "q75")), (0.99, ("q005", "q995"))],
 )
-def test_interval_columns_are_named_by_quantiles(prob, columns):
-    assert interval_of(prob).columns == columns
+def test_interval_columns_are_named_by_quantiles(level, columns):
+    assert interval_of(level).columns == columns
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"prob": 95}, ("result.prob_in_percent", "0.95", "95 %")),
-        ({"prob": 0}, "result.prob_out_of_range"),
-        ({"prob": True}, "result.prob_not_between_0_and_1"),
-        ({"prob": "0.9"}, "result.prob_not_between_0_and_1"),
+        ({"level": 95}, ("result.level_in_percent", "0.95", "95 %")),
+        ({"level": 0}, "result.level_out_of_range"),
+        ({"level": True}, "result.level_not_between_0_and_1"),
+        ({"level": "0.9"}, "result.level_not_between_0_and_1"),
         ({"kind": "HPD"}, ("result.unknown_interval_kind", "hdi")),
     ],
 )
@@ -146,7 +150,7 @@ def test_invalid_interval_is_rejected(asked, said):
 
 
 def test_plot_returns_matplotlib_axes_in_per_cent():
-    axes = made(knowledge=NOTHING).plot(0.95)
+    axes = made(informativeness=NOTHING).plot(0.95)
     assert isinstance(axes, mpl.axes.Axes)
     figure = axes.figure
     assert len(figure.axes) == 2
@@ -198,7 +202,7 @@ def test_quantities_of_one_fit_are_calculated_draw_by_draw():
 
 
 def test_derived_quantity_inherits_not_ok():
-    sound, silent = made(), made("other", knowledge=NOTHING)
+    sound, silent = made(), made("other", informativeness=NOTHING)
     gap = sound["p[blue/green]"] - silent["p[blue/green]"]
     assert "NOT OK: other: nothing was learnt: this is the prior" in repr(gap)
     assert "NOT OK" not in repr(sound["p[blue/green]"])
@@ -247,7 +251,7 @@ def test_share_above_value_matches_the_law(law):
 
 
 def test_share_above_value_without_law_matches_shares():
-    law, units = FreeLaw(1.0), Units(2.0, 10.0)
+    law, units = NonparametricLaw(1.0), Units(2.0, 10.0)
     sites = {"shares": np.random.default_rng(2).dirichlet(np.ones(law.cells + 2), (2, 5))}
     own, implied = law.own(sites, units, 10**6), law.implied(sites, units, 10**6)
     for place in (3, 4.5, 7, 9.5, 11):
@@ -255,7 +259,7 @@ def test_share_above_value_without_law_matches_shares():
     np.testing.assert_allclose(implied.mean(), own["mean"])
 
 
-@pytest.mark.parametrize("law", [*LAWS, "free"])
+@pytest.mark.parametrize("law", [*LAWS, "nonparametric"])
 def test_every_number_model_has_implied_quantities(law):
     question = asked_for(law)
     mechanism = mechanism_for(question)

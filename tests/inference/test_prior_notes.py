@@ -6,7 +6,7 @@ import pytest
 from inference import fit
 from inference.design.simulation import simulate
 from inference.models.base import Truth
-from inference.results.prior_notes import contradictions, knowledge, prior_notes
+from inference.results.prior_notes import contradictions, informativeness, prior_notes
 from ldp_client import mechanism_for
 from schemas import Study
 from summaries import Summary
@@ -37,7 +37,7 @@ def test_notes_compare_posterior_with_prior(mean, sd, says):
     notes = [
         *prior_notes(draws, prior),
         *contradictions(draws, prior),
-        *knowledge(draws, prior).reasons,
+        *informativeness(draws, prior).reasons,
     ]
     assert [part in note for part, note in zip(says, notes, strict=True)] == [True] * len(says)
 
@@ -74,7 +74,7 @@ def test_log_normal_prior_is_compared_on_log_scale(place, spread, says):
         random = np.random.default_rng(seed)
         prior = {"x": np.exp(1.5 * random.normal(size=1000))}
         draws = {"x": np.exp(place + spread * chains(random))}
-        reasons = knowledge(
+        reasons = informativeness(
             draws, prior, {"x": {"distribution": "log_normal", "loc": 0, "scale": 1.5}}
         ).reasons
         assert [part in reason for part, reason in zip(says, reasons, strict=True)] == [True] * len(says)
@@ -90,7 +90,7 @@ def test_mean_far_below_wide_bound_follows_the_reports(mean):
     truth = Truth({"rate": 1 / mean}, {})
     part = simulate(question, mechanism_for(question), truth, 10_000, random, clip=False)
     summary = Summary(study.id, study.version, study.digest, {question.id: part})
-    found = fit(study, summary, method="laplace")[question.id]
+    found = fit(study, summary, method="gaussian_approx")[question.id]
     assert not [note for note in found.diagnostics.notes if "prior" in note]
     assert found.verdict.ok
     # Of the prior's logs it is 1.5.

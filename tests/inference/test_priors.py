@@ -182,7 +182,7 @@ def table_of(norm, features):
     fields = [{"id": f"x{i}", "bounds": ["10", "14"]} for i in range(features)]
     table = {**studies.LINEAR, "ask": "table", "features": fields, "norm": norm}
     table["mechanism"] = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"}
-    return Study(studies.document(table, unit="holder")).questions[0]
+    return Study(studies.document(table, privacy_unit="holder")).questions[0]
 
 
 @pytest.mark.parametrize(("norm", "features", "longest"), [("0.5", 4, 0.5), ("1", 9, 1), ("7", 4, 2)])

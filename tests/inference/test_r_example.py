@@ -35,7 +35,7 @@ def made(tmp_path_factory):
         server.request("POST", "/v1/studies", json.loads(study.read_text()))
         for line in Path(reports).read_text().splitlines()[:3]:
             server.put(Report.from_json(line))
-        export = ["export", "survey", "--from", server.url, "--token", TOKEN, "--decoded", "--quiet"]
+        export = ["export", "survey", "--collector", server.url, "--token", TOKEN, "--decoded", "--quiet"]
         assert main([*export, "--out", str(folder / "reports.csv")]) == 0
     finally:
         server.kill()

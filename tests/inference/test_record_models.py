@@ -79,7 +79,7 @@ def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
     summary = load_summary(study, str(path))
     with pytest.raises(SummaryError, match="fit the reports themselves"):
         summary.to_json()
-    posterior = fit(study, summary, seed=3, method="laplace")["chance"]
+    posterior = fit(study, summary, seed=3, method="gaussian_approx")["chance"]
     near(posterior.draws, {"coefficient[age]": 0.15, "coefficient[years]": -0.15})
     assert posterior.n == 1000
     assert posterior.predictive.observed.sum() == pytest.approx(2)

@@ -69,7 +69,7 @@ def test_likelihood_matches_sum_over_possible_answers(question):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [{"name": "laplace", "epsilon": "2"}, studies.NORMAL["mechanism"]])
-@pytest.mark.parametrize("model", ["exponential", "free"])
+@pytest.mark.parametrize("model", ["exponential", "nonparametric"])
 def test_reports_of_numbers_follow_the_fitted_law(mechanism, model):
     """Device reports of people of whom 3 in 10 refuse; the law without refusals does not fit."""
     own = {"mechanism": mechanism, "model": {"name": model}, "refusal": {"share": "0.5"}}

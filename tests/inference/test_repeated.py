@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inference.results.made import FILES, POSITIONAL, REPEATED, VALUES, Made, made_by
 from inference.results.netcdf import netcdf_of
-from inference.results.repeated import Comparison, compared_with
+from inference.results.provenance import FILES, POSITIONAL, REPEATED, VALUES, Provenance, made_by
+from inference.results.reproduction import Comparison, compared_with
 from inference.results.tree import Layout
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
@@ -25,10 +25,10 @@ from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
-QUICK = ["--method", "laplace", "--draws", "400", "--question", "ever", "--quiet"]
+QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever", "--quiet"]
 ROW = {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}
-VERDICT = {"chains": {"state": "good", "reasons": []}}
-WHOLE = {"study": "x", "questions": {"ever": {"verdict": VERDICT, "parameters": {"p": ROW}}}}
+VERDICT = {"convergence": {"state": "good", "reasons": []}}
+WHOLE = {"study_digest": "x", "questions": {"ever": {"verdict": VERDICT, "parameters": {"p": ROW}}}}
 Document = dict[str, Any]
 
 
@@ -87,7 +87,7 @@ def test_other_input_files_are_rejected_before_fitting(fitted: Path, tmp_path: P
 def test_invalid_posterior_json_is_rejected(tmp_path: Path, text: str) -> None:
     (tmp_path / "posterior.json").write_text(text)
     with pytest.raises(InputError, match=r"posterior\.json"):
-        compared_with(str(tmp_path / "posterior.json"), Made("2026-01-01", {}))
+        compared_with(str(tmp_path / "posterior.json"), Provenance("2026-01-01", {}))
 
 
 def changed(change: Callable[[Document], object]) -> Document:
@@ -101,7 +101,7 @@ def compared(before: Document, now: Document, folder: Path) -> Comparison:
     for name, document in (("before", before), ("now", now)):
         (folder / name).mkdir(exist_ok=True)
         (folder / name / "posterior.json").write_text(json.dumps(document))
-    return compared_with(str(folder / "before" / "posterior.json"), Made("", {}))(folder / "now")
+    return compared_with(str(folder / "before" / "posterior.json"), Provenance("", {}))(folder / "now")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def compared(before: Document, now: Document, folder: Path) -> Comparison:
         (lambda entry: entry["parameters"]["p"].update(sd=None), False),
         # What a file says of its own errors may be anything.
         (lambda entry: entry["parameters"]["p"].update(mean=0.9, ess_bulk=1e-6), False),
-        (lambda entry: entry["verdict"]["chains"].update(state="bad"), False),
+        (lambda entry: entry["verdict"]["convergence"].update(state="bad"), False),
         (lambda entry: entry.update(parameters={"p": 3}), False),
         (lambda entry: entry.update(parameters=[]), False),
         (lambda entry: entry["parameters"].update(q=ROW), False),

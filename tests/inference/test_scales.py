@@ -33,7 +33,7 @@ def fitted(found, shares=SHARES):
     summary = Summary(
         found.id, found.version, found.digest, {question.id: QuestionSummary(int(counts.sum()), counts)}
     )
-    return question, fit(found, summary, method="laplace")[question.id]
+    return question, fit(found, summary, method="gaussian_approx")[question.id]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from inference.design.calibration import prior_truths
 from inference.design.difference import plan_difference
-from inference.design.simulation import exact_total, for_clients, noisy_total, simulate
+from inference.design.simulation import exact_total, for_devices, noisy_total, simulate
 from inference.models import family_of
 from ldp_client import mechanism_for
 from ldp_client.cli import main
@@ -57,20 +57,20 @@ def test_noise_of_total_adds_up_over_devices():
 
 
 def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
-    question = build_study("ever", clients=20, tolerate=5).questions[0]
-    route = for_clients(question, 1000).route
-    assert (route.clients, route.tolerate, question.route.clients) == (1000, 250, 20)
-    assert for_clients(question, 3).route.tolerate == 0
+    question = build_study("ever", devices=20, max_dropouts=5).questions[0]
+    protocol = for_devices(question, 1000).protocol
+    assert (protocol.devices, protocol.max_dropouts, question.protocol.devices) == (1000, 250, 20)
+    assert for_devices(question, 3).protocol.max_dropouts == 0
     with pytest.raises(InputError, match="at least 3 devices"):
-        for_clients(question, 2)
+        for_devices(question, 2)
 
 
 @pytest.mark.slow
 def test_planned_width_of_share_matches_theory(tmp_path):
     """The variance of a share is p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
-    study = build_study("ever", clients=1000, tolerate=0)
+    study = build_study("ever", devices=1000, max_dropouts=0)
     (tmp_path / "study.json").write_text(study.to_json())
-    command = ["plan", str(tmp_path / "study.json"), "--devices", "100,1000", "--epsilon", "1"]
+    command = ["plan", str(tmp_path / "study.json"), "--n", "100,1000", "--epsilon", "1"]
     assert main([*command, "--truth", "p=0.3", "--out", str(tmp_path / "plan")]) == 0
     found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["ever"]
     theory = [NORMAL_95 * sqrt(0.21 / n + 4.2247**2 / (n - 1) / n) for n in (100, 1000)]

@@ -112,7 +112,7 @@ def test_fit_of_several_products_finds_the_line():
         for number, payload in enumerate(payloads)
     ]
     halves = [summarize(asked, half) for half in (reports[:9000], reports[9000:])]
-    posterior = fit(asked, halves[0].merge(halves[1]), seed=1, method="laplace")[question.id]
+    posterior = fit(asked, halves[0].merge(halves[1]), seed=1, method="gaussian_approx")[question.id]
     truth = {"coefficient[age]": 0.05, "coefficient[married]": 0.8, "mean[married]": 0.3}
     for name, value in truth.items():
         draws = posterior.draws[name]

@@ -17,7 +17,7 @@ from inference.priors.shares import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
-from ldp_client.describing import describe
+from ldp_client.explain import describe
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies

@@ -16,17 +16,17 @@ import pytest
 
 from inference.cli import verdict_lines
 from inference.results import methods, references
-from inference.results.defence import defence_of
+from inference.results.citation import defence_of
 from inference.results.diagnostics import diagnose
+from inference.results.earlier_steps import read_earlier
 from inference.results.folder import save_report
 from inference.results.headline import headline, lists_in_words
 from inference.results.intervals import USUAL
-from inference.results.joined import read_earlier
-from inference.results.made import Input, made_now
 from inference.results.page import render_page
 from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import knowledge
+from inference.results.prior_notes import informativeness
+from inference.results.provenance import Input, made_now
 from inference.results.verdict import Part, Verdict
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
@@ -49,7 +49,7 @@ def posterior_of(question, names, prior_sd=1.0, study=STUDY):
     random = np.random.default_rng(4)
     draws = {name: random.normal(0.3, 0.02, (4, 1000)) for name in names}
     prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), knowledge=knowledge(draws, prior_draws))
+    found = diagnose(draws, np.zeros((4, 1000), bool), informativeness=informativeness(draws, prior_draws))
     model = study.question(question).model.name
     prior = dict.fromkeys(names, prior_sd)
     return Posterior(question, model, 500, draws, prior, found, study.digest, 0)
@@ -66,7 +66,7 @@ def with_part(posterior, name, part):
     return replace(posterior, diagnostics=replace(posterior.diagnostics, verdict=verdict))
 
 
-@pytest.mark.parametrize("name", ["chains", "model", "knowledge"])
+@pytest.mark.parametrize("name", ["convergence", "fit", "informativeness"])
 def test_headline_of_bad_result_shows_no_numbers(name):
     question = STUDY.question("ever")
     good = headline(question, POSTERIORS["ever"])
@@ -79,10 +79,10 @@ def test_headline_of_bad_result_shows_no_numbers(name):
 
 def test_only_fully_good_results_are_green(pictures):
     question = STUDY.question("ever")
-    partial = headline(question, with_part(POSTERIORS["ever"], "knowledge", Part("partial", ("why",))))
-    unchecked = headline(question, with_part(POSTERIORS["ever"], "model", Part("not checked", ("why",))))
+    partial = headline(question, with_part(POSTERIORS["ever"], "informativeness", Part("partial", ("why",))))
+    unchecked = headline(question, with_part(POSTERIORS["ever"], "fit", Part("not checked", ("why",))))
     assert {partial.shown, unchecked.shown} == {"note"}
-    bad = {"ever": with_part(POSTERIORS["ever"], "chains", Part("bad", ("why",)))}
+    bad = {"ever": with_part(POSTERIORS["ever"], "convergence", Part("bad", ("why",)))}
     page = render_page(STUDY, bad, pictures=pictures)
     assert 'class="ok"' not in page
     assert Verdict().ok
@@ -187,9 +187,9 @@ AUDITED = {"question": "ever", "passed": True, "epsilon": "1.0", "lower_bound": 
 def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITED):
     for name, entry in (("plan", PLANNED), ("calibration", calibrated)):
         (tmp_path / name).mkdir(exist_ok=True)
-        document = {"study": digest, "seed": 0, "questions": {"ever": entry}}
+        document = {"study_digest": digest, "seed": 0, "questions": {"ever": entry}}
         (tmp_path / name / f"{name}.json").write_text(json.dumps(document))
-    (tmp_path / "audit.json").write_text(json.dumps([{"study": digest, **audited}]))
+    (tmp_path / "audit.json").write_text(json.dumps([{"study_digest": digest, **audited}]))
     return [str(tmp_path / name) for name in ("plan", "calibration", "audit.json")]
 
 
@@ -203,7 +203,7 @@ def test_every_input_and_earlier_file_has_its_digest(tmp_path):
 
 
 def test_headline_gives_the_unit_of_a_number():
-    study = Study(studies.document({**studies.AGE, "measured_in": "years"}))
+    study = Study(studies.document({**studies.AGE, "unit": "years"}))
     says = headline(study.question("age"), posterior_of("age", ["mean", "sd"], study=study)).says
     assert says.startswith("The mean is 0.3 years (")
 
@@ -241,7 +241,7 @@ def test_headline_separates_share_of_answers_from_refusals():
 
 
 def test_plan_of_ask_one_study_is_stated_in_devices(tmp_path):
-    study = Study({**STUDY.document, "ask_one": True})
+    study = Study({**STUDY.document, "sample_one_question": True})
     one = {"ever": replace(POSTERIORS["ever"], questions=10, n=400)}
     found = read_earlier(study, *earlier(tmp_path, study.digest))(one)
     said = {line.what: line.says for line in found.lines if line.question == "ever"}

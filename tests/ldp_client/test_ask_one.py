@@ -10,8 +10,8 @@ from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk.perturbing import reports_of
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.describing import describe
 from ldp_client.documents.errors import AnswerError, ReportError
+from ldp_client.explain import describe
 from schemas import Rational, Report, Study
 from summaries import check_report, summarize
 from tests import studies
@@ -19,7 +19,7 @@ from tests.kit.errors import raises
 from tests.statistics import follows, seeded
 
 PARTS = [studies.NUMBER, studies.with_epsilon(studies.YES_NO, "2"), studies.CHOICE, studies.LINEAR]
-STUDY = Study(studies.document(*PARTS, ask_one=True))
+STUDY = Study(studies.document(*PARTS, sample_one_question=True))
 MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
 ANSWERS = {question.id: studies.ANSWERS[question.id] for question in STUDY.questions}
 OTHERS = {"hours": 11, "ever": False, "occupation": "student", "rating": {"age": 20, "years": 1, "rate": 1}}
@@ -31,7 +31,7 @@ def report_of(answers, random=None):
 
 def test_study_costs_its_largest_epsilon_and_delta():
     assert (STUDY.epsilon, STUDY.delta) == (Rational(2), Rational.parse("1e-6"))
-    every = Study(studies.document(*PARTS, ask_one=False))
+    every = Study(studies.document(*PARTS, sample_one_question=False))
     assert (every.epsilon, every.delta) == (Rational(5), Rational.parse("1e-6"))
     assert "one of the 4 questions" in describe(STUDY)[-1]
     assert "epsilon 2, delta 1e-06 (the largest" in describe(STUDY)[-1]
@@ -48,20 +48,20 @@ REPEATED = [
 def test_memoized_questions_cost_their_summed_epsilon():
     """A device answers at most one of the questions that are asked once."""
     whole = studies.MEMOIZED["mechanism"]["epsilon"]
-    pair = Study(studies.document(*REPEATED[:2], ask_one=True))
+    pair = Study(studies.document(*REPEATED[:2], sample_one_question=True))
     assert pair.epsilon == Rational.parse(whole) * Rational(2)
     assert "(the sum over the memoized questions: over" in describe(pair)[-1]
-    mixed = Study(studies.document(*REPEATED, ask_one=True))
+    mixed = Study(studies.document(*REPEATED, sample_one_question=True))
     assert mixed.epsilon == pair.epsilon + Rational.parse("0.5")
     assert "(the sum over the memoized questions and the largest of the others: over" in describe(mixed)[-1]
-    once = Study(studies.document(*REPEATED[2:], REPEATED[0], ask_one=False))
+    once = Study(studies.document(*REPEATED[2:], REPEATED[0], sample_one_question=False))
     assert once.epsilon == Rational.parse(whole) + Rational.parse("0.75")
 
 
 def test_memoized_questions_never_cost_more_than_stated(tmp_path):
     device, drawn = Device(tmp_path, "64", require_consent=False), set()
     for version in range(1, 100):
-        study = Study(studies.document(*REPEATED[:2], ask_one=True, version=version))
+        study = Study(studies.document(*REPEATED[:2], sample_one_question=True, version=version))
         device.answer(study, {"habit": "yes", "other": "no"})
         drawn.update(*[Report.from_json(queued.body).payloads for queued in device.ledger.queued()])
         if len(drawn) == 2:
@@ -79,7 +79,7 @@ def test_stated_budget_suffices_for_any_order_of_draws(tmp_path):
     for place in range(8):
         device = Device(tmp_path / str(place), "4", require_consent=False)
         for version in range(1, 9):
-            study = Study(studies.document(cheap, dear, ask_one=True, version=version))
+            study = Study(studies.document(cheap, dear, sample_one_question=True, version=version))
             device.answer(study, {"habit": "yes", "other": "no"})
         assert device.epsilon_left >= 0
 

@@ -83,7 +83,7 @@ def test_each_person_gets_noise_on_their_own_answer(tmp_path, monkeypatch):
 
 def test_ask_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
     seed_the_system(monkeypatch, "one question")
-    study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, ask_one=True))
+    study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, sample_one_question=True))
     names = [question.id for question in study.questions]
     out = tmp_path / "reports.ndjson"
     people = [{name: ANSWERS[name] for name in names}] * 3000
@@ -104,14 +104,14 @@ def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
 
 def test_secure_sum_study_cannot_be_perturbed_to_a_file(tmp_path):
     """Writing and auditing are both rejected."""
-    route = {
+    protocol = {
         "name": "secure_sum",
         "nodes": [f"http://127.0.0.1:{port}#" + "0" * 128 for port in (9000, 9001, 9002)],
-        "clients": 20,
-        "tolerate": 5,
+        "devices": 20,
+        "max_dropouts": 5,
     }
     question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
-    study = Study(studies.document(question, route=route))
+    study = Study(studies.document(question, protocol=protocol))
     with raises(RefusedError, "core.sum_alone"):
         batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
     (tmp_path / "study.json").write_text(study.to_json())

@@ -294,5 +294,5 @@ def test_memory_is_bounded_by_chunks():
 
 def test_every_mechanism_has_a_bulk_form():
     """A share of a secure sum's noise is a device's own affair, and a table a holder's: one form serves."""
-    alone = {"summed_gaussian", "table_statistics", "table_statistics_ddplr", "table_statistics_laplace"}
+    alone = {"summed_gaussian", "table_statistics", "table_normal_equations", "table_statistics_laplace"}
     assert set(MECHANISMS) - set(perturbing.RANDOMISERS) == alone

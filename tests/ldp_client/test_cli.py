@@ -13,9 +13,9 @@ import pytest
 
 from ldp_client import cli
 from ldp_client.commands.device import split_settings
-from ldp_client.describing import describe, odds, odds_of
 from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.explain import describe, odds, odds_of
 from ldp_client.files.batch import perturb_file
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
@@ -41,7 +41,7 @@ def study_file(tmp_path):
 
 
 def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsys):
-    assert cli.main(["study", "check", str(study_file)]) == 0
+    assert cli.main(["check", str(study_file)]) == 0
     shown = capsys.readouterr().out
     for question in studies.ALL:
         assert f"{question['id']}:" in shown
@@ -54,29 +54,33 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
 def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})))
-    assert cli.main(["study", "check", str(path)]) == 0
+    assert cli.main(["check", str(path)]) == 0
     shown = capsys.readouterr()
     for line in ("asked by: One clinic", "contact: study@example.org", "deleted 365 days after 2999-01-31"):
         assert line in shown.out
     assert "does not state" not in shown.err
     path.write_text(json.dumps(studies.document(studies.YES_NO, owner="One clinic")))
-    assert cli.main(["study", "check", str(path)]) == 0
+    assert cli.main(["check", str(path)]) == 0
     assert "does not state contact, ethics, retention:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["study", "check", "none.json"], 3, "cannot read none.json"),
+        (["check", "none.json"], 3, "cannot read none.json"),
         (["perturb", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
         (["fit", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
         (["summarize", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
         (["answer", "nonsense"], 2, "not of the form"),
-        (["demo", "--devices", "0"], 2, "--devices"),
+        (["demo", "--n", "0"], 2, "--n"),
         (["demo", "--epsilon", "-1"], 2, "epsilon"),
-        (["export", "x", "--out", "y", "--token", "t", "--from", "ftp://h"], 2, "http"),
+        (["export", "x", "--out", "y", "--token", "t", "--collector", "ftp://h"], 2, "http"),
         (["export", "x", "--out", "y", "--token", "€"], 2, "ASCII"),
-        (["export", "x", "--out", "y", "--token", "t", "--from", "http://127.0.0.1:1"], 5, "127.0.0.1:1"),
+        (
+            ["export", "x", "--out", "y", "--token", "t", "--collector", "http://127.0.0.1:1"],
+            5,
+            "127.0.0.1:1",
+        ),
     ],
 )
 def test_bad_input_prints_one_line_and_sets_the_exit_code(
@@ -112,7 +116,7 @@ GOOD = json.dumps(studies.document(studies.NUMBER), indent=0)
 def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
     path = tmp_path / "my.json"
     path.write_text(text)
-    assert cli.main(["study", "check", str(path)]) == 3
+    assert cli.main(["check", str(path)]) == 3
     error = capsys.readouterr().err
     assert error.startswith(f"ldpkit: {path}: study: ")
     assert says in error
@@ -122,7 +126,7 @@ def test_signed_study_given_as_a_study_is_named(tmp_path, capsys):
     private, _ = new_key()
     signed = sign_study(Study(studies.document(studies.YES_NO)), private.encode())
     (tmp_path / "signed.json").write_text(signed.to_json())
-    assert cli.main(["study", "check", str(tmp_path / "signed.json")]) == 3
+    assert cli.main(["check", str(tmp_path / "signed.json")]) == 3
     assert "signed.json: is a signed study, for devices: give" in capsys.readouterr().err
 
 
@@ -230,8 +234,8 @@ sys.exit(main(sys.argv[1:]))
         (["adlfs"], ["summarize", "STUDY", "az://a/*.parquet", "--out", "d"], "ldpkit[az]"),
         (["flask", "sqlalchemy", "granian"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
-        (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldp-client[signing]"),
-        (["cryptography"], ["secure-sum", "keygen", "--out", "node.key"], "ldpkit[collector]"),
+        (["cryptography"], ["keygen", "--out", "key.pem"], "ldp-client[signing]"),
+        (["cryptography"], ["node", "keygen", "--out", "node.key"], "ldpkit[collector]"),
     ],
 )
 def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
@@ -248,7 +252,7 @@ def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extr
     [
         (["serve", "--workers", "two"], "--workers: must be a whole number of at least 1, is two"),
         (["serve", "--threads", "0"], "--threads: must be a whole number of at least 1, is 0"),
-        (["plan", "s.json", "--out", "p", "--devices", "1e3"], "--devices: must be whole numbers, as in"),
+        (["plan", "s.json", "--out", "p", "--n", "1e3"], "--n: must be whole numbers, as in"),
     ],
 )
 def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
@@ -260,7 +264,7 @@ def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
 def test_help_lists_every_command():
     done = run("--help")
     assert done.returncode == 0
-    for command in ("study", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
+    for command in ("check", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
         assert command in done.stdout
 
 
@@ -336,7 +340,7 @@ def test_answer_with_a_key_needs_its_signature(tmp_path):
             "--folder",
             str(tmp_path / "device"),
         ]
-        answer += ["--key", str(tmp_path / "public.pem")]
+        answer += ["--trusted-signer", str(tmp_path / "public.pem")]
         assert cli.main(answer) == 3
         server.content = sign_study(study, private.encode()).to_json().encode()
         assert cli.main(answer) == 0
@@ -345,7 +349,7 @@ def test_answer_with_a_key_needs_its_signature(tmp_path):
 
 def test_a_short_option_that_a_command_does_not_have_is_named(capsys):
     with pytest.raises(SystemExit):
-        cli.main(["study", "keygen", "--out", "key.pem", "-q", "-x"])
+        cli.main(["keygen", "--out", "key.pem", "-q", "-x"])
     told = capsys.readouterr().err
     assert "not understood: -q; quote" in told
     # It may be of an answer.
@@ -367,14 +371,14 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     ("words", "said"),
     [
         (["anser"], "there is no anser: did you mean answer?"),
-        (["study", "chek", "study.json"], "there is no chek: did you mean check?"),
+        (["chek", "study.json"], "there is no chek: did you mean check?"),
         (
-            ["perturb", "s.json", "a.csv", "--out=r", "--blanks-refuze"],
-            "--blanks-refuze (did you mean --blanks-refuse?)",
+            ["perturb", "s.json", "a.csv", "--out=r", "--missing-as-refuzal"],
+            "--missing-as-refuzal (did you mean --missing-as-refusal?)",
         ),
-        (["study", "check", "s.json", "--poeple", "3"], "not understood: --poeple (did you mean --people?)"),
-        # A beginning is not the option: `--blanks` would have made refusals of blanks.
-        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--blanks"], "not understood: --blanks"),
+        (["check", "s.json", "--recrods", "3"], "not understood: --recrods (did you mean --records?)"),
+        # A beginning is not the option: `--missing` would have made refusals of blanks.
+        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--missing"], "not understood: --missing"),
         (["fit", "s.json", "a.ndjson", "b.ndjson", "--out", "p"], "fit takes one file of reports; join them"),
         (
             ["fit", "s.json", "a.json", "b.json", "--out", "p"],
@@ -408,7 +412,7 @@ def test_unsigned_study_is_reported_by_name(tmp_path, capsys):
             f"{server.url}/v1/studies/s",
             "--folder",
             str(tmp_path),
-            "--key",
+            "--trusted-signer",
             public,
         ]
         assert cli.main(arguments) == 5

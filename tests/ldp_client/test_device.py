@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ldp_client.answering import perturb_answers
-from ldp_client.device.terms import terms_of
+from ldp_client.device.pricing import terms_of
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,

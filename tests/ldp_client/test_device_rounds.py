@@ -63,7 +63,7 @@ def test_a_memoized_question_that_was_never_drawn_is_asked_in_a_later_version(tm
     device, drawn = device_in(tmp_path), set()
     for version in range(1, 100):
         device.answer(
-            in_version(version, studies.MEMOIZED, studies.MEMOIZED_BITS, ask_one=True),
+            in_version(version, studies.MEMOIZED, studies.MEMOIZED_BITS, sample_one_question=True),
             {"habit": "yes", "brand": "worker"},
         )
         drawn.update(*[Report.from_json(body).payloads for body in bodies(device)])
@@ -74,7 +74,7 @@ def test_a_memoized_question_that_was_never_drawn_is_asked_in_a_later_version(tm
 
 
 def test_the_question_drawn_is_charged_and_bodies_have_one_size(tmp_path):
-    study = Study(studies.document(*studies.NEWER, studies.NUMBER, ask_one=True))
+    study = Study(studies.document(*studies.NEWER, studies.NUMBER, sample_one_question=True))
     answers = {**studies.NEWER_ANSWERS, "hours": 3}
     sizes, asked = set(), set()
     for number in range(40):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ldp_client import answering, mechanisms
-from ldp_client.device import terms
+from ldp_client.device import pricing
 from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
@@ -19,7 +19,7 @@ OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
 @pytest.fixture(autouse=True)
 def memoized(monkeypatch):
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
-    monkeypatch.setattr(terms, "_terms", {})
+    monkeypatch.setattr(pricing, "_terms", {})
     monkeypatch.setattr(mechanisms, "_built", {})
 
 
@@ -111,24 +111,24 @@ def drawing(monkeypatch):
     return drawn
 
 
-def ask_one(version):
-    return wave(version, studies.YES_NO, OTHER, ask_one=True)
+def sample_one_question(version):
+    return wave(version, studies.YES_NO, OTHER, sample_one_question=True)
 
 
 def test_one_question_of_many_costs_its_own_epsilon_and_the_draw_is_not_repeated(tmp_path, drawing):
     answers = {"ever": True, "other": "worker"}
     drawing[:] = ["ever"]
     device = consenting(tmp_path, "2")
-    device.answer(ask_one(1), answers)
+    device.answer(sample_one_question(1), answers)
     assert device.epsilon_left == 1
     drawing[:] = ["other"]
     with pytest.raises(AlreadyAnsweredError):
-        device.answer(ask_one(1), answers)
+        device.answer(sample_one_question(1), answers)
     with pytest.raises(BudgetError):
-        device.answer(ask_one(2), answers)
-    consenting(tmp_path, "4", raise_budget=True).answer(ask_one(2), answers)
+        device.answer(sample_one_question(2), answers)
+    consenting(tmp_path, "4", raise_budget=True).answer(sample_one_question(2), answers)
     drawing[:] = random.Random(1).sample(["ever", "other"], 1)
-    consenting(tmp_path, "4", raise_budget=True).answer(ask_one(3), answers)
+    consenting(tmp_path, "4", raise_budget=True).answer(sample_one_question(3), answers)
 
 
 def test_drawn_question_does_not_change_the_report_size(tmp_path, drawing):
@@ -136,7 +136,7 @@ def test_drawn_question_does_not_change_the_report_size(tmp_path, drawing):
     for number, question in enumerate(["ever", "other"]):
         drawing[:] = [question]
         device = consenting(tmp_path / str(number), "2")
-        device.answer(ask_one(1), {"ever": True, "other": "worker"})
+        device.answer(sample_one_question(1), {"ever": True, "other": "worker"})
         (queued,) = device.ledger.queued()
         assert set(Report.from_json(queued.body).payloads) == {question}
         sizes.add(len(queued.body))

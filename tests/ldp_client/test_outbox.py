@@ -52,7 +52,7 @@ def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, mon
     clock.now = due - 1
     for window in (3600, 0):
         flushed = consenting(tmp_path, "4", server.url, send_window=window).flush()
-        assert (flushed.sent, flushed.later, flushed.waiting, server.requests) == (0, 1, 0, [])
+        assert (flushed.sent, flushed.scheduled, flushed.waiting, server.requests) == (0, 1, 0, [])
     clock.now = due
     assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
 

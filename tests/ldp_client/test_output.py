@@ -65,7 +65,7 @@ def test_json_output_is_the_only_standard_output(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "answers.csv").write_text("ever\n" + "yes\nno\n" * 50)
-    code, found, _ = command(capsys, "study", "check", "study.json")
+    code, found, _ = command(capsys, "check", "study.json")
     assert (code, found["digest"]) == (0, STUDY.digest)
     assert found["questions"][0]["mechanism"] == "randomized_response"
     assert found["questions"][0]["epsilon"] == pytest.approx(1, abs=1e-6)

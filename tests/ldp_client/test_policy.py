@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import terms
+from ldp_client.device import pricing
 from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
@@ -76,7 +76,7 @@ def test_delta_is_a_budget_too(tmp_path):
 def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypatch):
     """A mechanism whose integers are wrong must not be believed."""
     dear = mechanism_for(Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"))).questions[0])
-    monkeypatch.setattr(terms, "mechanisms_of", lambda _study: {"ever": dear})
+    monkeypatch.setattr(pricing, "mechanisms_of", lambda _study: {"ever": dear})
     device = consenting(tmp_path, "4", max_epsilon_per_study="2")
     refuses(device, version(1, title="Understated"), YES, BudgetError, "costs epsilon 3, but 2 ")
 
@@ -106,7 +106,7 @@ def test_unknown_mechanism_is_rejected_by_name(tmp_path):
 
 
 def test_a_mechanism_that_this_device_lacks_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(terms, "MECHANISMS", {})
+    monkeypatch.setattr(pricing, "MECHANISMS", {})
     study = version(1, title="Not cached")
     refuses(consenting(tmp_path, "4"), study, YES, RefusedError, "'randomized_response'; a newer")
 

@@ -113,16 +113,16 @@ def test_each_round_repeats_the_noise_with_current_public_values(tmp_path):
     assert device.epsilon_left == 0
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
+@pytest.mark.parametrize("sample_one_question", [False, True])
 @pytest.mark.parametrize("name", ["answers.csv", "answers.ndjson"])
-def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, ask_one, name):
+def test_a_file_of_answers_has_a_column_for_each_field(tmp_path, sample_one_question, name):
     rows = [
         {"region": "north", "age": 42, "stratum": "town"},
         {"region": "none", "age": "99", "stratum": "country"},
     ]
     lines = [json.dumps({"ever": "no", "hours": 3, **row}) + "\n" for row in rows]
     (tmp_path / name).write_text(CSV if name.endswith("csv") else "".join(lines))
-    study = Study({**DOCUMENT, "ask_one": ask_one})
+    study = Study({**DOCUMENT, "sample_one_question": sample_one_question})
     assert batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports")) == 2
     reports = [Report.from_json(line) for line in (tmp_path / "reports").read_text().splitlines()]
     assert [report.public for report in reports] == [{key: str(row[key]) for key in row} for row in rows]

@@ -204,24 +204,24 @@ def test_bad_envelopes_name_their_field(change, field):
 def test_key_and_sign_commands_work(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     key, signed = str(tmp_path / "key.pem"), str(tmp_path / "signed.json")
-    assert cli.main(["study", "keygen", "--out", key]) == 0
+    assert cli.main(["keygen", "--out", key]) == 0
     assert (tmp_path / "key.pem").stat().st_mode & 0o77 == 0
-    assert cli.main(["study", "sign", str(tmp_path / "study.json"), "--key", key, "--out", signed]) == 0
+    assert cli.main(["sign", str(tmp_path / "study.json"), "--signing-key", key, "--out", signed]) == 0
     public = load_public_key(tmp_path / "key.pub.pem")
     assert public.id in capsys.readouterr().out
     verify_study(SignedStudy.from_json((tmp_path / "signed.json").read_text()), [public])
-    assert cli.main(["study", "keygen", "--out", key]) == 3
+    assert cli.main(["keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     (tmp_path / "key.pem").unlink()
-    assert cli.main(["study", "keygen", "--out", key]) == 3
+    assert cli.main(["keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     assert not (tmp_path / "key.pem").exists()
     study = str(tmp_path / "study.json")
-    assert cli.main(["study", "sign", study, "--key", signed, "--out", signed]) == 3
+    assert cli.main(["sign", study, "--signing-key", signed, "--out", signed]) == 3
     (tmp_path / "linked.json").symlink_to(study)
     key = str(tmp_path / "other.pem")
-    assert cli.main(["study", "keygen", "--out", key]) == 0
+    assert cli.main(["keygen", "--out", key]) == 0
     for out in (study, str(tmp_path / "linked.json")):
-        assert cli.main(["study", "sign", study, "--key", key, "--out", out]) == 3
+        assert cli.main(["sign", study, "--signing-key", key, "--out", out]) == 3
         assert "would replace" in capsys.readouterr().err
     assert (tmp_path / "study.json").read_text() == STUDY.to_json()

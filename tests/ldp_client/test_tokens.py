@@ -21,8 +21,8 @@ from ldp_client.cli import main
 from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, shares
+from ldp_client.device.disclosures import told_by
 from ldp_client.device.outbox import withdrawn
-from ldp_client.device.told import told_by
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
 from schemas import Study
@@ -104,7 +104,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     server, issuer = places
     device, _ = answered(tmp_path, places)
     flushed = device.flush(now=True)
-    assert (flushed.sent, flushed.later, flushed.batched, flushed.waiting) == (0, 1, 1, 0)
+    assert (flushed.sent, flushed.scheduled, flushed.batched, flushed.waiting) == (0, 1, 1, 0)
     assert "together with others" in repr(flushed)
     ((path, body, headers),) = issuer.requests
     assert (path, len(body), body[:2]) == ("/v1/tokens", 259, b"\x00\x02")
@@ -113,7 +113,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert not server.requests
     assert NOON + DAY / 2 <= due(device) < NOON + 3 * DAY / 2
     at(due(device) - 1)
-    assert device.flush(now=True).later == 1
+    assert device.flush(now=True).scheduled == 1
     at(due(device))
     assert device.flush().sent == 1
     ((method, path, _, headers),) = server.requests
@@ -162,7 +162,7 @@ def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(tmp_path, pla
     assert device.flush(attempts=1).waiting == 1
     again = consenting(tmp_path, "8", device.collector)
     at(NOON + 3 * DAY)
-    assert again.flush(attempts=2).later == 1
+    assert again.flush(attempts=2).scheduled == 1
     bodies = [body for _, body, _ in issuer.requests]
     assert len(bodies) == 3
     assert len(set(bodies)) == 1
@@ -196,12 +196,12 @@ def test_wrong_issuer_answer_sends_no_report_and_is_retried(tmp_path, places, li
     device, _ = answered(tmp_path, places)
     issuer.answers = [lie] * 5
     flushed = device.flush()
-    assert (flushed.waiting, flushed.sent, flushed.later) == (1, 0, 0)
+    assert (flushed.waiting, flushed.sent, flushed.scheduled) == (1, 0, 0)
     assert says in flushed.reason
     assert not server.requests
     assert device.ledger.queued()[0].body
     issuer.answers = []
-    assert device.flush().later == 1
+    assert device.flush().scheduled == 1
     assert len({body for _, body, _ in issuer.requests}) == 1
 
 
@@ -215,7 +215,7 @@ def test_another_key_of_the_study_is_asked_for_once(tmp_path, places):
     assert "token-key-other" in device.flush(attempts=1).reason
     issuer.answers = [refusing(409, "token-key-other", key=0), other_key]
     assert device.flush(attempts=1).waiting == 1
-    assert device.flush(attempts=1).later == 1
+    assert device.flush(attempts=1).scheduled == 1
     ids = [body[2] for _, body, _ in issuer.requests]
     first, second = (short_id_of(key.spki) for key in keys())
     assert ids == [first, second, second, second]

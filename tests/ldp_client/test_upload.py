@@ -105,7 +105,7 @@ def test_report_of_another_collector_counts_as_later_until_due(tmp_path, server)
     first = consenting(tmp_path, "4", "http://127.0.0.1:9", send_window=86_400)
     first.answer(STUDY, {"ever": True})
     flushed = consenting(tmp_path, "4", server.url).flush()
-    assert (flushed.later, flushed.waiting) == (1, 0)
+    assert (flushed.scheduled, flushed.waiting) == (1, 0)
 
 
 def test_report_is_deleted_only_at_the_collector_that_got_it(tmp_path, server):

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from collector.operator.days import Days
+from collector.operator.daily import Days
 from ldp_client.oblivious.binary_http import MOST_FIELDS, Answer, BinaryError, Request, number
 from tests.oblivious.conftest import JSON, SIZE, relayed_study
 

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ldp_client.device import clock, outbox
-from ldp_client.device.known_studies import note_publisher
+from ldp_client.device.trust import note_publisher
 from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
 from schemas import Study
 from tests import studies

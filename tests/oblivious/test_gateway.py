@@ -156,7 +156,7 @@ def test_collector_without_keys_has_no_gateway_routes(make_harness):
 
 
 def test_only_ohttp_collector_rejects_direct_reports(make_gateway, make_report, study):
-    gateway = make_gateway(only_ohttp=True)
+    gateway = make_gateway(require_ohttp=True)
     report = make_report(study)
     harness = gateway.harness
     # Deletions: see tests/attacks/test_withdrawals_in_the_clear.py.
@@ -170,7 +170,7 @@ def test_only_ohttp_collector_rejects_direct_reports(make_gateway, make_report, 
     assert stored(gateway) == 0
 
 
-@pytest.mark.parametrize("settings", [{"only_ohttp": True}, {"only_ohttp": "perhaps"}])
+@pytest.mark.parametrize("settings", [{"require_ohttp": True}, {"require_ohttp": "perhaps"}])
 def test_inconsistent_settings_are_rejected(settings):
     with pytest.raises(InputError, match="ohttp"):
         Settings.from_mapping(settings)

@@ -203,7 +203,7 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
 def test_report_is_sent_and_deleted_only_through_the_relay(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
-    collector = start_server("--only-ohttp", environment=environment)
+    collector = start_server("--require-ohttp", environment=environment)
     relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
     try:
         study = relayed_study(url, keys)
@@ -329,7 +329,7 @@ def test_key_of_an_open_study_cannot_be_retired(tmp_path, monkeypatch, capsys):
     newer = keys.rotated()
     newer.replace("ohttp.keys")
     number = str(keys.keys[0].number)
-    retire = ["oblivious", "retire", "ohttp.keys", "--number", number]
+    retire = ["ohttp", "retire", "ohttp.keys", "--number", number]
     capsys.readouterr()
     assert main(retire) == 3
     said = capsys.readouterr().err
@@ -357,16 +357,16 @@ def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch,
     assert 'ohttp_keys = "ohttp.keys"' in (tmp_path / "place" / "ldpkit.toml").read_text()
     monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "place" / "ldpkit.toml"))
     assert Settings.from_environment().ohttp_keys == str(file)
-    _, first, _ = ldpkit("oblivious", "show", str(file))
-    status, second, said = ldpkit("oblivious", "rotate", str(file))
-    assert (status, ldpkit("oblivious", "show", str(file))[1]) == (0, second)
+    _, first, _ = ldpkit("ohttp", "show", str(file))
+    status, second, said = ldpkit("ohttp", "rotate", str(file))
+    assert (status, ldpkit("ohttp", "show", str(file))[1]) == (0, second)
     number, newer = b64decode(first)[0], b64decode(second)[0]
     assert f"key {newer} is the newest, {number} stay valid" in said
     assert first != second
-    assert ldpkit("oblivious", "retire", str(file), "--number", str(newer))[0] == 3
-    assert ldpkit("oblivious", "retire", str(file), "--number", str(number))[0] == 0
+    assert ldpkit("ohttp", "retire", str(file), "--number", str(newer))[0] == 3
+    assert ldpkit("ohttp", "retire", str(file), "--number", str(number))[0] == 0
     assert file.stat().st_mode & 0o777 == 0o600
     # Where there are none yet, the first ones.
-    status, printed, _ = ldpkit("oblivious", "rotate", "other.keys")
+    status, printed, _ = ldpkit("ohttp", "rotate", "other.keys")
     assert (status, b64decode(printed)[1:3]) == (0, b"\0\x20")
     assert (tmp_path / "other.keys").stat().st_mode & 0o777 == 0o600

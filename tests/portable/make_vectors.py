@@ -32,7 +32,7 @@ from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
 FOLDER = GOLDEN / "vectors"
 NODES = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
-ROUTE = {"name": "secure_sum", "nodes": NODES, "clients": 20, "tolerate": 5}
+PROTOCOL = {"name": "secure_sum", "nodes": NODES, "devices": 20, "max_dropouts": 5}
 
 MECHANISM_TEXT = (
     "studies: each has one question, and the integers of its mechanism as decimal strings. "
@@ -135,7 +135,7 @@ def _mechanisms() -> Iterator[tuple[str, dict[str, Any], Iterator[dict[str, Any]
 
 def _document(question: dict[str, Any]) -> dict[str, Any]:
     summed = question["mechanism"]["name"] == "summed_gaussian"
-    return studies.document(question, **({"route": ROUTE} if summed else {}))
+    return studies.document(question, **({"protocol": PROTOCOL} if summed else {}))
 
 
 def _mechanism_file(

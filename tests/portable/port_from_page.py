@@ -190,7 +190,7 @@ def payload_of(case, random):
     if name in OTHERS:
         return OTHERS[name](question, case["answer"], random)
     if name == "summed_gaussian":
-        return summed_vector(question, case["answer"], case["route"], random, place_of)
+        return summed_vector(question, case["answer"], case["protocol"], random, place_of)
     place, count = place_of(question, case["answer"])
     if name == "memoized":
         return memoized(question, place, count, random)

@@ -202,34 +202,34 @@ def one_hot(size, spot, grid):
     return [grid if at == spot else 0 for at in range(size)]
 
 
-def shared(question, route, size):
+def shared(question, protocol, size):
     """The distance that the noise of all devices but the tolerated ones and one hides."""
-    one = hidden_radius(*stated(question), size * route["clients"])
-    return isqrt(one * one * (route["clients"] - route["tolerate"] - 1))
+    one = hidden_radius(*stated(question), size * protocol["devices"])
+    return isqrt(one * one * (protocol["devices"] - protocol["max_dropouts"] - 1))
 
 
-def summed_vector(question, answer, route, random, place_of):
+def summed_vector(question, answer, protocol, random, place_of):
     """`summed_gaussian`: what is split, never sent."""
     if question["mechanism"].get("statistic"):
-        exact = marginals(question, answer, route)
+        exact = marginals(question, answer, protocol)
     elif question["ask"] == "record":
-        return words(moments(question, answer, random, lambda size: shared(question, route, size)))
+        return words(moments(question, answer, random, lambda size: shared(question, protocol, size)))
     elif question["ask"] == "number":
-        exact = summed_number(question, answer, route)
+        exact = summed_number(question, answer, protocol)
     else:
         spot, count = place_of(question, answer)
         first = 1 if question["ask"] == "yes_no" else 0
-        distance = shared(question, route, count - first)
+        distance = shared(question, protocol, count - first)
         exact = one_hot(count - first, spot - first, distance if first else isqrt(distance**2 // 2))
     return words([one + more for one, more in zip(exact, noise("normal", len(exact), random))])
 
 
-def summed_number(question, answer, route):
+def summed_number(question, answer, protocol):
     cells = question["mechanism"].get("cells")
     if cells:
         spot = place(answer, question["bounds"], cells * UNIT, question["id"]) // UNIT
-        return one_hot(cells, min(spot, cells - 1), isqrt(shared(question, route, cells) ** 2 // 2))
-    grid = (shared(question, route, 2) - 2) // 2
+        return one_hot(cells, min(spot, cells - 1), isqrt(shared(question, protocol, cells) ** 2 // 2))
+    grid = (shared(question, protocol, 2) - 2) // 2
     return both_moments(place(answer, question["bounds"], 2 * UNIT, question["id"]) - UNIT, grid)
 
 
@@ -237,10 +237,10 @@ def both_moments(units, grid):
     return [nearest(units * grid, UNIT), nearest(3 * units * units * grid, 2 * UNIT * UNIT)]
 
 
-def marginals(question, answer, route):
+def marginals(question, answer, protocol):
     features, response = read_record(question, answer, UNIT, UNIT)
     size = 2 * len(features) + 2
-    room = shared(question, route, size) - isqrt(size - 1) - 1
+    room = shared(question, protocol, size) - isqrt(size - 1) - 1
     grid = isqrt(room * room // (2 * size))
     return [moment for units in [*features, response] for moment in both_moments(units, grid)]
 

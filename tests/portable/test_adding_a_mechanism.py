@@ -117,7 +117,7 @@ with open("reports.ndjson", "a") as file:
     file.write(queued.body + "\\n")
 
 assert main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"]) == 0
-assert main(["fit", "study.json", "summary.json", "--out", "fit", "--method", "laplace"]) == 0
+assert main(["fit", "study.json", "summary.json", "--out", "fit", "--method", "gaussian_approx"]) == 0
 page = Path("fit/report.html").read_text()
 assert "truth_or_any" in page and "The true answer is sent with probability" in page
 found = json.loads(Path("fit/posterior.json").read_text())["questions"]["occupation"]

@@ -132,7 +132,7 @@ def test_delta_is_a_budget_too(page):
     two = {"q0": record, "q1": record}
     both = [
         costing("e", "6e-5", "5e-5"),
-        costing("f", "6e-5", "5e-5", ask_one=True),
+        costing("f", "6e-5", "5e-5", sample_one_question=True),
         costing("g", "6e-5", "0.5"),
     ]
     options = {"name": "other"}
@@ -148,7 +148,7 @@ def test_study_outside_its_days_is_not_answered(page, days):
     assert not status(page, document)["answered"]
 
 
-ONE = studies.document(studies.NUMBER, studies.CHOICE, studies.LINEAR, ask_one=True)
+ONE = studies.document(studies.NUMBER, studies.CHOICE, studies.LINEAR, sample_one_question=True)
 ONE_ANSWERS = {**ANSWERS, "rating": studies.ANSWERS["rating"]}
 ASK_ONE = f"""{SEEDED}
 const [document, answers, count] = args;
@@ -187,7 +187,7 @@ def test_a_memoized_question_of_one_drawn_costs_its_own_epsilon(page):
     }
     dearer = {**studies.MEMOIZED_BITS, "id": "brands"}
     costly = studies.with_epsilon(studies.NUMBER, "1.5")
-    document = studies.document(memoized, dearer, costly, studies.CHOICE, ask_one=True)
+    document = studies.document(memoized, dearer, costly, studies.CHOICE, sample_one_question=True)
     answers = {"brand": "worker", "brands": "worker", **ANSWERS}
     found = run(page, ASK_ONE, document, answers, 60)
     spent = {"brand": 0.75, "brands": 2, "hours": 1.5, "occupation": 1.5}
@@ -216,7 +216,8 @@ def test_drawn_question_stays_the_same(page):
     const { id } = study.questions[place];
     const refused = await device.answer(study, answers).catch(({ code, field }) => code);
     const { body } = await device.answer(study, { [id]: answers[id] });
-    const whole = await device.draw(await parseStudy(JSON.stringify({ ...document, ask_one: false })));
+    const all = JSON.stringify({ ...document, sample_one_question: false });
+    const whole = await device.draw(await parseStudy(all));
     return [again === place, refused, Object.keys(JSON.parse(body).payloads).join() === id, whole];
     """
     assert run(page, script, ONE, ONE_ANSWERS) == [True, "answer", True, -1]

@@ -32,7 +32,7 @@ STATE = "return (await device.status(study)).report.state;"
 @pytest.fixture
 def listing(site, tmp_path):
     """A collector that lists the site."""
-    started = Server(tmp_path, environment={"LDPKIT_ORIGINS": f"https://survey.example.org, {site.url}"})
+    started = Server(tmp_path, environment={"LDPKIT_CORS_ORIGINS": f"https://survey.example.org, {site.url}"})
     started.request("POST", "/v1/studies", STUDY.document)
     yield started
     started.kill()

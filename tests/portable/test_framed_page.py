@@ -30,7 +30,7 @@ def host():
 @pytest.fixture(scope="module")
 def framing(host, tmp_path_factory):
     """A collector that the host's pages may frame."""
-    listed = {"LDPKIT_FRAMED_BY": f"https://survey.example.org, {host.url}"}
+    listed = {"LDPKIT_FRAME_ANCESTORS": f"https://survey.example.org, {host.url}"}
     started = Server(tmp_path_factory.mktemp("framing"), environment=listed)
     yield started
     started.kill()
@@ -133,7 +133,7 @@ def test_unlisted_site_shows_a_link_instead(browser, host, tmp_path):
     try:
         person = Framed(browser, host, closed, published(closed, "closed"), hasty="yes")
         person.until_outside("heard.includes('event blocked')")
-        assert 'framed_by = ["' + host.url in person.outside(f"{SHOWN}.textContent")
+        assert 'frame_ancestors = ["' + host.url in person.outside(f"{SHOWN}.textContent")
         assert person.outside(f"{SHOWN}.querySelector('a').href") == f"{closed.url}/s/closed"
         assert person.outside("heard") == ["event blocked"]
     finally:

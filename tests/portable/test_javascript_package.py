@@ -159,8 +159,8 @@ console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"route": {"name": "secure_sum"}}, "route"),
-        ({"unit": "holder"}, "unit"),
+        ({"protocol": {"name": "secure_sum"}}, "protocol"),
+        ({"privacy_unit": "holder"}, "privacy_unit"),
     ],
 )
 def test_unsupported_study_is_rejected_before_any_noise(change, field):

@@ -171,7 +171,7 @@ def taken_in_webkit(url):
 @pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
 def test_browser_bundle_answers_and_sends(browser, app, collect):
     with served(app) as origin:
-        server = collect(LDPKIT_ORIGINS=origin)
+        server = collect(LDPKIT_CORS_ORIGINS=origin)
         (app / "take.mjs").write_text(ANSWER % ("", ""))
         (app / "app.mjs").write_text(APP % server.url)
         (app / "index.html").write_text(PAGE)

@@ -99,8 +99,8 @@ def collector(tmp_path_factory, keys, origin):
     """One that takes nothing in the clear."""
     folder = tmp_path_factory.mktemp("collector")
     keys.save(folder / "ohttp.keys")
-    environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": origin[1]}
-    started = Server(folder, "--only-ohttp", environment=environment)
+    environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_CORS_ORIGINS": origin[1]}
+    started = Server(folder, "--require-ohttp", environment=environment)
     yield started
     started.kill()
 

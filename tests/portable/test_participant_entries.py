@@ -115,7 +115,7 @@ def test_entries_can_be_changed_before_noise_and_are_then_erased(meet):
     assert person.find("[name=hours]").get_property("value") == ""
 
 
-SLEEP = {**HOURS, "bounds": ["0", "24"], "measured_in": {"en": "hours", "fr": "heures"}}
+SLEEP = {**HOURS, "bounds": ["0", "24"], "unit": {"en": "hours", "fr": "heures"}}
 PRESSURE = {
     **studies.PRODUCTS,
     "text": {"en": "Your pressure", "fr": "Votre tension"},
@@ -124,7 +124,7 @@ PRESSURE = {
             "id": "bp",
             "text": {"en": "In the morning", "fr": "Le matin"},
             "bounds": ["40", "250"],
-            "measured_in": "mmHg",
+            "unit": "mmHg",
         },
         {"id": "ill", "ask": "yes_no", "text": {"en": "Were you ill?", "fr": "Malade ?"}},
     ],

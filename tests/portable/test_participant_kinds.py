@@ -7,7 +7,7 @@ from selenium.webdriver.common.by import By
 
 from collector.studies.publishing import LIFETIME
 from ldp_client import mechanism_for
-from ldp_client.describing import odds
+from ldp_client.explain import odds
 from schemas import Report
 from tests import studies
 from tests.portable import chromium
@@ -176,7 +176,7 @@ def test_consent_is_to_the_report_that_is_shown(meet):
 
 
 def test_page_draws_one_question_and_explains_it(meet):
-    person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, ask_one=True))
+    person = meet(studies.document(TOWN, HEIGHT, studies.YES_NO, sample_one_question=True))
     assert "has drawn one of the 3 questions by chance" in person.text
     assert odds(2.0) in person.text
     script = "return [...document.querySelectorAll('#answers .card')].map((one) => one.dataset.place)"

@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from collector.views.participant import CONTENT_SECURITY_POLICY
 from ldp_client import mechanism_for
-from ldp_client.describing import odds
+from ldp_client.explain import odds
 from tests import studies
 from tests.portable.participant import EVERY_KIND, TEXT
 
@@ -88,7 +88,7 @@ def refused(url):
 def test_the_policy_allows_only_its_own_files(server, meet):
     person = meet()
     # No other site shows it in a frame, unless the collector lists that.
-    policy = CONTENT_SECURITY_POLICY.format(framed_by="'none'", connected="'self'")
+    policy = CONTENT_SECURITY_POLICY.format(frame_ancestors="'none'", connected="'self'")
     with urllib.request.urlopen(person.browser.current_url) as page:
         assert page.headers["Content-Security-Policy"] == policy
     status, headers, body = refused(f"{server.url}/s/nothing")

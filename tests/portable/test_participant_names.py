@@ -54,7 +54,7 @@ def seeded(browser):
 @pytest.mark.usefixtures("seeded")
 def test_undrawn_question_called_constructor_is_not_reported(meet):
     """Otherwise the other question's report could be neither read nor sent."""
-    person = meet(studies.document({**studies.YES_NO, "id": "constructor"}, NUMBER, ask_one=True))
+    person = meet(studies.document({**studies.YES_NO, "id": "constructor"}, NUMBER, sample_one_question=True))
     asked = person.browser.execute_script("return document.querySelector('#answers [name]').name")
     assert asked == "hours"
     person.answer(hours="3")

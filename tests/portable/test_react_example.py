@@ -90,7 +90,7 @@ def visit(app, browser, tmp_path):
     """Opens the page for a study, until what it first shows."""
     folder, origin, _ = app
     GATEWAY.save(tmp_path / "ohttp.keys")
-    server = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": origin})
+    server = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_CORS_ORIGINS": origin})
     for study in (HOURS, COLD, EVER, BITS, RELAYED):
         server.request("POST", "/v1/studies", study.document)
 

@@ -73,7 +73,9 @@ def site():
 @pytest.fixture
 def collector(site, tmp_path):
     GATEWAY.save(tmp_path / "ohttp.keys")
-    started = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": site[0]})
+    started = Server(
+        tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_CORS_ORIGINS": site[0]}
+    )
     started.request("POST", "/v1/studies", STUDY.document)
     yield started
     started.kill()

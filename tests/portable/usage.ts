@@ -25,9 +25,9 @@ function describe(question: Question): string {
   return "join" in question.choices ? question.choices.join() : `${question.choices.length}`;
 }
 
-function rounds({ ask_one, questions }: Study): string {
+function rounds({ sample_one_question, questions }: Study): string {
   const { name, of, instantaneous_epsilon } = questions[0]!.mechanism;
-  return `${name} ${of ?? ""} ${instantaneous_epsilon?.[0] ?? 0n} ${ask_one ?? false}`;
+  return `${name} ${of ?? ""} ${instantaneous_epsilon?.[0] ?? 0n} ${sample_one_question ?? false}`;
 }
 
 function twoStages(question: Question, random: (size: number) => Uint8Array): Uint8Array | undefined {

@@ -116,8 +116,8 @@ SECTIONED: dict[str, dict[str, Any]] = {
         "questions": [{**studies.YES_NO, "refusal": True}],
         "sections": [{**section("All", "ever"), "any_of": True}],
     },
-    "asks-one": {"sections": PAIR, "ask_one": True},
-    "asks-all": {"sections": PAIR, "ask_one": False},
+    "asks-one": {"sections": PAIR, "sample_one_question": True},
+    "asks-all": {"sections": PAIR, "sample_one_question": False},
 }
 
 

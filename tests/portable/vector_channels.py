@@ -180,7 +180,7 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, age in AGES.items():
         yield f"age-{name}", document(tokens(key({"age": age})), AGE)
     yield "without-strata", document(tokens(), HAND)
-    yield "one-asked", document(tokens(), ask_one=True)
+    yield "one-asked", document(tokens(), sample_one_question=True)
     yield "tokens-on-paper", document(tokens(), paper=PAPER)
     yield "relay-on-paper", document(relay(), paper=PAPER)
     labels = [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]

@@ -31,25 +31,25 @@ GOOD: dict[str, dict[str, Any]] = {
     "both": {**LANGUAGES, "title": BOTH},
     "a-unit": {
         **LANGUAGES,
-        "questions": [{**studies.NUMBER, "measured_in": {"en": "hours", "de": "Stunden"}}],
+        "questions": [{**studies.NUMBER, "unit": {"en": "hours", "de": "Stunden"}}],
     },
     "fields-with-texts": {
         **LANGUAGES,
-        "questions": [labelled({"text": BOTH, "measured_in": "years"}, {"text": "how often"})],
+        "questions": [labelled({"text": BOTH, "unit": "years"}, {"text": "how often"})],
     },
     "levels-with-texts": {
         **LANGUAGES,
         "questions": [
-            labelled({"text": BOTH, "measured_in": BOTH, "cuts": ["30"]}, {}, studies.PRODUCTS),
+            labelled({"text": BOTH, "unit": BOTH, "cuts": ["30"]}, {}, studies.PRODUCTS),
         ],
     },
 }
 BAD: dict[str, dict[str, Any]] = {
-    "a-unit-lacks-one": {**LANGUAGES, "questions": [{**studies.NUMBER, "measured_in": {"en": "hours"}}]},
-    "a-unit-without-languages": {"questions": [{**studies.NUMBER, "measured_in": BOTH}]},
-    "an-empty-unit": {"questions": [{**studies.NUMBER, "measured_in": ""}]},
-    "a-long-unit": {"questions": [{**studies.NUMBER, "measured_in": "x" * 41}]},
-    "a-unit-of-a-choice": {"questions": [{**studies.CHOICE, "measured_in": "hours"}]},
+    "a-unit-lacks-one": {**LANGUAGES, "questions": [{**studies.NUMBER, "unit": {"en": "hours"}}]},
+    "a-unit-without-languages": {"questions": [{**studies.NUMBER, "unit": BOTH}]},
+    "an-empty-unit": {"questions": [{**studies.NUMBER, "unit": ""}]},
+    "a-long-unit": {"questions": [{**studies.NUMBER, "unit": "x" * 41}]},
+    "a-unit-of-a-choice": {"questions": [{**studies.CHOICE, "unit": "hours"}]},
     "a-field-with-an-empty-text": {"questions": [labelled({"text": ""}, {})]},
     "no-languages": {"title": BOTH},
     "languages-empty": {"languages": []},

@@ -64,7 +64,7 @@ def paper_studies() -> Iterator[dict[str, Any]]:
     asked = (studies.YES_NO, studies.NUMBER, studies.ONE_OF, COUNTED)
     for name, paper in {**GOOD, **BAD}.items():
         texts[name] = json.dumps(studies.document(*asked, paper=paper), separators=(",", ":"))
-    one = studies.document(*asked[:2], paper={"questions": [EVER]}, ask_one=True)
+    one = studies.document(*asked[:2], paper={"questions": [EVER]}, sample_one_question=True)
     texts["one-asked"] = json.dumps(one, separators=(",", ":"))
     for name, question in {"memoized": studies.MEMOIZED, "memoized-choice": studies.MEMOIZED_BITS}.items():
         labels = question.get("choices", [False, True])

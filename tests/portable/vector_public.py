@@ -71,7 +71,7 @@ BAD: dict[str, list[Any]] = {
     "step-of-many-decimals": [{**AGE, "step": "1e-10"}],
     "odd-step": [{**AGE, "step": "2"}],
     "tiny-step": [{**AGE, "step": "1e-7"}],
-    "unknown-field": [{**REGION, "unit": "km"}],
+    "unknown-field": [{**REGION, "measure": "km"}],
     "long-text": [{**REGION, "text": "x" * 1001}],
 }
 
@@ -95,7 +95,7 @@ def public_reports() -> Iterator[dict[str, Any]]:
     cases.append(
         ("nothing-but-the-invitations", invited, {name: GOOD[name] for name in ("ever", "occupation")})
     )
-    cases.append(("one-drawn", {**WHOLE, "ask_one": True}, GOOD))
+    cases.append(("one-drawn", {**WHOLE, "sample_one_question": True}, GOOD))
     gridded = {**WHOLE, "public": GRIDS}
     private = {name: GOOD[name] for name in ("ever", "occupation")}
     cases += [(name, gridded, {**private, **ON_GRIDS, **some}) for name, some in FLOATS.items()]

@@ -14,7 +14,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.secure_sum.messages import SEED_BYTES, node_invitation, split
 from schemas import Study
 from tests import studies
-from tests.portable.make_vectors import ROUTE, render
+from tests.portable.make_vectors import PROTOCOL, render
 from tests.portable.stream import Stream
 
 WORDS = (0, 1, -1, 2**63 - 1, -(2**63), 12345678901234, -98765, 7, 2**40)
@@ -50,13 +50,13 @@ def marginals() -> Iterator[dict[str, Any]]:
     asked = {key: value for key, value in studies.LINEAR.items() if key != "norm"}
     for budget in BUDGETS:
         question = {**asked, "mechanism": {**MARGINALS, **budget}, "model": {"name": "marginals"}}
-        mechanism: Any = mechanism_for(Study(studies.document(question, route=ROUTE)).questions[0])
+        mechanism: Any = mechanism_for(Study(studies.document(question, protocol=PROTOCOL)).questions[0])
         for answer in ANSWERS:
             stream = Stream(b"", "marginals")
             payload = mechanism.noisy_vector(mechanism.quantise(answer), NotForRealAnswers(stream.read))
             random = Stream(b"", "marginals").read(stream.taken).hex()
             found = {"payload": payload.hex(), "bytes": stream.taken}
-            yield {"question": question, "route": ROUTE, "answer": answer, "random": random, **found}
+            yield {"question": question, "protocol": PROTOCOL, "answer": answer, "random": random, **found}
 
 
 def share_invitations() -> Iterator[dict[str, Any]]:
@@ -68,7 +68,7 @@ FILE = Path(__file__).parents[1] / "golden" / "shares.json"
 TEXT = (
     "pieces: with the bytes `random`, all of which are read, a vector of little-endian words is split for so "
     "many nodes. marginals: the vector of a record's marginal moments. "
-    "invitations: what the node at this place of the route is shown. Bytes are in hexadecimal."
+    "invitations: what the node at this place in the protocol is shown. Bytes are in hexadecimal."
 )
 
 

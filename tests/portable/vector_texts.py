@@ -31,7 +31,7 @@ def reports() -> Iterator[dict[str, Any]]:
         for seed in SEEDS:
             entry = {"study": document, "answers": answers, "seed": f"report {seed}"}
             yield {**entry, **report_outcome(entry)}
-    one = studies.document(*studies.NEWER[:5], studies.NUMBER, ask_one=True)
+    one = studies.document(*studies.NEWER[:5], studies.NUMBER, sample_one_question=True)
     for seed in (*SEEDS, "c", "d"):
         entry = {"study": one, "answers": {**studies.NEWER_ANSWERS, "hours": 3.5}, "seed": f"report {seed}"}
         entry["answers"] = {question["id"]: entry["answers"][question["id"]] for question in one["questions"]}
@@ -43,7 +43,7 @@ def study_texts() -> Iterator[dict[str, Any]]:
     texts = {name: file.read_text(encoding="utf-8") for name, file in good.items()}
     for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
         bad = json.loads(file.read_text(encoding="utf-8"))
-        if bad["document"].get("unit") != "holder":  # such studies are not for devices
+        if bad["document"].get("privacy_unit") != "holder":  # such studies are not for devices
             texts[file.stem] = json.dumps(bad["document"], separators=(",", ":"))
     texts.update(_odd_texts())
     for name, text in texts.items():

@@ -51,8 +51,8 @@ ANSWERS = {
     f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
     # Only a node of a secure sum takes a list.
     f"POST {STUDY}/invitations/list":             "401 401 401 403 403 422 403 403 422 422",
-    f"POST {STUDY}/invitations/forget":           "401 401 401 403 403 200 403 403 200 200",
-    f"POST {STUDY}/invitations/lift":             "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/invitations/revoke":           "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/invitations/disable":             "401 401 401 403 403 200 403 403 200 200",
     "POST /v1/upkeep":                            "401 401 401 403 403 403 403 403 200 200",
     # Last, as no report is taken after it.
     f"DELETE {STUDY}":                            "401 401 401 403 403 200 403 403 200 200",

@@ -18,7 +18,7 @@ import mpmath
 import pytest
 
 import ldpkit
-from inference.design.pack import sections_of
+from inference.design.dossier import sections_of
 from ldp_client import Device, describe, mechanism_for
 from ldp_client.words import text
 from ldpkit import ask
@@ -149,7 +149,7 @@ def test_the_epsilon_of_texts_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text_problems(tmp_path) == []
 
 
-@pytest.mark.parametrize("home", ["ldp_client.describing", "inference.design.pack"])
+@pytest.mark.parametrize("home", ["ldp_client.explain", "inference.design.dossier"])
 def test_a_planted_text_that_states_0999_of_epsilon_is_found(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +177,7 @@ def test_the_epsilon_of_a_study_holds_and_0999_of_it_is_found(
         whole = Study.epsilon.fget
         monkeypatch.setattr(Study, "epsilon", property(lambda study: whole(study) * Rational(999, 1000)))
     elif planted == "cost":
-        monkeypatch.setattr("ldp_client.device.terms._fraction", lambda cost: LESS * Fraction(str(cost)))
+        monkeypatch.setattr("ldp_client.device.pricing._fraction", lambda cost: LESS * Fraction(str(cost)))
     assert bool(study_problems(tmp_path, version)) == (planted != "nothing")
 
 

@@ -34,7 +34,9 @@ ROUNDS = [
     Study(studies.document(studies.YES_NO, id="rounds", version=2)),
 ]
 # Of one question asked the report has spaces at its end.
-PADDED = Study(studies.document(studies.NUMBER, studies.CHOICE, id="padded", ask_one=True, public=PUBLIC))
+PADDED = Study(
+    studies.document(studies.NUMBER, studies.CHOICE, id="padded", sample_one_question=True, public=PUBLIC)
+)
 ANSWERED = [
     (ROUNDS[0], {"hours": 3, "ever": True}),
     (PADDED, {"hours": 7, "occupation": "worker", "region": "north"}),

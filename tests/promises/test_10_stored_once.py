@@ -189,7 +189,7 @@ def test_a_server_that_dies_keeps_what_it_acknowledged(
 @pytest.mark.slow
 @pytest.mark.needs("postgres")
 def test_a_restart_of_postgresql_loses_nothing(make_harness: Any, postgresql: Any, study: Study) -> None:
-    harness = make_harness(database=postgresql.new_database(), busy_timeout=2)
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
     devices = faults.under_load(harness, study, lambda _devices: postgresql.restart("immediate"))
     devices.require_all(harness)
 

@@ -126,7 +126,7 @@ def test_deleted_reports_are_in_no_table_summary_or_file(make_harness: Any, way:
 def test_deleted_reports_are_in_no_table_or_summary_of_postgresql(
     make_harness: Any, postgresql: Any, way: str
 ) -> None:
-    assert problems(make_harness(database=postgresql.new_database(), busy_timeout=5), way) == []
+    assert problems(make_harness(database=postgresql.new_database(), lock_timeout=5), way) == []
 
 
 class Forgetful(sqlite3.Connection):

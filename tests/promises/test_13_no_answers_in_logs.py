@@ -17,7 +17,7 @@ import pytest
 from flask import has_request_context, request
 from sqlalchemy.exc import DataError
 
-from collector import bounding
+from collector import memory_budget
 from collector.metrics import Metrics
 from collector.problems import MALFORMED_JSON, ProblemError
 from collector.storage import queries
@@ -117,7 +117,7 @@ def label_by_path(_harness: Harness, monkeypatch: Patch) -> None:
 
 def tell_causes(_harness: Harness, monkeypatch: Patch) -> None:
     fail_inside(monkeypatch)
-    monkeypatch.setattr(bounding, "_way_of", repr)
+    monkeypatch.setattr(memory_budget, "_way_of", repr)
 
 
 def add_header(harness: Harness, _monkeypatch: Patch) -> None:
@@ -177,9 +177,8 @@ def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
         server.statuses = [422] * 9
         texts["withdraw"] = run(captured, ("withdraw", url, "--folder", people, "--now"))
         for command in (("publish", study), ("export", "survey", "--out", folder / "export.ndjson")):
-            to = "--to" if command[0] == "publish" else "--from"
             server.statuses = [422] * 9
-            texts[f"{command[0]}"] = run(captured, (*command, to, server.url, "--token", CODE))
+            texts[f"{command[0]}"] = run(captured, (*command, "--collector", server.url, "--token", CODE))
     report = json.loads(body)
     texts |= reading(folder, captured, study, report) | {"log": log.text}
     # A person is given the id of the report that was just made.

@@ -160,9 +160,9 @@ def is_usable(name: str) -> bool:
     case = {**BAD, **GOOD}[name]
     table = case.table(np.random.default_rng(list(name.encode())))
     if not case.formula:
-        return cross_table(table, ["ever", "again"], method="laplace", draws=400).verdict.ok
+        return cross_table(table, ["ever", "again"], method="gaussian_approx", draws=400).verdict.ok
     population = Population(**case.population) if case.population else None
-    found = analyse_table(table, case.formula, method="laplace", draws=400, population=population)
+    found = analyse_table(table, case.formula, method="gaussian_approx", draws=400, population=population)
     return found.verdict.ok
 
 

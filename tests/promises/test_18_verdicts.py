@@ -96,5 +96,5 @@ def test_a_planted_verdict_that_ignores_the_chains_is_found(tmp_path: Path, monk
 
 
 def test_a_planted_verdict_that_ignores_the_prior_is_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("inference.judging.knowledge", lambda *_arguments: Part())
+    monkeypatch.setattr("inference.judging.informativeness", lambda *_arguments: Part())
     assert code_of("30 reports that noise drowns", tmp_path, monkeypatch) == USABLE

@@ -30,7 +30,7 @@ Answers = Callable[[Generator], Any]
 JOBS = ("student", "worker", "teacher")
 NODES = [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)]
 SUMMED = 5000
-SUM = {"name": "secure_sum", "nodes": NODES, "clients": SUMMED, "tolerate": 250}
+SUM = {"name": "secure_sum", "nodes": NODES, "devices": SUMMED, "max_dropouts": 250}
 
 
 def same(payloads: Payloads) -> Payloads:
@@ -57,8 +57,8 @@ class Case:
     open: str = ""
 
     def study(self, version: int = 1) -> Study:
-        route = {"route": SUM} if self.truth else {}
-        return Study(studies.document(self.question, version=version, **route))
+        protocol = {"protocol": SUM} if self.truth else {}
+        return Study(studies.document(self.question, version=version, **protocol))
 
 
 def asked(question: dict[str, Any], mechanism: str, epsilon: str) -> dict[str, Any]:
@@ -127,5 +127,5 @@ def command_of(case: Case, folder: Path, *seed: Any) -> list[str]:
     study, evidence = case.study(), folder / "evidence"
     (folder / "study.json").write_text(study.to_json())
     evidence.write_text(evidence_of(case, study, *seed))
-    more = ["--method", "laplace", "--quiet"]
+    more = ["--method", "gaussian_approx", "--quiet"]
     return ["fit", str(folder / "study.json"), str(evidence), "--out", str(folder / "out"), *more]

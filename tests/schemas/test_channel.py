@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.commands.study_warnings import warnings_of
-from ldp_client.describing import describe
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study_shape import STUDY
+from ldp_client.explain import describe
 from schemas import Study, json_schema
 from tests import studies
 
@@ -157,18 +157,18 @@ def test_each_key_has_exactly_one_stratum(stated, field, says):
 
 def test_channel_is_rejected_for_holders_secure_sums_and_paper():
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
-    route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
+    protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_dropouts": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     wrong = [
         (studies.document(studies.TABLE, channel=channel(), **studies.HOLDER), "channel"),
-        (studies.document(summed, route=route, channel=oblivious()), "channel.oblivious"),
+        (studies.document(summed, protocol=protocol, channel=oblivious()), "channel.oblivious"),
         (studies.document(studies.YES_NO, channel=channel(), paper=PAPER), "channel.tokens"),
     ]
     for document, field in wrong:
         with pytest.raises(StudyError, match="go with") as caught:
             Study(document)
         assert caught.value.field == field
-    assert Study(studies.document(summed, route=route, channel=channel())).channel.tokens
+    assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tokens
     assert Study(studies.document(studies.YES_NO, channel=oblivious(), paper=PAPER)).channel.oblivious
 
 
@@ -228,7 +228,7 @@ def test_authors_are_warned_of_late_reports():
     for hours, closes, count in ((84, "2026-03-01", 0), (85, "2026-03-01", 1), (168, None, 0)):
         stated = {**channel(), "batches": {"hours": hours}}
         study = study_of(stated, **({"closes": closes} if closes else {}))
-        found = [line for line in warnings_of(study) if "late_days" in line]
+        found = [line for line in warnings_of(study) if "grace_days" in line]
         assert len(found) == count
     assert "170 hours" in "".join(
         warnings_of(study_of({**channel(), "batches": {"hours": 85}}, closes="2026-03-01"))

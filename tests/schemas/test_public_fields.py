@@ -7,9 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ldp_client.cli import main
-from ldp_client.describing import describe
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.documents.study_shape import STUDY
+from ldp_client.explain import describe
 from ldp_client.words.public import cells_in_words
 from schemas import Report, Study, json_schema
 from tests import studies
@@ -64,9 +64,9 @@ def test_a_bad_field_is_named(fields, field, says):
 def test_data_holders_and_secure_sums_reject_public_fields():
     holder = studies.document(studies.TABLE, public=[REGION], **studies.HOLDER)
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
-    route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
+    protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_dropouts": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
-    for document in (holder, studies.document(summed, public=[REGION], route=route)):
+    for document in (holder, studies.document(summed, public=[REGION], protocol=protocol)):
         with pytest.raises(StudyError, match="does not go with") as caught:
             Study(document)
         assert caught.value.field == "public"
@@ -171,7 +171,7 @@ def test_description_marks_every_public_field_as_sent_in_clear():
 @pytest.mark.parametrize(
     ("people", "says"),
     [
-        (None, "make 164 cells; --people N"),
+        (None, "make 164 cells; --n N"),
         (2000, "164 cells expect fewer than 20 people if people spread evenly (12.2 in each), and at"),
         (2000, "and at least 64 however they spread"),
         (3280, " 0 cells expect fewer than 20 people if people spread evenly (20 in each), and at le"),
@@ -186,8 +186,8 @@ def test_cells_of_few_people_are_counted(people, says):
 def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO, public=[REGION, AGE])))
-    assert main(["study", "check", str(path), "--people", "2000"]) == 0
+    assert main(["check", str(path), "--n", "2000"]) == 0
     assert "may recognise that they took part" in capsys.readouterr().out
     for wrong in ("0", "-5", "x", "1e3", "9" * 30):
-        code = main(["study", "check", str(path), f"--people={wrong}"])
+        code = main(["check", str(path), f"--n={wrong}"])
         assert (code, capsys.readouterr().out) == (2, "")

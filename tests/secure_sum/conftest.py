@@ -82,12 +82,12 @@ INVITATION = "summed-0"
 PATIENCE = 60
 
 
-def build_study(*names: str, **route: Any) -> Study:
-    """A study of these questions (all, if none is named); `route` replaces fields of its route."""
+def build_study(*names: str, **protocol: Any) -> Study:
+    """A study of these questions (all, if none is named); `protocol` replaces fields of its protocol."""
     questions = [{"id": name, **QUESTIONS[name]} for name in names or QUESTIONS]
-    stated = {"name": "secure_sum", "nodes": ADDRESSES, "clients": 20, "tolerate": 5, **route}
+    stated = {"name": "secure_sum", "nodes": ADDRESSES, "devices": 20, "max_dropouts": 5, **protocol}
     head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
-    return Study({**head, "route": stated, "questions": questions})
+    return Study({**head, "protocol": stated, "questions": questions})
 
 
 def shares_of(
@@ -95,7 +95,7 @@ def shares_of(
 ) -> tuple[Report, list[Message]]:
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = mechanisms_of(study)
-    trusted = TrustedNodes(study.document["route"]["nodes"])
+    trusted = TrustedNodes(study.document["protocol"]["nodes"])
     return share_messages(study, mechanisms, answers, trusted, invitation)
 
 
@@ -119,7 +119,7 @@ class Node:
         """Start, also again on the same port after `stop`."""
         database = ensure_database(f"sqlite:///{self.database}")
         # The disk of a busy machine takes seconds for a commit now and then.
-        settings = {"database": database, "token": TOKEN, "busy_timeout": PATIENCE}
+        settings = {"database": database, "token": TOKEN, "lock_timeout": PATIENCE}
         self.app = create_app(settings, node_key=str(self.key_file))
         self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
         self._port = self._server.server_port
@@ -177,8 +177,8 @@ class Network:
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes
 
-    def publish(self, *names: str, **route: Any) -> Study:
-        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **route)
+    def publish(self, *names: str, **protocol: Any) -> Study:
+        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **protocol)
         self.mechanisms = mechanisms_of(self.study)
         for node in self.nodes:
             assert node.publish(self.study).status_code == 201

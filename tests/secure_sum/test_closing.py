@@ -145,7 +145,7 @@ def test_another_document_prevents_closing(network):
 
 
 def test_more_devices_than_clients_are_cut_to_them(network):
-    network.publish("ever", clients=16, tolerate=2)
+    network.publish("ever", devices=16, max_dropouts=2)
     network.answer(18)
     assert close(network).total.questions["ever"].n == 16
 
@@ -256,7 +256,7 @@ def set_field(*path, value):
     ("path", "change"),
     [
         ("/set", set_field("set", value="0" * 64)),
-        ("/set", set_field("clients", value=19)),
+        ("/set", set_field("devices", value=19)),
         ("/set", set_field("signature", value="")),
         ("/set", set_field("node", value=0)),
         ("/sum", set_field("statement", "kind", value="set")),
@@ -345,7 +345,7 @@ def resealed(network, source, target):
     node = network.nodes[2]
     share = Opener.of(network.study, 2, node.keys.sealing).open(source.path[-32:], source.body)
     info = context(network.study.digest, target.path[-32:], 2)
-    key = network.study.route.nodes[2].sealing_key
+    key = network.study.protocol.nodes[2].sealing_key
     return Message(target.node, target.path, seal(key, info, share), target.invitation)
 
 
@@ -389,14 +389,14 @@ def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeyp
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
-    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 3
+    assert main(["node", "close", str(study), "--out", str(total)]) == 3
     assert "each would see it" in capsys.readouterr().err
-    assert main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)]) == 0
+    assert main(["node", "close", str(study), "--same-token", "--out", str(total)]) == 0
     assert Summary.from_json(total.read_text(), network.study).questions["ever"].n == 15
-    assert main(["secure-sum", "verify", str(study), str(tmp_path / "total.transcript.json")]) == 0
+    assert main(["node", "verify", str(study), str(tmp_path / "total.transcript.json")]) == 0
     assert "3 nodes signed the same set of 15 devices" in capsys.readouterr().out
     monkeypatch.setenv("LDPKIT_TOKEN", "")
-    assert main(["secure-sum", "close", str(study), "--out", str(total)]) == 2
+    assert main(["node", "close", str(study), "--out", str(total)]) == 2
     assert "LDPKIT_TOKEN" in capsys.readouterr().err
 
 
@@ -405,7 +405,7 @@ def close_by_command(network, tmp_path):
 
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())
-    return main(["secure-sum", "close", str(study), "--same-token", "--out", str(total)])
+    return main(["node", "close", str(study), "--same-token", "--out", str(total)])
 
 
 def test_transcript_is_written_if_the_total_is_impossible(network, tmp_path, capsys, monkeypatch):
@@ -422,7 +422,7 @@ def test_transcript_is_written_if_the_total_is_impossible(network, tmp_path, cap
     assert "total.transcript.json" in said
     assert not (tmp_path / "total.json").exists()
     kept = Transcript.from_json((tmp_path / "total.transcript.json").read_text())
-    for index, node in enumerate(network.study.route.nodes):
+    for index, node in enumerate(network.study.protocol.nodes):
         kept.sums[index].statement.check(node.signing_key)
 
 

@@ -8,7 +8,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Device
-from ldp_client.device.told import told_by
+from ldp_client.device.disclosures import told_by
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
 from tests.kit.errors import raises
@@ -44,7 +44,7 @@ def refusing(_environment):
 
 
 def test_devices_answer_send_and_are_summed(network, tmp_path):
-    study = network.publish(clients=4, tolerate=1)
+    study = network.publish(devices=4, max_dropouts=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
         device.answer(study, ANSWERS, network.invitations.pop())
@@ -177,7 +177,7 @@ def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
         "8",
         allowed_hosts=["a.example"],
         require_consent=False,
-        nodes=study.document["route"]["nodes"],
+        nodes=study.document["protocol"]["nodes"],
     )
     with raises(RefusedError, "device.host", "b.example"):
         device.answer(study, {"ever": True}, INVITATION)
@@ -196,5 +196,5 @@ def test_the_body_that_a_device_sends_is_small(network):
     study = network.publish()
     sizes = [len(message.body) for message in network.messages()]
     numbers = sum(mechanism.size for mechanism in network.mechanisms.values())
-    assert sum(sizes) == 8 * numbers + 48 + 80 * (len(study.route.nodes) - 1)
+    assert sum(sizes) == 8 * numbers + 48 + 80 * (len(study.protocol.nodes) - 1)
     assert 8 * numbers + 48 + 80 * 9 <= 8 * numbers + 64 * 9 + 200

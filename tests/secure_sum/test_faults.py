@@ -120,7 +120,7 @@ class TestIdsOnTheirWay:
 
     def test_a_node_that_was_bound_before_a_crash_binds_the_others(self, network):
         """One node confirms a set, the aggregator dies, and shares are deleted where nothing is bound."""
-        network.publish("ever", clients=16)
+        network.publish("ever", devices=16)
         network.answer(17)
         network.nodes[1].trouble = lambda environment: (
             Response(status=403) if environment["PATH_INFO"].endswith("/set") else None
@@ -212,7 +212,7 @@ class TestLyingNodes:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        "lie", [{"set": "1" * 64}, {"clients": 16}, {"study": "other"}, {"digest": "2" * 64}, {"node": 0}]
+        "lie", [{"set": "1" * 64}, {"devices": 16}, {"study": "other"}, {"digest": "2" * 64}, {"node": 0}]
     )
     def test_node_that_signs_a_false_statement_is_detected(self, network, lie):
         network.publish("fruit")

@@ -124,7 +124,7 @@ def placed(text: str, nodes: list[Node]) -> str:
 def publish(nodes: list[Node], capsys) -> None:
     """The guide's study for fewer people, at both nodes."""
     document = json.loads(placed(STUDY, nodes))
-    document["route"] |= {"clients": CLIENTS, "tolerate": TOLERATED}
+    document["protocol"] |= {"devices": CLIENTS, "max_dropouts": TOLERATED}
     Path("study.json").write_text(json.dumps(document))
     for command in lines_of(placed(PUBLISH, nodes)):
         done(capsys, command)
@@ -138,7 +138,7 @@ def invite(nodes: list[Node], capsys) -> list[str]:
     for place, node in enumerate(nodes, 1):
         there = {"TOKEN1": node.token, "invited/node-1.txt": f"invited/node-{place}.txt"}
         assert there.keys() <= set(taken)
-        done(capsys, [*(there.get(word, word) for word in taken), "--to", node.url])
+        done(capsys, [*(there.get(word, word) for word in taken), "--collector", node.url])
     (words,) = set(Path("invited").iterdir()) - set(Path("invited").glob("node-*.txt"))
     return words.read_text().split()
 
@@ -172,7 +172,7 @@ def test_two_nodes_from_keys_to_a_posterior(nodes, monkeypatch, capsys):
     Path("devices").rename("earlier")
     answer(nodes, words[CLIENTS - TOLERATED - 1 :], answer_rest)
     done(capsys, close.split())
-    assert main([*fit.split()[1:], "--method", "laplace"]) in (0, UNTRUSTED)
+    assert main([*fit.split()[1:], "--method", "gaussian_approx"]) in (0, UNTRUSTED)
     entry = json.loads(Path("posterior/posterior.json").read_text())["questions"]["minutes"]
     assert entry["n"] == CLIENTS
     capsys.readouterr()
@@ -189,7 +189,7 @@ def test_a_device_refuses_a_node_that_its_owner_did_not_name(tmp_path):
     """The guide: a node that has other keys is refused."""
     addresses = [f"https://{name}.example#{name * 128}" for name in HOSTS]
     document = json.loads(STUDY)
-    document["route"]["nodes"] = addresses
+    document["protocol"]["nodes"] = addresses
     device = Device(tmp_path, "4", max_delta="0.1", require_consent=False, nodes=[addresses[0]])
     with pytest.raises(LdpkitError, match="node"):
         device.answer(Study(document), {"minutes": 3}, "word")

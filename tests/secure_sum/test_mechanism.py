@@ -103,7 +103,7 @@ def test_marginals_reject_missing_and_unused_fields():
 
 def test_noise_of_honest_devices_equals_a_central_curators():
     """N − T − 1 variances of 4**20 hide what one device's sd hides, times their root (DCA Theorem 1)."""
-    question = build_study("fruit", clients=1000, tolerate=100).questions[0]
+    question = build_study("fruit", devices=1000, max_dropouts=100).questions[0]
     stated = question.mechanism
     one = gaussian_radius(stated.epsilon, stated.delta, 3 * 1000)
     assert summed_distance(question, 3) == int(one * np.sqrt(899))
@@ -124,7 +124,7 @@ def test_the_noise_has_the_variance_that_is_stated():
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_sum_cannot_overflow_for_any_study(name):
     """The most clients, the largest epsilon and delta."""
-    document = build_study(name, clients=1 << 24, tolerate=0).document
+    document = build_study(name, devices=1 << 24, max_dropouts=0).document
     question = document["questions"][0]
     loud = {**question["mechanism"], "epsilon": "64", "delta": "0.9"}
     study = Study({**document, "questions": [{**question, "mechanism": loud}]})
@@ -167,33 +167,33 @@ def test_description_names_the_summed_entries_of_a_record():
 
 
 @pytest.mark.parametrize(
-    ("route", "field"),
+    ("protocol", "field"),
     [
-        ({"clients": 2}, "route.clients"),
-        ({"clients": 20, "tolerate": 18}, "route.tolerate"),
-        ({"nodes": ["http://one#" + "0" * 128]}, "route.nodes"),
-        ({"nodes": ["http://one", "http://two"]}, r"route.nodes\[0\]"),
-        ({"nodes": ["http://one#" + "0" * 128] * 2}, r"route.nodes\[1\]"),
+        ({"devices": 2}, "protocol.devices"),
+        ({"devices": 20, "max_dropouts": 18}, "protocol.max_dropouts"),
+        ({"nodes": ["http://one#" + "0" * 128]}, "protocol.nodes"),
+        ({"nodes": ["http://one", "http://two"]}, r"protocol.nodes\[0\]"),
+        ({"nodes": ["http://one#" + "0" * 128] * 2}, r"protocol.nodes\[1\]"),
         (
             {"nodes": [f"https://{name}.example/ http://evil.example#" + "0" * 128 for name in "ab"]},
-            r"route.nodes\[0\]",
+            r"protocol.nodes\[0\]",
         ),
-        ({"expansion": "xor"}, "route.expansion"),
-        ({"colluding": 3}, "route.colluding"),
+        ({"expansion": "xor"}, "protocol.expansion"),
+        ({"colluding": 3}, "protocol.colluding"),
     ],
 )
-def test_a_bad_route_names_its_field(route, field):
+def test_a_bad_protocol_names_its_field(protocol, field):
     with pytest.raises(StudyError, match=field):
-        build_study("ever", **route)
+        build_study("ever", **protocol)
 
 
 def test_route_and_mechanism_need_each_other():
     document = build_study("ever").document
     local = {**document["questions"][0], "mechanism": {"name": "randomized_response", "epsilon": "1"}}
-    with raises(StudyError, "study.route_needs_summed_gaussian"):
+    with raises(StudyError, "study.protocol_needs_summed_gaussian"):
         Study({**document, "questions": [local]})
-    without = {name: value for name, value in document.items() if name != "route"}
-    with raises(StudyError, "study.summed_gaussian_needs_route"):
+    without = {name: value for name, value in document.items() if name != "protocol"}
+    with raises(StudyError, "study.summed_gaussian_needs_protocol"):
         Study(without)
 
 

@@ -112,7 +112,7 @@ def test_node_named_twice_in_a_study_rejects_it(network):
 def test_study_with_too_large_a_set_is_rejected_at_publication(network):
     """Otherwise the set could not be sent once all shares have arrived."""
     node = network.nodes[0]
-    study = build_study("ever", nodes=[each.address for each in network.nodes], clients=1 << 22)
+    study = build_study("ever", nodes=[each.address for each in network.nodes], devices=1 << 22)
     response = node.publish(study)
     assert kind(response) == (422, "study-invalid")
     assert "raise this node's body_limit" in response.get_json()["detail"]
@@ -145,7 +145,7 @@ def test_node_keys_have_no_invite_or_delete_rights(network):
         keys.append(add_key(session, "all", Role.OPERATE))
     changes = {
         ("POST", "/invitations/list"): {"list": "of nobody"},
-        ("POST", "/invitations/forget"): {},
+        ("POST", "/invitations/revoke"): {},
         ("POST", "/expire"): {"before": "2026-01-01"},
         ("DELETE", ""): None,
     }
@@ -216,7 +216,7 @@ def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
         "/v1/studies", json=ordinary_study().document, headers={"Authorization": "Bearer token-for-the-tests"}
     )
     app.extensions["ldpkit"].close()
-    with raises(InputError, "settings.wrong_node_key", "habits", "study: route: is missing"):
+    with raises(InputError, "settings.wrong_node_key", "habits", "study: protocol: is missing"):
         create_app(settings, node_key=str(network.nodes[0].key_file))
 
 
@@ -308,13 +308,13 @@ def test_set_of_too_few_devices_is_rejected(network):
 
 
 def test_exactly_n_of_more_devices_are_drawn(network):
-    study = network.publish("ever", clients=16, tolerate=1)
+    study = network.publish("ever", devices=16, max_dropouts=1)
     network.answer(18)
     drawing = network.draw()
     chosen = drawing.chosen(study)
     assert len(chosen) == 16
     said = Statement.from_document(confirm(network.nodes[0], drawing).get_json())
-    assert (said.clients, said.set) == (16, set_digest(chosen))
+    assert (said.devices, said.set) == (16, set_digest(chosen))
 
 
 @pytest.mark.slow
@@ -372,10 +372,10 @@ def test_statements_are_signed_and_every_field_counts(network):
     _, drawing = closed(network)
     node = network.nodes[1]
     said = Statement.from_document(confirm(node, drawing).get_json())
-    key = network.study.route.nodes[1].signing_key
+    key = network.study.protocol.nodes[1].signing_key
     said.check(key)
     document = said.to_document()
-    changed = {"kind": "sum", "study": "other", "node": 0, "clients": 14, "set": "1" * 64, "total": "1" * 64}
+    changed = {"kind": "sum", "study": "other", "node": 0, "devices": 14, "set": "1" * 64, "total": "1" * 64}
     for field, value in changed.items():
         with raises(StatementError, "statement.wrong_signature"):
             Statement.from_document({**document, field: value}).check(key)

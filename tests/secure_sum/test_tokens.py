@@ -25,7 +25,7 @@ def tokened(network):
 
 def publish(network, issuer):
     addresses = [node.address for node in network.nodes]
-    plain = build_study("hours", nodes=addresses, clients=6, tolerate=3)
+    plain = build_study("hours", nodes=addresses, devices=6, max_dropouts=3)
     study = Study({**plain.document, "channel": channel_of(issuer)})
     network.study, network.mechanisms = study, mechanisms_of(study)
     for node in network.nodes:
@@ -130,11 +130,11 @@ def test_device_gets_one_token_and_sends_it_to_all_nodes(network, tmp_path, monk
         study = publish(network, issuer.url)
         for name in "abc":
             collector = network.nodes[0].address.partition("#")[0]
-            nodes = study.document["route"]["nodes"]
+            nodes = study.document["protocol"]["nodes"]
             device = Device(tmp_path / name, "8", collector, max_delta="0.001", nodes=nodes)
             device.consent(device.fetch("summed"))
             device.answer(study, {"hours": ANSWERS["hours"]}, "CODE")
-            assert device.flush(now=True).later == 1
+            assert device.flush(now=True).scheduled == 1
             (queued,) = device.ledger.queued()
             now[0] = queued.due
             assert device.flush(now=True).sent == 1

@@ -33,10 +33,10 @@ DEVICES = 40
 SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
 
 
-def first_study(epsilon="0.2", delta="2e-7", share="0.2", nodes=None, clients=1000):
-    document = build_study("spread", clients=clients, tolerate=clients // 20).document
+def first_study(epsilon="0.2", delta="2e-7", share="0.2", nodes=None, devices=1000):
+    document = build_study("spread", devices=devices, max_dropouts=devices // 20).document
     if nodes:
-        document = {**document, "route": {**document["route"], "nodes": nodes}}
+        document = {**document, "protocol": {**document["protocol"], "nodes": nodes}}
     stated = {**document["questions"][0]["mechanism"], "epsilon": epsilon, "delta": delta, "share": share}
     question = {
         **document["questions"][0],
@@ -53,7 +53,7 @@ def write_posterior(study, folder, spreads=SPREADS, uncertainty=0.0):
         rows[f"mean[{name}]"] = {"mean": mean, "sd": uncertainty}
         rows[f"sd[{name}]"] = {"mean": sd, "sd": uncertainty}
     folder.mkdir(exist_ok=True)
-    text = json.dumps({"study": study.digest, "questions": {"spread": {"parameters": rows}}})
+    text = json.dumps({"study_digest": study.digest, "questions": {"spread": {"parameters": rows}}})
     (folder / "posterior.json").write_text(text)
     return rows
 
@@ -125,7 +125,7 @@ class TestSecondStudy:
         write_posterior(study, tmp_path)
         second, (found,) = second_study(study, tmp_path, "again")
         question = second.questions[0]
-        assert (second.id, second.version, second.route.clients) == ("again", 1, 1000)
+        assert (second.id, second.version, second.protocol.devices) == ("again", 1, 1000)
         assert (str(question.mechanism.epsilon), str(question.mechanism.delta)) == ("0.8", "0.0000008")
         feature, response, norm = found.thresholds.projection
         for field, threshold in zip((*question.features, question.response), (feature, feature, response)):
@@ -165,12 +165,12 @@ class TestSecondStudy:
 
     def test_a_posterior_of_another_study_is_refused(self, tmp_path):
         write_posterior(first_study(), tmp_path)
-        with raises(InputError, "project.posterior_of_other_study"):
+        with raises(InputError, "derive.posterior_of_other_study"):
             second_study(first_study("0.3"), tmp_path, "again")
         (tmp_path / "posterior.json").write_text("{}")
-        with raises(InputError, "project.no_posterior", "spread"):
+        with raises(InputError, "derive.no_posterior", "spread"):
             second_study(first_study(), tmp_path, "again")
-        with raises(InputError, "project.no_marginals_question", "marginals"):
+        with raises(InputError, "derive.no_marginals_question", "marginals"):
             second_study(build_study("rating"), tmp_path, "again")
 
 
@@ -189,7 +189,7 @@ def guide_study(network):
     (text,) = guide_blocks("json")
     document = json.loads(text)
     nodes = [node.address for node in network.nodes]
-    document["route"] |= {"clients": DEVICES, "tolerate": 2, "nodes": nodes}
+    document["protocol"] |= {"devices": DEVICES, "max_dropouts": 2, "nodes": nodes}
     document["questions"][0]["mechanism"] |= {"epsilon": "10", "delta": "1e-4"}
     return Study(document)
 
@@ -228,16 +228,16 @@ def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch
     """Run the guide's study and commands, with faster approximate fits."""
     monkeypatch.chdir(tmp_path)
     study = guide_study(network)
-    assert study.route is not None
-    monkeypatch.setenv("LDPKIT_TOKEN", " ".join([TOKEN] * len(study.route.nodes)))
+    assert study.protocol is not None
+    monkeypatch.setenv("LDPKIT_TOKEN", " ".join([TOKEN] * len(study.protocol.nodes)))
     Path("first.json").write_text(study.to_json())
     records = people(np.random.default_rng(8))
     for line in guide_blocks("")[0].splitlines():
         command = line.partition("ldpkit ")[2].split()
-        if command[:2] == ["secure-sum", "close"]:
+        if command[:2] == ["node", "close"]:
             study = Study.from_json(Path(command[2]).read_text())
             answer_round(network, study, records, Path("devices"))
-        assert main([*command, *(["--method", "laplace"] if command[0] == "fit" else [])]) in (0, 4)
+        assert main([*command, *(["--method", "gaussian_approx"] if command[0] == "fit" else [])]) in (0, 4)
     assert "work: epsilon 40, delta 0.0004 are left" in capsys.readouterr().out
     found = json.loads(Path("posterior", "posterior.json").read_text())["questions"]["work"]
     slope = found["parameters"]["coefficient[hours]"]
@@ -249,7 +249,7 @@ def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch
 
 def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
     """The ledger adds them up: 0.2 and 0.8 of a cap of 1, and not one more."""
-    study = first_study(nodes=[node.address for node in network.nodes], clients=20)
+    study = first_study(nodes=[node.address for node in network.nodes], devices=20)
     write_posterior(study, tmp_path)
     second, _ = second_study(study, tmp_path, "second")
     record = {"age": 1.0, "weight": 80.0, "rate": 5.0}
@@ -258,7 +258,7 @@ def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
         "1",
         max_delta="1e-6",
         require_consent=False,
-        nodes=study.document["route"]["nodes"],
+        nodes=study.document["protocol"]["nodes"],
     )
     for one in (study, second):
         device.answer(one, {"spread": record}, INVITATION)

@@ -48,9 +48,9 @@ def plain(parts):
     return {name: part.to_document() for name, part in parts.items()}
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_each_cell_has_the_summary_of_its_reports(ask_one):
-    study = Study({**STUDY.document, "ask_one": ask_one})
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_each_cell_has_the_summary_of_its_reports(sample_one_question):
+    study = Study({**STUDY.document, "sample_one_question": sample_one_question})
     reports = reports_of(study, 150)
     summary = summarize(study, reports)
     by_hand = {}

@@ -82,7 +82,7 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
 
 
 def test_rows_of_ask_one_study_reduce_to_their_summary():
-    study = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, ask_one=True))
+    study = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, sample_one_question=True))
     reports = [
         changed(
             report, payloads={name: report.payloads[name] for name in [list(report.payloads)[number % 3]]}

@@ -56,7 +56,7 @@ def checked(monkeypatch):
     [
         lambda path: summarize_files(STUDY, [path]),
         lambda path: load_summary(STUDY, path),
-        lambda path: fit(STUDY, load_evidence(STUDY, path), method="laplace"),
+        lambda path: fit(STUDY, load_evidence(STUDY, path), method="gaussian_approx"),
         lambda _path: summarize(STUDY, REPORTS),
     ],
 )
@@ -67,7 +67,7 @@ def test_each_report_is_checked_once(path, checked, read):
 
 def test_reports_checked_for_another_study_are_rejected(path):
     with raises(ReportError, "report.other_study"):
-        fit(OTHER, load_evidence(STUDY, path), method="laplace")
+        fit(OTHER, load_evidence(STUDY, path), method="gaussian_approx")
 
 
 def test_file_of_another_study_is_rejected(path):
@@ -108,7 +108,7 @@ def test_a_whole_fit_builds_each_mechanism_once(document, rows, summarized, tmp_
         monkeypatch.setitem(MECHANISMS, name, counted)
     monkeypatch.setattr("ldp_client.mechanisms._built", {})
     paths = [str(tmp_path / name) for name in ("study.json", "evidence", "out")]
-    assert main(["fit", *paths[:2], "--out", paths[2], "--method", "laplace"]) in (0, 4)
+    assert main(["fit", *paths[:2], "--out", paths[2], "--method", "gaussian_approx"]) in (0, 4)
     assert (tmp_path / "out" / "report.html").exists()
     assert built == dict.fromkeys(mechanisms, 1)
 

@@ -8,7 +8,7 @@ export const number = {
   ask: "number",
   fields: { bounds },
   models,
-  more: { refusal: record({ share: fraction }), measured_in: text(40) },
+  more: { refusal: record({ share: fraction }), unit: text(40) },
 };
 
 /** Load what a number needs that may be refused. */

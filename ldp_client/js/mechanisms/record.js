@@ -8,7 +8,7 @@ import {
 } from "../shapes.js";
 
 const label = { text: text(200) };
-const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, measured_in: text(40) });
+const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, unit: text(40) });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") }, label);
 
 export const record = {

@@ -61,7 +61,7 @@ class TableStatistics(GaussianTable):
 class TableStatisticsDdplr(GaussianTable):
     """The upper triangle of XᵀX and Xᵀy; X has a constant column where there is an intercept, without n."""
 
-    name = "table_statistics_ddplr"
+    name = "table_normal_equations"
     has_squares = False
 
     def _multipliers(self, room: int) -> "list[int]":

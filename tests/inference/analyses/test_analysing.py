@@ -216,8 +216,8 @@ def test_separation_is_reported_and_rejected_under_flat_priors():
     with pytest.raises(InputError, match="no posterior"):
         analyse_table(separated(), "ever ~ region", priors="flat")
     found = analyse_table(separated(), "ever ~ region")
-    assert found.verdict.knowledge.state == "partial"
-    assert "region[west] on one side at most" in found.verdict.knowledge.reasons[0]
+    assert found.verdict.informativeness.state == "partial"
+    assert "region[west] on one side at most" in found.verdict.informativeness.reasons[0]
     assert found.maximum_likelihood is None
 
 

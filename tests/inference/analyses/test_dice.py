@@ -183,7 +183,7 @@ def test_unsuitable_table_is_rejected_and_nothing_is_written(said, files, capsys
         ["--table", "survey.csv"],
         ["--table", "survey.csv", "--formula", "q ~ 1"],
         ["study.json", "--table", "survey.csv", "--design", "design.json", "--formula", "q ~ 1"],
-        ["--table", "survey.csv", "--design", "design.json", "--formula", "q ~ 1", "--blanks", "maybe"],
+        ["--table", "survey.csv", "--design", "design.json", "--formula", "q ~ 1", "--missing", "maybe"],
         ["--table", "survey.csv", "--design", "design.json", "--formula", "q ~ 1", "--prior", "old=flat"],
         ["--table", "survey.csv", "--design", "design.json", "--formula", "q ~ 1", "--method", "fast"],
         [],
@@ -261,7 +261,7 @@ def test_nigeria_survey_matches_published_estimates(tmp_path):
     text = json.dumps({"format": "ldpkit.design/1", "columns": {"rr.q1": FORCED}, "prior": "flat"})
     (tmp_path / "design.json").write_text(text)
     formula = f"rr.q1 ~ {COLUMNS}"
-    table, design = load_survey(str(NIGERIA), str(tmp_path / "design.json"), formula, "leave-out")
+    table, design = load_survey(str(NIGERIA), str(tmp_path / "design.json"), formula, "drop")
     found = analyse_table(table, formula, priors=design.priors).mode
     wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
     sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]

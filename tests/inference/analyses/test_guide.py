@@ -35,7 +35,7 @@ STUDY, DESIGN = (
 def test_first_study_of_guide_needs_stated_number_of_people(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.json").write_text(STUDY)
-    for command in ("study check", "plan"):
+    for command in ("check", "plan"):
         line = next(one for one in GUIDE.splitlines() if one.startswith(f"ldpkit {command} study.json"))
         assert main(shlex.split(line)[1:]) == 0
     said = capsys.readouterr().out

@@ -46,7 +46,7 @@ def shape_of(table):
 
 
 def test_reports_of_ask_one_study_are_counted(tmp_path):
-    study = Study(studies.document(studies.YES_NO, studies.CHOICE, ask_one=True))
+    study = Study(studies.document(studies.YES_NO, studies.CHOICE, sample_one_question=True))
     reports = [
         changed(one, payloads=dict([list(one.payloads.items())[number % 2]]))
         for number, one in enumerate(made(study, 60))
@@ -59,7 +59,7 @@ def test_reports_of_ask_one_study_are_counted(tmp_path):
 
 def test_analysis_accepts_counts(tmp_path):
     counts = count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "region"])
-    how = {"method": "laplace", "draws": 100, "chains": 2}
+    how = {"method": "gaussian_approx", "draws": 100, "chains": 2}
     wanted, found = (analyse(FEW, given, "ever ~ region", **how) for given in (CELLS, counts))
     assert found.n == wanted.n
     assert set(found.draws) == set(wanted.draws)

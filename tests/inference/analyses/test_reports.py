@@ -1,15 +1,15 @@
 """Analyses of device reports: each payload's likelihood vector, and a study from devices to coefficients.
 
 Attack: Quote the small ε of the set of reports as what everybody is promised, also towards who sees reports
-arrive: `ldpkit study check`: says towards whom it holds, the device's own ε beside it, and that without a
+arrive: `ldpkit check`: says towards whom it holds, the device's own ε beside it, and that without a
 channel the collector is none of them. Known limit: what others quote.
 
-Attack: Send false reports, so that people hide among fewer than the set's size tells: `--false-reports`:
+Attack: Send false reports, so that people hide among fewer than the set's size tells: `--contamination`:
 left out of the set, all from the person's own cell. Known limit: how many there are, which nobody can
 count.
 
 Attack: (by mistake) take a report to hide among all, though its public values are shared by few: `ldpkit
-study check --people N --smallest-cell N`: computes with those alone; without the second no cell larger than
+check --n N --smallest-cell N`: computes with those alone; without the second no cell larger than
 an even spread's.
 """
 
@@ -104,7 +104,7 @@ def test_posterior_is_near_the_simulated_truth(answered):
         assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
     assert any("no report has region[east]" in note for note in found.diagnostics.notes)
     assert rows["region[east]"]["sd"] > 2
-    assert found.study == study.digest
+    assert found.study_digest == study.digest
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_fit_command_fits_a_formula_to_a_study(answered, tmp_path, monkeypatch):
     files = ["study.json", "reports.ndjson", "--out", "out"]
     assert main(["fit", *files, "--formula", "ever ~ age"]) == 0
     entry = json.loads((tmp_path / "out" / "posterior.json").read_text())
-    assert entry["study"] == study.digest
+    assert entry["study_digest"] == study.digest
     assert set(entry["questions"]["ever"]["parameters"]) == {"Intercept", "age"}
     assert entry["questions"]["ever"]["formula"] == "ever ~ age"
     assert (tmp_path / "out" / "tables.csv").read_text().count("\never,logit,") == 2
@@ -180,6 +180,6 @@ def test_input_that_cannot_be_analysed_is_rejected(answered):
     record = study_of(EVER, studies.LINEAR)
     with raises(InputError, "formula.question_not_analysable"):
         analyse(record, [], "ever ~ rating")
-    one = study_of(EVER, JOB, ask_one=True)
+    one = study_of(EVER, JOB, sample_one_question=True)
     with raises(InputError, "formula.one_question_a_person"):
         analyse(one, [], "ever ~ job")

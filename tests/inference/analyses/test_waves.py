@@ -12,11 +12,11 @@ import pytest
 
 from inference import analyse_waves
 from inference.analyses.assembling import assemble
+from inference.analyses.inputs import source_of
 from inference.analyses.likelihood import with_unknown
-from inference.analyses.page import sentence
 from inference.analyses.population import Population, people_of
+from inference.analyses.report_page import sentence
 from inference.analyses.reports import table_of_reports
-from inference.analyses.sources import source_of
 from inference.analyses.survey import load_waves, read_frame
 from inference.analyses.waves import table_of_waves
 from inference.results.quantity import Quantity
@@ -93,7 +93,7 @@ def test_rows_of_each_wave_keep_their_channel(waves):
 def test_difference_between_waves_is_estimated_and_printed(waves, tmp_path, monkeypatch):
     """Shares of 0.3 and 0.6, with an interval and the probability that the difference is above 0."""
     monkeypatch.chdir(tmp_path)
-    arguments = ["fit", "--formula", "ever ~ wave + region", "--out", "out", "--method", "laplace"]
+    arguments = ["fit", "--formula", "ever ~ wave + region", "--out", "out", "--method", "gaussian_approx"]
     for name, (study, reports) in waves.items():
         (tmp_path / f"{name}.json").write_text(study.to_json())
         (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
@@ -116,7 +116,7 @@ def test_unnamed_waves_are_named_after_versions(waves, tmp_path, monkeypatch):
         (tmp_path / f"{name}.json").write_text(study.to_json())
         (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
         given.append(f"{name}.json,{name}.ndjson")
-    source = source_of(Namespace(wave=given, design=None, blanks=None, formula="ever ~ wave"), [])
+    source = source_of(Namespace(wave=given, design=None, missing=None, formula="ever ~ wave"), [])
     assert list(source.table().public["wave"].cat.categories) == ["1", "2"]
     assert source.digest == source.table().digest
 
@@ -185,9 +185,7 @@ def test_differences_between_waves_are_noted():
     waves = {f"{study.version}": (study, reports_of(study, 0.5, 2, 1)) for study in boxes}
     assert any("worded differently" in note for note in table_of_waves(waves, ["ever", "region"]).notes)
     units = ["tablets", "packs", "tablets"]
-    counts = [
-        study_of(1 + place, {**studies.NUMBER, "measured_in": unit}) for place, unit in enumerate(units)
-    ]
+    counts = [study_of(1 + place, {**studies.NUMBER, "unit": unit}) for place, unit in enumerate(units)]
     waves = {
         f"{study.version}": (
             study,
@@ -273,7 +271,7 @@ def tables(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("tables")
 def test_waves_of_tables_may_have_their_own_dice():
-    table, _ = load_waves({"a": "a.csv", "b": "b.csv"}, "d.json", "q ~ wave + age", "refuse", [])
+    table, _ = load_waves({"a": "a.csv", "b": "b.csv"}, "d.json", "q ~ wave + age", "error", [])
     cells = assemble(table, "q ~ wave + age").cells
     vectors = with_unknown(table.private["q"].vectors, {}, {})[cells.reports["q"]]
     wave = np.asarray(cells.frame["wave"])[cells.cell]
@@ -289,7 +287,7 @@ def test_levels_of_tables_differing_only_in_case_are_named(formula, tables):
     for name, regions in {"a": ["north", "south"], "b": ["NORTH", "south"]}.items():
         rows = [[place % 2, regions[place // 2 % 2]] for place in range(40 if name == "a" else 60)]
         write(tables / f"{name}.csv", ["q", "region"], rows)
-    given = ({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "refuse", [])
+    given = ({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "error", [])
     with raises(InputError, "wave.levels_look_alike", "region", "north", "NORTH"):
         load_waves(*given)
     write(tables / "b.csv", ["q", "region"], [[0, "north"], [1, "NORTH"], [1, "south"]] * 20)
@@ -323,7 +321,7 @@ def test_invalid_command_for_waves_of_tables_is_rejected(given, code, said, tabl
     assert not (tables / "out").exists()
 
 
-FIT = ["fit", "--formula", "ever ~ wave", "--out", "out", "--method", "laplace"]
+FIT = ["fit", "--formula", "ever ~ wave", "--out", "out", "--method", "gaussian_approx"]
 WAVES = ["--wave", "a=a.json,a.ndjson", "--wave", "b=b.json,b.ndjson"]
 
 
@@ -342,7 +340,7 @@ def files(waves, tmp_path, monkeypatch):
         (["--wave", "a=a.json"], "write NAME="),
         (["--wave", "a=a.json,"], "must be NAME="),
         (["--wave", "a=a.json,a.ndjson,a.csv"], "write NAME="),
-        (["--wave", "a=a.json,a.ndjson", "--blanks", "leave-out"], "--blanks is for tables"),
+        (["--wave", "a=a.json,a.ndjson", "--missing", "drop"], "--missing is for tables"),
         (["--wave", "a=a.json,a.ndjson", "--design", "d.json"], "--design is for tables"),
     ],
 )
@@ -376,7 +374,7 @@ def test_wave_accepts_reports_in_exported_csv(files, capsys):
             writer.writerow([one["id"], one["study"], one["version"], one["digest"], *cells])
     for out, given in (("out", "a.ndjson"), ("same", "exported.csv")):
         waves = ["--wave", f"a=a.json,{given}", *WAVES[2:]]
-        done = main(["fit", "--formula", "ever ~ wave", "--out", out, "--method", "laplace", *waves])
+        done = main(["fit", "--formula", "ever ~ wave", "--out", out, "--method", "gaussian_approx", *waves])
         assert done in (0, 4), capsys.readouterr().err
     found = [json.loads(Path(out, "posterior.json").read_text())["questions"] for out in ("out", "same")]
     assert found[0] == found[1]

@@ -35,7 +35,7 @@ FAST: Mapping[str, Sequence[str]] = {
     ),
     "numbers": ("exponential, laplace", "poisson, laplace", "geometric, laplace"),
     "records": ("linear, gaussian_statistics", "linear, sampled_products", "logistic, sampled_products"),
-    "holders": ("table_statistics", "table_statistics_ddplr"),
+    "holders": ("table_statistics", "table_normal_equations"),
     "secure sums": tuple(secure_sums.CASES),
     "formulas": ("logit", "softmax", "ordered", "public choice by private", "groups", "census", "waves"),
     "dice": ("forced", "two arms"),

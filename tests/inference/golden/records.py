@@ -273,7 +273,7 @@ TABLES = {
         "delta": "1e-6",
         "intercept": False,
     },
-    "table_statistics_ddplr": {"name": "table_statistics_ddplr", "epsilon": "1", "delta": "1e-6"},
+    "table_normal_equations": {"name": "table_normal_equations", "epsilon": "1", "delta": "1e-6"},
 }
 SIZES = (200, 300, 400)
 
@@ -287,7 +287,7 @@ def _holders(name: str) -> Callable[[Collected, float], Target]:
     distance = np.sqrt(2) * (2 if constant else 1.5)
     if rows > 1:
         distance = np.sqrt(16 * (1 - 1 / rows) ** 2 * 1.5**2 + 8 * 0.5 * 1.5)
-    if "ddplr" in name:
+    if "normal_equations" in name:
         released = np.array([pair != (2, 2) for pair in pairs])
         factors, distance = np.ones(len(pairs)), np.sqrt(10.0)
     share = float(str(asked.get("count_share", 0)))
@@ -336,7 +336,7 @@ def _tables(name: str) -> Case:
             own = records[start : start + size]
             tables.append({field: [one[field] for one in own] for field in ("age", "rate")})
             start += size
-        return collected(name, question, tables, unit="holder")
+        return collected(name, question, tables, privacy_unit="holder")
 
     return Case(data, fitted, _holders(name))
 

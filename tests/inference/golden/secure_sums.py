@@ -56,8 +56,8 @@ class Total(NamedTuple):
 
 def summed(question: Question, answers: list[Any]) -> Total:
     """What the nodes find: the sum of all devices' vectors."""
-    route = {"name": "secure_sum", "nodes": NODES, "clients": DEVICES, "tolerate": TOLERATED}
-    study = Study(studies.document(dict(question), route=route))
+    protocol = {"name": "secure_sum", "nodes": NODES, "devices": DEVICES, "max_dropouts": TOLERATED}
+    study = Study(studies.document(dict(question), protocol=protocol))
     mechanism, source = mechanisms_of(study)[question["id"]], seeded(question["id"], "summed")
     vectors = [mechanism.noisy_vector(mechanism.quantise(one), source) for one in answers]  # type: ignore[attr-defined]
     return Total(study, np.sum([np.frombuffer(one, "<i8") for one in vectors], axis=0))

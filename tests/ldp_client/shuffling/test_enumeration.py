@@ -11,7 +11,7 @@ from ldp_client.core.integers import exp_bounds
 from ldp_client.shuffling import slots
 from ldp_client.shuffling.amplifying import EXP_BITS, MOST_EPSILON, delta_of, epsilon_of
 from ldp_client.shuffling.lattice import lattice_excess
-from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, together
+from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, compose
 from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
 
 RATIOS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
@@ -148,7 +148,7 @@ def on_lattice(law, people, ratio):
 @pytest.mark.parametrize("people", [1, 2, 3, 7, 12])
 def test_the_lattice_is_above_enumeration_and_near(people):
     for laws in ([any_law(GROWTH)], [response_law(3)] * 2, [any_law(GROWTH), response_law(4, Fraction(2))]):
-        law = together(laws)
+        law = compose(laws)
         for ratio in RATIOS[:3]:
             atoms = law.atoms(ratio)
             exact = Fraction(*slots._by_composition(atoms, people)) if len(atoms) < 6 or people < 4 else None
@@ -177,7 +177,7 @@ def test_whole_reports_of_people_are_below_the_bound(questions):
         for answers in itertools.product((0, 1), repeat=questions)
     }
     answer = choice_law(GROWTH, (GROWTH - 1) / (GROWTH + 1), Fraction(0))
-    law, one, other = together([answer] * questions), (0,) * questions, (1,) * questions
+    law, one, other = compose([answer] * questions), (0,) * questions, (1,) * questions
     for ratio in RATIOS:
         truth = max(
             divergence(*(sets_of([payloads[first], *rest]) for first in (one, pair)), ratio)

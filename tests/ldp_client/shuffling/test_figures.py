@@ -10,7 +10,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.shuffling import slots
 from ldp_client.shuffling.amplifying import delta_of, epsilon_of
 from ldp_client.shuffling.binomial import ONE, Window
-from ldp_client.shuffling.law import any_law, choice_law, one_of, together
+from ldp_client.shuffling.law import any_law, choice_law, compose, mixture
 from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon
 from tests.kit.errors import raises
 from tests.kit.work import counted
@@ -91,7 +91,7 @@ def test_windows_enclose_the_exact_law():
 def test_two_answers_leak_less_than_their_summed_epsilon():
     growth = Fraction(3)
     one, delta = choice_law(growth, (growth - 1) / (growth + 1), Fraction(0)), Fraction(1, 10**6)
-    both, all_at_once = together([one, one]), any_law(growth**2)
+    both, all_at_once = compose([one, one]), any_law(growth**2)
     assert both.growth == 9
     assert sum(mass for *_, mass in both.kinds) < 1
     for kinds in (both.kinds, all_at_once.kinds):
@@ -101,7 +101,7 @@ def test_two_answers_leak_less_than_their_summed_epsilon():
 
 def test_too_many_payload_kinds_are_merged():
     laws = [choice_law(Fraction(2 + place, 1), Fraction(1, 5), Fraction(1, 20)) for place in range(8)]
-    found = together(laws)
+    found = compose(laws)
     assert len(found.kinds) <= 2000
     assert sum(a * mass for a, _, mass in found.kinds) == 1
     assert epsilon_of(found, 10**5, Fraction(1, 10**6)) <= epsilon_of(
@@ -111,7 +111,7 @@ def test_too_many_payload_kinds_are_merged():
 
 def test_one_drawn_question_is_between_its_extremes():
     small, large, delta = any_law(Fraction(2)), any_law(Fraction(6)), Fraction(1, 10**6)
-    mixed = epsilon_of(one_of([small, large]), 5000, delta)
+    mixed = epsilon_of(mixture([small, large]), 5000, delta)
     assert epsilon_of(small, 5000, delta) < mixed < epsilon_of(large, 5000, delta)
 
 

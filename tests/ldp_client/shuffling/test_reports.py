@@ -1,4 +1,4 @@
-"""A study's reports: several questions, one drawn, public fields, false reports; what `study check` says."""
+"""A study's reports: several questions, one drawn, public fields, false reports; what `check` says."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from ldp_client import cli
 from ldp_client.documents.errors import InputError
 from ldp_client.shuffling import slots
-from ldp_client.shuffling.reports import shuffled_epsilon, towards_set
+from ldp_client.shuffling.reports import shuffled_epsilon, shuffled_privacy
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -27,18 +27,18 @@ def two(epsilon):
 
 
 def test_one_question_has_its_mechanisms_bound():
-    found = towards_set(study(studies.with_epsilon(studies.YES_NO, "4")), 100_000)
+    found = shuffled_privacy(study(studies.with_epsilon(studies.YES_NO, "4")), 100_000)
     assert 0.118 < found.epsilon < 0.1186
     assert found.epsilon == pytest.approx(shuffled_epsilon(4, 100_000), abs=2e-6)
     assert found.device_epsilon == pytest.approx(4)
     more_choices = study({**studies.with_epsilon(studies.CHOICE, "4"), "choices": {"count": 50}})
-    assert towards_set(more_choices, 100_000).epsilon < found.epsilon
+    assert shuffled_privacy(more_choices, 100_000).epsilon < found.epsilon
 
 
 def test_report_epsilon_is_between_largest_answer_and_sum():
-    both = towards_set(study(*two("1")), 10_000)
+    both = shuffled_privacy(study(*two("1")), 10_000)
     assert shuffled_epsilon(1, 10_000) < both.epsilon < shuffled_epsilon(2, 10_000)
-    drawn = towards_set(study(*two("1"), ask_one=True), 10_000)
+    drawn = shuffled_privacy(study(*two("1"), sample_one_question=True), 10_000)
     assert drawn.epsilon == pytest.approx(shuffled_epsilon(1, 10_000), abs=2e-6)
     assert drawn.device_epsilon == pytest.approx(1)
 
@@ -46,46 +46,50 @@ def test_report_epsilon_is_between_largest_answer_and_sum():
 def test_answers_without_joint_law_get_the_general_bound():
     """Together with others, the worst law is not the two-choice law: δ differs by 13 % at ε 1 and 2."""
     number = studies.with_epsilon(studies.NUMBER, "1")
-    both = towards_set(study(number, *two("1")[:1]), 10_000)
+    both = shuffled_privacy(study(number, *two("1")[:1]), 10_000)
     assert both.epsilon == pytest.approx(shuffled_epsilon(2, 10_000), abs=2e-6)
-    drawn = towards_set(study(number, *two("1")[:1], ask_one=True), 10_000)
+    drawn = shuffled_privacy(study(number, *two("1")[:1], sample_one_question=True), 10_000)
     assert drawn.epsilon <= shuffled_epsilon(1, 10_000) + 2e-6
 
 
 def test_false_reports_do_not_count_for_hiding():
     for false in ("0.1", 1000, "1000"):
-        found = towards_set(study(), 10_000, false_reports=false)
-        assert (found.false_reports, found.hidden_among) == (1000, 9000)
-        assert found.epsilon == towards_set(study(), 9000).epsilon > towards_set(study(), 10_000).epsilon
-    assert towards_set(study(), 10, false_reports="0.01").hidden_among == 9
+        found = shuffled_privacy(study(), 10_000, contamination=false)
+        assert (found.contamination, found.hidden_among) == (1000, 9000)
+        assert (
+            found.epsilon
+            == shuffled_privacy(study(), 9000).epsilon
+            > shuffled_privacy(study(), 10_000).epsilon
+        )
+    assert shuffled_privacy(study(), 10, contamination="0.01").hidden_among == 9
     for wrong in ("1.5", "-1", 10, "some"):
-        with pytest.raises(InputError, match="false"):
-            towards_set(study(), 10, false_reports=wrong)
+        with pytest.raises(InputError, match=r"contamination|false reports"):
+            shuffled_privacy(study(), 10, contamination=wrong)
 
 
 def test_report_hides_among_reports_with_the_same_public_values():
     asked = study(public=[REGION])
-    even = towards_set(asked, 10_000)
+    even = shuffled_privacy(asked, 10_000)
     assert (even.hidden_among, even.is_even_spread) == (5000, True)
-    assert even.epsilon == towards_set(study(), 5000).epsilon
-    fewest = towards_set(asked, 10_000, smallest_cell=700, false_reports=100)
+    assert even.epsilon == shuffled_privacy(study(), 5000).epsilon
+    fewest = shuffled_privacy(asked, 10_000, smallest_cell=700, contamination=100)
     assert (fewest.hidden_among, fewest.is_even_spread) == (600, False)
-    assert fewest.epsilon == towards_set(study(), 600).epsilon
+    assert fewest.epsilon == shuffled_privacy(study(), 600).epsilon
     with raises(InputError, "set.smallest_cell"):
-        towards_set(asked, 10, smallest_cell=11)
+        shuffled_privacy(asked, 10, smallest_cell=11)
 
 
 def test_bound_never_exceeds_the_devices_epsilon():
-    alone = towards_set(study(), 5, false_reports=4)
+    alone = shuffled_privacy(study(), 5, contamination=4)
     assert alone.hidden_among == 1
     assert alone.device_epsilon - 2e-6 < alone.epsilon <= alone.device_epsilon
 
 
 def test_study_without_a_known_bound_is_rejected():
     with raises(InputError, "set.has_delta", "weight"):
-        towards_set(study(studies.YES_NO, studies.NORMAL), 1000)
+        shuffled_privacy(study(studies.YES_NO, studies.NORMAL), 1000)
     with raises(InputError, "set.no_reports"):
-        towards_set(Study(studies.document(studies.LAPLACE_TABLE, **studies.HOLDER)), 1000)
+        shuffled_privacy(Study(studies.document(studies.LAPLACE_TABLE, **studies.HOLDER)), 1000)
 
 
 def test_every_pure_epsilon_question_has_a_bound():
@@ -95,7 +99,7 @@ def test_every_pure_epsilon_question_has_a_bound():
         if float(one.delta) or one.questions[0].repeats:
             continue
         names.append(question["mechanism"]["name"])
-        found = towards_set(one, 20_000)
+        found = shuffled_privacy(one, 20_000)
         assert 0 < found.epsilon < 0.05 * found.device_epsilon
         assert found.epsilon <= shuffled_epsilon(found.device_epsilon, 20_000) + 2e-6
     assert {"laplace", "oue", "sue", "olh", "hadamard", "sampled_products"} <= set(names)
@@ -118,7 +122,7 @@ def test_huge_epsilon_gets_the_devices_epsilon(questions):
     asked = study(*({**question, "id": f"q{place}"} for place, question in enumerate(questions)))
     slots._window.cache_clear()
     with counted() as calls:
-        found = towards_set(asked, 100_000)
+        found = shuffled_privacy(asked, 100_000)
     assert found.device_epsilon - 1 < found.epsilon <= found.device_epsilon
     # Four times those that it takes, a second's.
     assert calls.made < 5_000_000
@@ -129,7 +133,7 @@ def checked(tmp_path, capsys):
     def check(document, *arguments):
         path = tmp_path / "study.json"
         path.write_text(json.dumps(document))
-        code = cli.main(["study", "check", str(path), *arguments])
+        code = cli.main(["check", str(path), *arguments])
         return code, capsys.readouterr()
 
     return check
@@ -137,7 +141,7 @@ def checked(tmp_path, capsys):
 
 def test_study_check_prints_the_bound_and_its_adversary(checked):
     document = studies.document(studies.with_epsilon(studies.YES_NO, "4"))
-    code, said = checked(document, "--people", "100000", "--false-reports", "0.01", "--delta", "1e-6")
+    code, said = checked(document, "--n", "100000", "--contamination", "0.01", "--delta", "1e-6")
     assert code == 0
     assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said.out
     assert "among 99,000 true reports (1,000 of 100,000 left out as false)" in said.out
@@ -155,38 +159,38 @@ def test_bound_against_the_collector_needs_a_relay(checked):
         ({"oblivious": OBLIVIOUS}, "Towards the collector alone, this bound holds if it gave none, and"),
         ({"tokens": tokens(), "oblivious": OBLIVIOUS}, "the set of each batch of 24 hours"),
     ):
-        _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--people", "1000")
+        _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--n", "1000")
         assert says in said.out
 
 
 def test_study_check_prints_the_bound_as_json(checked):
-    _, said = checked(studies.document(studies.YES_NO, public=[REGION]), "--people", "1000", "--json")
-    found = json.loads(said.out)["towards_set"]
+    _, said = checked(studies.document(studies.YES_NO, public=[REGION]), "--n", "1000", "--json")
+    found = json.loads(said.out)["shuffled_privacy"]
     assert found["hidden_among"] == 500
     assert found["is_even_spread"] is True
-    _, said = checked(studies.document(studies.NORMAL), "--people", "1000", "--json")
-    assert json.loads(said.out)["towards_set"] is None
+    _, said = checked(studies.document(studies.NORMAL), "--n", "1000", "--json")
+    assert json.loads(said.out)["shuffled_privacy"] is None
 
 
 def test_study_check_has_a_bound_for_hundred_questions(checked):
     questions = [{**studies.with_epsilon(studies.YES_NO, "4"), "id": f"q{place}"} for place in range(100)]
-    code, said = checked(studies.document(*questions), "--people", "100000", "--json")
+    code, said = checked(studies.document(*questions), "--n", "100000", "--json")
     assert code == 0
-    assert json.loads(said.out)["towards_set"]["epsilon"] == pytest.approx(400, abs=1e-3)
+    assert json.loads(said.out)["shuffled_privacy"]["epsilon"] == pytest.approx(400, abs=1e-3)
 
 
 def test_study_check_names_the_smallest_cell(checked):
     document = studies.document(studies.YES_NO, public=[REGION])
-    _, said = checked(document, "--people", "1000", "--smallest-cell", "90")
+    _, said = checked(document, "--n", "1000", "--smallest-cell", "90")
     assert (
         "with a person's own public values: 90 true reports, of the combination that the fewest" in said.out
     )
-    _, said = checked(document, "--people", "1000")
+    _, said = checked(document, "--n", "1000")
     assert "500 true reports, if people spread evenly over all 2 combinations" in said.out
 
 
 def test_study_check_explains_a_missing_bound(checked):
-    code, said = checked(studies.document(studies.NORMAL), "--people", "1000")
+    code, said = checked(studies.document(studies.NORMAL), "--n", "1000")
     assert code == 0
     assert "weight: its noise has its own delta" in said.out
 
@@ -194,12 +198,12 @@ def test_study_check_explains_a_missing_bound(checked):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--delta", "1e-6"], "--delta needs --people"),
-        (["--smallest-cell", "3"], "--smallest-cell needs --people"),
-        (["--people", "10", "--delta", "2"], "delta must be"),
-        (["--people", "10", "--false-reports", "10"], "false reports must be"),
-        (["--people", "10", "--smallest-cell", "x"], "--smallest-cell x: must be a whole number"),
-        (["--people", "0"], "--people 0: must be a whole number"),
+        (["--delta", "1e-6"], "--delta needs --n"),
+        (["--smallest-cell", "3"], "--smallest-cell needs --n"),
+        (["--n", "10", "--delta", "2"], "delta must be"),
+        (["--n", "10", "--contamination", "10"], "false reports must be"),
+        (["--n", "10", "--smallest-cell", "x"], "--smallest-cell x: must be a whole number"),
+        (["--n", "0"], "--n 0: must be a whole number"),
     ],
 )
 def test_study_check_rejects_inconsistent_options(checked, arguments, said):

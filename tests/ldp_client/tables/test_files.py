@@ -265,7 +265,7 @@ def test_tables_need_a_holder_study_and_values_a_personal_one(tmp_path, study, o
 
 def test_study_check_states_epsilon_per_record(tmp_path, capsys):
     (tmp_path / "study.json").write_text(ALL.to_json())
-    assert cli.main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert cli.main(["check", str(tmp_path / "study.json")]) == 0
     said = capsys.readouterr().out
     assert "for data holders: each answers once" in said
     assert "epsilon is for each record" in said

@@ -41,7 +41,7 @@ def test_worst_neighbours_are_exactly_the_noise_radius_apart(question, options):
     shape = m.intercept, m.average
     distance = {
         "table_statistics": svec_distance(1.0, *shape),
-        "table_statistics_ddplr": ddplr_distance(*shape),
+        "table_normal_equations": ddplr_distance(*shape),
         "table_statistics_laplace": laplace_distance(*shape),
     }[m.name]
     _, (record, other, rest) = largest(distance, 2, 1.0)
@@ -116,7 +116,7 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
     count, entries = m.entries(m.perturb(table(places)))
     assert count == len(rows)
     assert m.intercept == any(i == 0 for i, _ in m.coordinates)
-    assert (3, 3) in m.coordinates or m.name == "table_statistics_ddplr"
+    assert (3, 3) in m.coordinates or m.name == "table_normal_equations"
     assert entries == pytest.approx([expected[i, j] for i, j in m.coordinates], abs=1e-3)
 
 

@@ -9,7 +9,7 @@ from ldp_client import answering
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.device.device import Device
-from ldp_client.device.in_clear import marks_in, public_marks_in
+from ldp_client.device.public_fields import marks_in, public_marks_in
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.documents.spoken import in_each_plain
 from ldp_client.documents.study import Study

@@ -79,7 +79,7 @@ def payload_checks(
     except (ReportError, LookupError) as error:
         return [Check("whole reports follow the law", False, f"not a report: {error}")]
     unknown = [name for name, one in questions.items() if one.rows and not one.columns]
-    checks = [_law(study, questions, sample_checks), _apart(questions, not study.ask_one)]
+    checks = [_law(study, questions, sample_checks), _apart(questions, not study.sample_one_question)]
     checks += [_ids(questions, reports), *not_held(SHARED, unknown), *not_held(IDS, unknown)]
     return checks
 
@@ -102,7 +102,7 @@ def _law(study: "Study", questions: "dict[str, Told]", sample_checks: "SampleChe
                 wrong = wrong or f"{name}: {check.name}: {check.detail}"
         if isinstance(told.mechanism, ChoiceMechanism):
             worst = max(worst, *_support_scores(told))
-        if study.ask_one:
+        if study.sample_one_question:
             everybody = sum([len(one.rows) for one in questions.values()])
             worst = max(worst, count_score(len(told.rows), everybody, 1 / len(questions)))
     if worst >= WIDE_LIMIT:

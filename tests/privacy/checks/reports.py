@@ -103,7 +103,7 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
     yield Check(
         "reports take as many random bytes for all answers", not wrong["bytes"], f"{tried} pairs of reports"
     )
-    if len(study.questions) > 1 and not study.ask_one:
+    if len(study.questions) > 1 and not study.sample_one_question:
         yield from _apart(study, mechanisms, {name: some[0] for name, some in answers.items()})
 
 
@@ -130,7 +130,7 @@ def _payloads(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed
     """What the payloads must be: the questions in the study's order on one stream."""
     stream = Stream(seed)
     names = [question.id for question in study.questions]
-    asked = [names[uniform_below(len(names), stream)]] if study.ask_one else names
+    asked = [names[uniform_below(len(names), stream)]] if study.sample_one_question else names
     return {name: mechanisms[name].perturb(answers[name], stream) for name in asked}
 
 

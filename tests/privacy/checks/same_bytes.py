@@ -42,7 +42,7 @@ def bulk_part_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> 
         from ldp_client.bulk.perturbing import randomise_many
     except ModuleNotFoundError:
         return
-    if study.ask_one:
+    if study.sample_one_question:
         return
     people = [answering.quantise_answers(study, mechanisms, one) for one in told[:STREAMS]]
     public = [answering.public_values(study, one) for one in told[:STREAMS]]
@@ -72,7 +72,7 @@ def rounds_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "It
     """
     names = [question.id for question in study.questions]
     memoized = [name for name in names if hasattr(mechanisms[name], "permanent")]
-    if not memoized or study.ask_one:
+    if not memoized or study.sample_one_question:
         return
     wrong = 0
     for seed in range(STREAMS):
@@ -121,7 +121,7 @@ def port_task(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "dict[s
 
     Reports of people, and reports of devices that answer each version of a study in turn.
     """
-    versions = versions_of(study, 1 if study.ask_one else 2)
+    versions = versions_of(study, 1 if study.sample_one_question else 2)
     people, devices = [], []
     for seed in range(min(STREAMS, len(told))):
         stream = Stream(seed)

@@ -142,7 +142,7 @@ def _compared(study: "Study", path: str, people: "People", reports: "list[str]")
         rest = json.loads(text)
         payloads = rest.pop("payloads", {})
         del rest["id"]
-        asked = len(payloads) == (1 if study.ask_one else len(study.questions))
+        asked = len(payloads) == (1 if study.sample_one_question else len(study.questions))
         wrong += rest != {**head, **({"public": public} if public else {})} or not asked
     yield Check(
         f"{path}: what stands in clear is what was given as public",

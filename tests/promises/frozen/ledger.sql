@@ -6,12 +6,12 @@ CREATE TABLE channels (
 CREATE TABLE consents (
   study TEXT NOT NULL, publisher TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
   PRIMARY KEY (study, publisher)) WITHOUT ROWID;
-INSERT INTO "consents" VALUES('padded','','966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','2026-11-28');
-INSERT INTO "consents" VALUES('rounds','','0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','2026-11-28');
+INSERT INTO "consents" VALUES('padded','','b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147','2026-11-29');
+INSERT INTO "consents" VALUES('rounds','','0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','2026-11-29');
 CREATE TABLE permanent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL,
   answer BLOB NOT NULL, PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
-INSERT INTO "permanent" VALUES('rounds','','ever','d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f:43587d7262b4e3bcccb840b3b8ec35833fef7a97ad6da6a7980bbe45aa3df058',X'0131F54A326C87A30D');
+INSERT INTO "permanent" VALUES('rounds','','ever','d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f:43587d7262b4e3bcccb840b3b8ec35833fef7a97ad6da6a7980bbe45aa3df058',X'01A5D177E8094D561C');
 CREATE TABLE publishers (
   document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
@@ -20,21 +20,21 @@ CREATE TABLE reports (
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
   invitation TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO "reports" VALUES('b1f7e8ab746844a6fe1cd3b5da49f65c','da218351be4c0d6834c198bcc6d49040','','','padded',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','','queued',0,'4ff423cb6b738f5a25e341e03aa2fbda44d3f8cf3cd7d3c5828faa310c85dd41','{"digest":"966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8","format":"ldpkit.report/1","id":"b1f7e8ab746844a6fe1cd3b5da49f65c","payloads":{"occupation":"Aw=="},"public":{"region":"north"},"study":"padded","version":1}        ','');
-INSERT INTO "reports" VALUES('d084008059a3215fc2159d11297f8d75','591067bd800f456687a0583dd15b3ca8','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'bfab284c7067d794c79de0e78d289df1afd48192b9643c48f95eaf431b12b454','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"d084008059a3215fc2159d11297f8d75","payloads":{"ever":"ATH1SjJsh6MNqw==","hours":"ABl9fQ=="},"study":"rounds","version":1}','');
+INSERT INTO "reports" VALUES('6e3de56bed82fb52c361035de6c8d207','496ca3fecd929db81ea6eabeb60d56ba','','','padded',1,'b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147','','queued',0,'d6578af2259b55ae42498b7c0cee45de0b190a58679a19b3743ee396ca505c3c','{"digest":"b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147","format":"ldpkit.report/1","id":"6e3de56bed82fb52c361035de6c8d207","payloads":{"hours":"//jGIQ=="},"public":{"region":"north"},"study":"padded","version":1}         ','');
+INSERT INTO "reports" VALUES('d8b62feb09aac01f1bf518e5f9a0c3d2','a06f4714da2070cc7d6e1ac624d41ec0','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'a914ac665f7a0634c34f42023c3e0ac6e0a132e8bbfee684d0c1d1ac7f3cbe06','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"d8b62feb09aac01f1bf518e5f9a0c3d2","payloads":{"ever":"AaXRd+gJTVYcBg==","hours":"/+7p7Q=="},"study":"rounds","version":1}','');
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
-INSERT INTO "seal" VALUES(1,'ae420ea8a48f33ac0d6d45134c0844356f46cf4597b16c978cf113854f3f7764');
+INSERT INTO "seal" VALUES(1,'f9a067dcbae7093da7e8c4d57e925da666270dfb8dc0f098893668739f13f7b0');
 CREATE TABLE seen (
   study TEXT NOT NULL, publisher TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
   key TEXT NOT NULL, PRIMARY KEY (study, publisher)) WITHOUT ROWID;
-INSERT INTO "seen" VALUES('padded','',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','');
+INSERT INTO "seen" VALUES('padded','',1,'b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147','');
 INSERT INTO "seen" VALUES('rounds','',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','');
 CREATE TABLE spent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
   words TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
   PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
-INSERT INTO "spent" VALUES('padded','','hours',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc =404314b1f4bd8fa2ff42a84cd851ddc011c76fb64e12dfe3748101b03ed8ce7c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d748fb6420234fb4b697afb90c4b698bb18bf3c509ed1b151bac1c499c46d7af','0','0');
-INSERT INTO "spent" VALUES('padded','','occupation',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc 972faa3a994c6cb11f7d8755593ce9d19d520b68d996d24032889d694f37ca84 =3d7f19555f1d2f0722c73132767e3d7c9bca45d475f300643d65cf64e1d2d617 =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f','1','0');
+INSERT INTO "spent" VALUES('padded','','hours',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc =404314b1f4bd8fa2ff42a84cd851ddc011c76fb64e12dfe3748101b03ed8ce7c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d748fb6420234fb4b697afb90c4b698bb18bf3c509ed1b151bac1c499c46d7af','1','0');
+INSERT INTO "spent" VALUES('padded','','occupation',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc 972faa3a994c6cb11f7d8755593ce9d19d520b68d996d24032889d694f37ca84 =3d7f19555f1d2f0722c73132767e3d7c9bca45d475f300643d65cf64e1d2d617 =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f','0','0');
 INSERT INTO "spent" VALUES('rounds','','ever',1,'=63212655f2e25a8f89eeb6653853cece8901e24c4a4c1dee70e53b68bad3e19c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f','1','0');
 INSERT INTO "spent" VALUES('rounds','','hours',1,'=404314b1f4bd8fa2ff42a84cd851ddc011c76fb64e12dfe3748101b03ed8ce7c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d748fb6420234fb4b697afb90c4b698bb18bf3c509ed1b151bac1c499c46d7af','1','0');
 CREATE TABLE tokens (

@@ -1,0 +1,152 @@
+"""Limits on a process's memory, waiting threads, computing time and log lines."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition, Lock
+from typing import Generic, TypeVar
+
+
+class MemoryBudget:
+    """A budget of some resource that all threads share.
+
+    refuse: makes the error for a thread that has waited `patience` seconds. If nothing was given back for
+    that long, the error comes at once: the resource is stuck, and threads that queue for it would be missing
+    elsewhere.
+    """
+
+    def __init__(self, capacity: float, patience: float, refuse: Callable[[], Exception]) -> None:
+        self._capacity = capacity
+        self._patience = patience
+        self._refuse = refuse
+        self._changed = Condition()
+        self._held = 0.0
+        self._moved = 0.0
+
+    @contextmanager
+    def hold(self, amount: float = 1) -> Iterator[None]:
+        """Hold this amount while the block lasts. An amount above the capacity needs the whole room.
+
+        Raises the error of `refuse` if there is no room in time.
+        """
+        self.take(amount)
+        try:
+            yield
+        finally:
+            self.give_back(amount)
+
+    def take(self, amount: float = 1) -> None:
+        """Hold this amount until it is given back. Raises the error of `refuse` if no room is left."""
+        with self._changed:
+            if not self._held:
+                self._moved = time.monotonic()
+            try:
+                self._wait_for(amount)
+                self._held += amount
+            finally:
+                # Each thread wakes the next. Waking all at once would delay the threads that work.
+                self._changed.notify()
+
+    def give_back(self, amount: float = 1) -> None:
+        """Give back this amount."""
+        with self._changed:
+            self._held -= amount
+            self._moved = time.monotonic()
+            self._changed.notify()
+
+    def _wait_for(self, amount: float) -> None:
+        last = time.monotonic() + self._patience
+        while self._held and self._held + amount > self._capacity:
+            seconds = min(last, self._moved + self._patience) - time.monotonic()
+            if seconds <= 0:
+                raise self._refuse()
+            self._changed.wait(seconds)
+
+
+T = TypeVar("T")
+# Counting millions of reports takes a while; a page may spend a twentieth of the time on it.
+REST = 20.0
+
+
+class CostBoundCache(Generic[T]):
+    """Caches a value and recomputes it so rarely that computing takes at most about 1/REST of the time."""
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+        self._lock = Lock()
+        self._due = 0.0
+        self._value: T
+
+    def get(self) -> T:
+        """Return the value; wait if another thread computes it now."""
+        with self._lock:
+            start = time.monotonic()
+            if start >= self._due:
+                self._value = self._compute()
+                end = time.monotonic()
+                self._due = end + REST * (end - start)
+            return self._value
+
+    def forget(self) -> None:
+        """Recompute the value at the next call, because it was changed."""
+        with self._lock:
+            self._due = 0.0
+
+
+LOGGER = logging.getLogger("collector")
+QUIET_SECONDS = 60.0
+MOST_CAUSES = 5
+
+
+class ThrottledLog:
+    """Logs a line at once, and repeats it no sooner than QUIET_SECONDS later, with the number of repetitions.
+
+    So an outage shows at once and fills no disk.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def log(self, level: int, line: str, cause: BaseException | None = None, code: str = "other") -> None:
+        """Log a line, or count it. code: what programs know it by.
+
+        The cause's kind is logged, and the lines of code that it came through. Each kind of cause is counted
+        separately. The cause's message is left out, because it may quote a report or its id.
+        """
+        key = line if cause is None else f"{line}: {type(cause).__name__}"
+        now = self._clock()
+        with self._lock:
+            due, left_out = self._seen.get(key, (now, 0))
+            if now < due:
+                self._seen[key] = due, left_out + 1
+                return
+            self._seen[key] = now + QUIET_SECONDS, 0
+        more = f" (and {left_out} times since this was last logged)" if left_out else ""
+        way = "" if cause is None else f"\n{_way_of(cause)}"
+        LOGGER.log(level, "%s%s%s", line, more, way, extra={"code": code})
+
+    def forget(self) -> None:
+        """Log every line again."""
+        self._seen.clear()
+
+
+def _way_of(error: BaseException) -> str:
+    """Return where an exception and its causes were raised, without their messages."""
+    ways: list[str] = []
+    found: BaseException | None = error
+    # Limited, because an exception can be among its own causes.
+    while found is not None and len(ways) < MOST_CAUSES:
+        kind = f"{type(found).__module__}.{type(found).__qualname__}"
+        ways.append("".join([*traceback.format_tb(found.__traceback__), kind]))
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return "\n".join(reversed(ways))
+
+
+THROTTLED = ThrottledLog()
+log_throttled = THROTTLED.log

@@ -1,0 +1,180 @@
+"""The report page of an analysis, and its folder."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from inference.analyses.result import AnalysisPosterior
+from inference.results.chain_plots import chains_in_words
+from inference.results.citation import defence_of_analysis
+from inference.results.earlier_steps import NOTHING
+from inference.results.figures import to_png, to_svg
+from inference.results.headline import judged_line
+from inference.results.intervals import MANY, USUAL, Interval, named_share, written
+from inference.results.page import PAGE, PART_QUESTIONS, rows_of, verdict_in_words
+from inference.results.plot_parameters import MOST_ROWS
+from inference.results.plots import Row, pictures_of, rows_plot
+from inference.results.provenance import Provenance
+from inference.results.quantity import Quantity
+from inference.results.rendering import PAGES
+from inference.results.saving import save_posteriors
+from inference.results.tables import tables_of
+from inference.samplers import SAMPLERS
+from ldp_client.documents.errors import InputError
+from ldp_client.explain import prior_lines
+
+MOST_SENTENCES = 60
+# The most quantities in a line of a table.
+MOST_QUOTED = 3
+_FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
+
+
+def check_file_name(outcome: str) -> None:
+    """Raise InputError for an outcome whose name cannot be part of a file name."""
+    if not _FILE_NAME.fullmatch(outcome):
+        raise InputError(
+            f"files are named by the outcome, and {outcome!r} is no file name: rename the column, using "
+            "letters, digits and _",
+            code="files.outcome_unfit_as_name",
+        )
+
+
+def save_analysis(
+    posterior: AnalysisPosterior,
+    folder: Path,
+    title: str = "",
+    interval: Interval = USUAL,
+    made: Provenance | None = None,
+) -> None:
+    """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), draws (OUTCOME.nc) and pictures."""
+    save_posteriors({posterior.question: posterior}, folder, made)
+    pictures = pictures_of(posterior, None, interval)
+    (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
+    forest = forest_plot(posterior, interval)
+    (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
+    verdict = posterior.verdict
+    # Shares and means have one scale; ratios and numbers of people do not fit on it.
+    apart = re.compile(r"odds|total")
+    quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
+    page = PAGES.get_template("analysis.html.j2").render(
+        title=title or f"Results for {posterior.question}",
+        outcome=posterior.question,
+        asked=posterior.formula,
+        model=posterior.model,
+        form=posterior.form,
+        ok=verdict.ok,
+        verdict=verdict_in_words(posterior),
+        reasons=verdict.reasons,
+        parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
+        notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
+        sentences=_sentences([one for one in posterior.quantities if not one.contrast], interval),
+        contrasts=_sentences([one for one in posterior.quantities if one.contrast], interval),
+        interval=interval.name,
+        shares=to_svg(interval_plot(quoted, interval)) if quoted else "",
+        what="Coefficients" if posterior.spreads else "Shares",
+        forest=to_svg(forest),
+        rows=rows_of(posterior, None, interval),
+        noise=posterior.stated,
+        expected=pictures.expected,
+        expected_words=posterior.predictive.in_words() if posterior.predictive else "",
+        method=SAMPLERS[posterior.method].label,
+        priors=[line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
+        densities=pictures.densities,
+        chains=base64.b64encode(pictures.chains_png).decode(),
+        chains_words=chains_in_words(posterior),
+        **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
+    )
+    (folder / PAGE).write_text(page, encoding="utf-8")
+    shown = _texts(posterior, title, interval, made)
+    for name, text in tables_of({posterior.question: posterior}, shown, interval).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _texts(
+    posterior: AnalysisPosterior, title: str, interval: Interval, made: Provenance | None
+) -> dict[str, Any]:
+    """Return the texts for the templates of Markdown and LaTeX."""
+    size = posterior.size_in_words()
+    sentences = _sentences(posterior.quantities[:MOST_QUOTED], interval)
+    line = judged_line(posterior.formula or posterior.question, " ".join(sentences), posterior)
+    item = {
+        "text": posterior.formula or posterior.question,
+        "about": f"{posterior.model}, {size}",
+        "verdict": verdict_in_words(posterior),
+        "reasons": posterior.verdict.reasons,
+        "rows": rows_of(posterior, None, interval),
+        "false_heading": "",
+    }
+    return {
+        "title": title or f"Results for {posterior.question}",
+        "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
+        "headlines": [line],
+        "lists": [],
+        "all_ok": posterior.verdict.ok,
+        "earlier": NOTHING,
+        "items": [item],
+        "interval": interval.name,
+        **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
+    }
+
+
+def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
+    found = [sentence(one, interval) for one in quantities[:MOST_SENTENCES]]
+    more = len(quantities) - len(found)
+    return [*found, f"… and {more} more in posterior.json."] if more else found
+
+
+def sentence(quantity: Quantity, interval: Interval = USUAL) -> str:
+    """Return a quantity as a sentence, with its interval: a share in per cent, a difference in points."""
+    low, high = interval.of(quantity.draws)
+    begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
+    share = named_share(quantity.name)
+    unit = (" points" if quantity.contrast else " %") if share else ""
+    middle, between = _number(quantity.median, share, high - low), _between((low, high), share)
+    return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}."
+
+
+def _between(ends: tuple[float, float], share: bool) -> str:
+    low, high = ends
+    return f"{_number(low, share, high - low)} to {_number(high, share, high - low)}"
+
+
+def _number(value: float, share: bool, width: float) -> str:
+    """Format a number as elsewhere for an interval of that width, but with all digits from a thousand on."""
+    if not share and 1000 <= abs(value) < MANY and width >= 1:
+        return f"{value:,.0f}".replace("-", "−")
+    return written(value, share, width)
+
+
+def _direction(quantity: Quantity) -> str:
+    """Return the side of zero of a difference, and its probability."""
+    if not quantity.contrast:
+        return ""
+    above = quantity.above()
+    side, sure = ("above", above) if above >= 0.5 else ("below", float(np.mean(quantity.draws < 0)))
+    how = f"{sure:.2f}" if sure < 0.995 else "more than 0.99"
+    return f"; {side} 0 with probability {how}"
+
+
+def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:
+    """Plot intervals of coefficients on one scale: a number's coefficient is for one sd of its column."""
+    spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
+    rows = [
+        Row(f"{name} (per sd)" if spreads[name] != 1 else name, draws * spreads[name])
+        for name, draws in posterior.draws.items()
+        if name in spreads
+    ]
+    return rows_plot(rows[:MOST_ROWS], interval, zero=bool(posterior.spreads))
+
+
+def interval_plot(quantities: Sequence[Quantity], interval: Interval = USUAL) -> Figure:
+    """Plot intervals of quantities about people."""
+    rows = [Row(one.name, one.draws) for one in quantities]
+    return rows_plot(rows[:MOST_ROWS], interval, zero=False)

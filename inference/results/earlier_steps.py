@@ -1,0 +1,243 @@
+"""Earlier steps of the same study, joined to a fit's result: plan, calibration and audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inference.results.intervals import written
+from inference.results.posterior import Posterior
+from inference.results.provenance import Input, input_of
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import visible
+from schemas import Study
+
+PLAN, CALIBRATION = "plan.json", "calibration.json"
+
+
+class Joined(NamedTuple):
+    """A line on a question from plan, calibration or audit. state: "good", "bad", or "" for no verdict."""
+
+    question: str
+    what: str
+    state: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Earlier steps. lines: from all steps. calibrated: whether calibration was read. files: inputs read."""
+
+    lines: tuple[Joined, ...] = ()
+    calibrated: bool = False
+    files: tuple[Input, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Return True if no earlier step contradicts the result."""
+        return all(line.state != "bad" for line in self.lines)
+
+    def on(self, posteriors: Mapping[str, Posterior]) -> dict[str, Posterior]:
+        """Return the posteriors with the contradicting lines added to their verdicts."""
+        return {name: self._on(name, posterior) for name, posterior in posteriors.items()}
+
+    def _on(self, question: str, posterior: Posterior) -> Posterior:
+        about = (line for line in self.lines if line.question == question)
+        before = tuple(f"{line.what}: {line.says}" for line in about if line.state == "bad")
+        found = posterior.diagnostics
+        return replace(posterior, diagnostics=replace(found, verdict=replace(found.verdict, before=before)))
+
+    def to_document(self) -> dict[str, Any]:
+        """Return its entry in posterior.json."""
+        return {"ok": self.ok, "says": [line._asdict() for line in self.lines]}
+
+
+NOTHING = Earlier()
+
+
+def read_earlier(
+    study: Study, plan: str | None = None, calibration: str | None = None, audit: str | None = None
+) -> Callable[[Mapping[str, Posterior]], Earlier]:
+    """Read the earlier steps of a fit; return a function that compares them with the posteriors.
+
+    plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: the file of `ldpkit audit --out`.
+    Raises InputError if a file cannot be read, or belongs to another study.
+    """
+    files: list[Input] = []
+
+    def questions(folder: str, name: str, what: str, command: str) -> dict[str, Any]:
+        path = Path(folder) / name if Path(folder).is_dir() else Path(folder)
+        found = _questions(study, path, what, command)
+        files.append(input_of(str(path)))
+        return found
+
+    planned = questions(plan, PLAN, "a plan", "ldpkit plan") if plan is not None else None
+    calibrated = (
+        questions(calibration, CALIBRATION, "a calibration", "ldpkit calibrate")
+        if calibration is not None
+        else None
+    )
+    audits = _audits(study, audit) if audit is not None else None
+    files += [input_of(audit)] if audit is not None else []
+
+    def of(posteriors: Mapping[str, Posterior]) -> Earlier:
+        lines: list[Joined] = []
+        if planned is not None:
+            lines += [_planned(study, one, planned.get(name)) for name, one in posteriors.items()]
+        if calibrated is not None:
+            lines += [_calibrated(study, name, calibrated.get(name)) for name in posteriors]
+        if audits is not None:
+            lines += list(_audited(audits, posteriors))
+        return Earlier(tuple(lines), calibrated is not None, tuple(files))
+
+    return of
+
+
+def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, Any]:
+    """Return the questions of a folder's document. Raises InputError."""
+    document = _read(path)
+    try:
+        digest, questions = document["study_digest"], document["questions"]
+    except (KeyError, TypeError):
+        digest, questions = None, None
+    if not isinstance(digest, str) or not isinstance(questions, dict):
+        raise InputError(
+            f"{path} is not {what}: give the folder that `{command}` wrote", code="result.not_a_result"
+        )
+    _refuse_other(study, path, digest, what, command)
+    return questions
+
+
+def _audits(study: Study, path: str) -> list[Any]:
+    """Return the entries of an audit. Raises InputError."""
+    found = _read(Path(path))
+    if not isinstance(found, list) or not all(isinstance(one, dict) and "checks" in one for one in found):
+        raise InputError(
+            f"{path} is not an audit: give the file that `ldpkit audit --out` wrote",
+            code="result.not_an_audit",
+        )
+    for one in found:
+        if not isinstance(one.get("study_digest"), str):
+            raise InputError(
+                f"{path} does not name its study: run `ldpkit audit` again",
+                code="result.audit_without_study",
+            )
+        _refuse_other(study, Path(path), one["study_digest"], "an audit", "ldpkit audit")
+    return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSON", code="files.not_json") from None
+
+
+def _refuse_other(study: Study, path: Path, digest: str, what: str, command: str) -> None:
+    if digest != study.digest:
+        raise InputError(
+            f"{path} is {what} of another study document, with digest {visible(digest[:64])}, not of "
+            f"{study.id} version {study.version} with digest {study.digest}: run `{command}` with this one",
+            code="result.input_of_other_study",
+        )
+
+
+def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
+    name = posterior.question
+    if not isinstance(entry, dict):
+        return Joined(name, "plan", "", "not planned")
+    if "difference" in entry:
+        return Joined(name, "plan", "", "planned for a difference of two groups, which this fit is not")
+    epsilon = Decimal(str(study.question(name).mechanism.epsilon))
+    try:
+        own = [widths for stated, widths in entry["half_widths"].items() if Decimal(stated) == epsilon]
+        devices = entry["devices"]
+        if not own:
+            return Joined(name, "plan", "", f"planned for other budgets than the study's ε = {epsilon}")
+        parameter = next(one for one in own[0] if one in posterior.draws)
+        said = [
+            f"± {_width(posterior, parameter, float(width))} from {int(n):,} devices"
+            for n, width in zip(devices, own[0][parameter], strict=True)
+        ]
+    except (KeyError, TypeError, ValueError, ArithmeticError, StopIteration):
+        return Joined(name, "plan", "", "planned for other parameters than this fit has")
+    low, high = np.quantile(posterior.draws[parameter], [0.05, 0.95])
+    reached = _width(posterior, parameter, float(high - low) / 2)
+    return Joined(
+        name,
+        "plan",
+        "",
+        f"expected of {parameter} {', '.join(said)}; reached ± {reached} from {_size(posterior)} "
+        "(halves of the 90 % interval)",
+    )
+
+
+def _width(posterior: Posterior, name: str, width: float) -> str:
+    share = posterior.is_share(name)
+    return f"{written(width, share)}{' points' if share else ''}"
+
+
+def _size(posterior: Posterior) -> str:
+    """State a result's size, with the number of devices if each answers one question of several."""
+    said = posterior.size_in_words()
+    if posterior.questions == 1:
+        return said
+    about = posterior.n * posterior.questions
+    return f"{said}, as of about {about:,} devices that answer one of {posterior.questions} questions each"
+
+
+def _calibrated(study: Study, name: str, entry: Any) -> Joined:
+    if not isinstance(entry, dict):
+        return Joined(name, "calibration", "", "not calibrated")
+    try:
+        covered = [float(row["covered_90"]) for row in entry["parameters"].values()]
+        held = (
+            f"{min(covered):.0%}"
+            if min(covered) == max(covered)
+            else f"{min(covered):.0%} to {max(covered):.0%}"
+        )
+        who = "answers to it" if study.sample_one_question else "devices"
+        studies = f"{int(entry['studies'])} simulated studies of {int(entry['n']):,} {who}"
+        ok, reasons = entry["ok"] is True, [str(one) for one in entry["reasons"]]
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"the calibration's entry for {name} is unreadable: calibrate it again",
+            code="result.calibration_unreadable",
+        ) from None
+    said = f"in {studies} 90 % intervals contained the truth in {held.replace('%', ' %')} of them"
+    return Joined(name, "calibration", "good" if ok else "bad", "; ".join([said, *([] if ok else reasons)]))
+
+
+def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Posterior]) -> Iterable[Joined]:
+    known = {str(one.get("question")): one for one in audits}
+    for name in posteriors:
+        entry = known.get(name)
+        if entry is None:
+            yield Joined(name, "audit", "", "not audited")
+            continue
+        checks = [one for one in entry["checks"] if isinstance(one, dict)]
+        made = [one for one in checks if one.get("made") is True]
+        failed = [
+            f"{one.get('name')}: {one.get('detail')}" for one in checks if one.get("passed") is not True
+        ]
+        ok = entry.get("passed") is True and not failed and made != []
+        said = f"{len(made)} checks made, {len(failed)} failed"
+        shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
+        said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
+        yield Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))
+
+
+def _digits(value: object) -> str:
+    """Format a decimal of an audit with four digits, and other values unchanged."""
+    try:
+        return f"{float(str(value)):.4g}"
+    except ValueError:
+        return visible(str(value))[:20]

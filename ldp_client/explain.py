@@ -1,0 +1,395 @@
+"""Describe a study's questions, its mechanisms and its epsilon in a natural language.
+
+The key of a mechanism's sentence is "mechanism." and its name. The sentence's facts are the mechanism's
+attributes; FACTS computes all other facts.
+"""
+
+from binascii import hexlify
+from math import ceil, exp, floor, log, log10
+
+from ldp_client.answering import padding_of
+from ldp_client.core.quantise import UNIT
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.report import ID_BYTES, Report
+from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.words.channel import channel_lines
+from ldp_client.words.public import MOST_CHOICES, public_lines
+from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Callable
+
+    from ldp_client.documents.sections import Section
+    from ldp_client.documents.study import Field, Question, Study
+    from ldp_client.mechanisms import Mechanism
+
+    Facts = Callable[[Any, Words], dict[str, Any]]
+
+
+# Tolerance for the rounding error of a float division.
+ROUNDING = 1e-12
+# Larger numbers are written with an exponent.
+MOST_WRITTEN = 1e9
+# From this epsilon on, an attacker can be 100 % sure.
+CERTAIN = 100.0
+
+
+def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
+    """Explain epsilon (nats) and delta (probability) to a person, as odds."""
+    return _odds("person", epsilon, delta, words)
+
+
+def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
+    """Explain the odds for this study's unit: a person, a holder's record, or one device of a secure sum."""
+    if study.protocol is not None:
+        return _odds("sum", epsilon, delta, words)
+    return _odds(study.privacy_unit, epsilon, delta, words)
+
+
+def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
+    factor, likely = factors(epsilon, words)
+    said = words.say(f"odds.{unit}", factor=words.number(factor), likely=likely)
+    return f"{said} {words.say('odds.exception', count=words.number(_count(1 / delta)))}" if delta else said
+
+
+def factors(epsilon: float, words: Words = ENGLISH) -> "tuple[str, str]":
+    """Return, as text, the likelihood ratio and how sure an attacker can be."""
+    if epsilon > CERTAIN:
+        # A power of ten that is not below it: exp overflows above 709.
+        return f"1e+{ceil(epsilon / log(10))}", words.percent("100")
+    factor = exp(epsilon)
+    share = min(100 * factor / (1 + factor), 100.0)
+    likelier = rounded_up(factor, 3 if factor < 1000 else 2)
+    if 1000 <= factor < MOST_WRITTEN:
+        likelier = f"{float(likelier):,.0f}"
+    return likelier, words.percent(rounded_up(share, 3 if share < 99 else 4))
+
+
+def _count(value: float) -> str:
+    """Return a number rounded down, as text: to an integer, or to one digit if it is large."""
+    value *= 1 + ROUNDING
+    if value < 1e10:
+        return f"{int(value):,}"
+    nearest, digit = float(f"{value:.0e}"), 10.0 ** floor(log10(value))
+    return f"{nearest if nearest <= value else nearest - digit:.0e}"
+
+
+def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Describe a study for a participant: its questions, its owner, and what its reports can reveal.
+
+    Args:
+        study: the study.
+        words: the sentences of a language, by default English.
+
+    Returns:
+        Lines of text. Control characters from the study's author are made harmless to terminals.
+    """
+    any_time = words.say("study.any_time")
+    lines = [
+        *_route(study, words),
+        words.say("study.title", title=visible(study.title), id=study.id, version=study.version),
+        *([words.say("study.purpose", purpose=visible(study.purpose))] if study.purpose else []),
+        *who_asks(study, words),
+        words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
+        words.say("study.digest", digest=study.digest),
+        *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
+        *(words.say("study.holders").split("\n") if study.privacy_unit == "holder" else []),
+        *public_lines(study, words),
+        *channel_lines(study, words),
+        *_sections(study, words),
+    ]
+    mechanisms = mechanisms_of(study)
+    for question in study.questions:
+        asked = words.say("study.question", id=question.id, text=visible(question.full_text or question.ask))
+        lines += ["", asked]
+        lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
+    return [*lines, "", _total(study, words)]
+
+
+def _sections(study: "Study", words: Words) -> "list[str]":
+    shown = [_section(study, one, words) for one in study.sections]
+    return [words.say("study.sections", count=len(shown)), *shown] if shown else []
+
+
+def _section(study: "Study", section: "Section", words: Words) -> str:
+    facts = {"title": visible(section.title), "questions": ", ".join(section.questions)}
+    if not section.any_of:
+        return words.say("study.section", **facts)
+    epsilon = sum([study.question(name).mechanism.epsilon for name in section.questions], Rational(0))
+    return words.say("study.list", epsilon=rounded_up(float(epsilon)), **facts)
+
+
+def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Return lines that name the owner and how long reports are kept, as far as the study states them."""
+    lines = []
+    for name in ("owner", "contact", "ethics"):
+        stated = getattr(study, name)
+        lines += [words.say(f"study.{name}", **{name: visible(stated)})] if stated else []
+    return lines + kept_in_words(study, words)
+
+
+def kept_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Return a line about how long reports are kept, if the study states it."""
+    key = "study.kept_after" if study.closes else "study.kept_each"
+    days = study.retention_days
+    return [] if days is None else [words.say(key, count=days, closes=study.closes)]
+
+
+def facts_of(study: "Study") -> "dict[str, Any]":
+    """Return a study's privacy parameters for programs, as a JSON object.
+
+    A question's ε and δ are its mechanism's exact loss. The study's ε and δ are the budget that it spends.
+    """
+    mechanisms = mechanisms_of(study)
+    found = []
+    for question in study.questions:
+        privacy = mechanisms[question.id].privacy
+        entry = {"id": question.id, "ask": question.ask, "mechanism": mechanisms[question.id].name}
+        found.append({**entry, "epsilon": float(privacy.epsilon), "delta": float(privacy.delta)})
+    return {
+        "study": study.id,
+        "version": study.version,
+        "digest": study.digest,
+        "epsilon": float(study.epsilon),
+        "delta": float(study.delta),
+        "questions": found,
+    }
+
+
+def _question(study: "Study", question: "Question", mechanism: "Mechanism", words: Words) -> "list[str]":
+    epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
+    return [
+        words.say("study.answers", answers=answers_in_words(question, words)),
+        words.say("study.privacy", name=question.mechanism.name, cost=_cost(epsilon, delta, words)),
+        in_words(mechanism, words),
+        odds_of(study, epsilon, delta, words),
+        *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior, words)],
+    ]
+
+
+def _cost(epsilon: float, delta: float, words: Words) -> str:
+    key = "study.epsilon_delta" if delta else "study.epsilon"
+    return words.say(key, epsilon=rounded_up(epsilon), delta=rounded_up(delta) if delta else "")
+
+
+def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
+    """Describe the possible answers: bounds, choices, or the fields of a record."""
+    if question.refusal:
+        return words.say("study.refusal", answers=_offered(question, words))
+    return _offered(question, words)
+
+
+def _offered(question: "Question", words: Words) -> str:
+    if question.response is not None:
+        return ", ".join([f"{_named(field)} {_field(field, words)}" for field in question.fields])
+    if not question.choices:
+        return _bounds(question, words)
+    if question.numbered:
+        return words.say("study.whole_number", largest=len(question.choices) - 1)
+    shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
+    more = len(question.choices) - len(shown)
+    return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
+
+
+def _named(field: "Field") -> str:
+    return f"{field.id} ({visible(field.text)})" if field.text else field.id
+
+
+def _field(field: "Field", words: Words) -> str:
+    if field.choices:
+        return " | ".join([visible(label) for label in field.choices])
+    bounds = _bounds(field, words)
+    cuts = ", ".join([str(cut) for cut in field.cuts])
+    return words.say("study.cuts", bounds=bounds, cuts=cuts) if cuts else bounds
+
+
+def _bounds(asked: "Question | Field", words: Words) -> str:
+    if asked.bounds is None:
+        return words.say("study.yes_or_no")
+    found = words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
+    return f"{found} ({visible(asked.unit)})" if asked.unit else found
+
+
+def report_size(study: "Study") -> int:
+    """Return the length of each report's text, the same for all answers. The study has no protocol."""
+    mechanisms = mechanisms_of(study)
+    names = list(mechanisms)[:1] if study.sample_one_question else list(mechanisms)
+    payloads = {name: bytes(mechanisms[name].payload_size) for name in names}
+    public = {field.id: field.value(0) for field in study.public}
+    padding = padding_of(study, mechanisms, payloads, public)
+    head = ("0" * 2 * ID_BYTES, study.id, study.version, study.digest)
+    return len(Report(*head, payloads, padding, public=public).to_json())
+
+
+def _route(study: "Study", words: Words) -> "list[str]":
+    protocol = study.protocol
+    if protocol is None:
+        return []
+    return [
+        *words.say("study.nodes", nodes=len(protocol.nodes)).split("\n"),
+        *[f"  {node.url}#{hexlify(node.sealing_key + node.signing_key).decode()}" for node in protocol.nodes],
+        *words.say("study.sum", fewest=protocol.min_devices, max_dropouts=protocol.max_dropouts).split("\n"),
+        "",
+    ]
+
+
+def _total(study: "Study", words: Words) -> str:
+    repeated = sum([question.repeats for question in study.questions])
+    key = "study.total" if len(study.questions) > 1 else "study.total_of_one"
+    if study.sample_one_question:
+        key = "study.one_drawn"
+        if repeated:
+            key += "_mixed" if repeated < len(study.questions) else "_each_version"
+    cost = _cost(float(study.epsilon), float(study.delta), words)
+    return words.say(key, questions=len(study.questions), cost=cost)
+
+
+def prior_lines(prior: "dict[str, Any]", words: Words = ENGLISH) -> "list[str]":
+    """Write each prior as parameter ~ distribution(parameter value, …). Values are numbers or priors."""
+    lines = []
+    for name, stated in prior.items():
+        if isinstance(stated.get("distribution"), str):
+            lines.append(f"{name} ~ {_law(stated, words)}")
+        else:
+            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()}, words)
+    return lines
+
+
+def _law(stated: "dict[str, Any]", words: Words) -> str:
+    values = ", ".join([f"{key}{_value(stated[key], words)}" for key in stated if key != "distribution"])
+    return f"{stated['distribution']}({values})"
+
+
+def _value(value: "Any", words: Words) -> str:
+    if isinstance(value, dict):
+        return f" ~ {_law(value, words)}"
+    if isinstance(value, (list, tuple)):
+        return f" [{words.say('study.prior_numbers', count=len(value))}]"
+    return f" {float(value):.4g}"
+
+
+def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
+    """Describe what the mechanism does to an answer.
+
+    Args:
+        mechanism: the mechanism of one question.
+        words: the language.
+
+    Returns:
+        One or more sentences, with the mechanism's probabilities and the size of its noise.
+
+    Raises:
+        KeyError: the language has no sentence for this mechanism or its base class.
+    """
+    if mechanism.name.startswith("table_"):
+        return " ".join(_table_sentences(mechanism, words))
+    if (number := getattr(mechanism, "number", None)) is not None:
+        return f"{in_words(number, words)} {words.say_of('mechanism.refusable', _known(mechanism, words))}"
+    facts = _known(mechanism, words)
+    kind = facts.get("kind", "")
+    key = f"mechanism.{mechanism.name}{kind}"
+    if isinstance(mechanism, ChoiceMechanism) and key not in words.sentences("mechanism."):
+        key = "mechanism.supports"
+    return words.say_of(key, facts)
+
+
+class _Known(dict):  # type: ignore[type-arg]
+    """Facts, with the mechanism's attributes as a fallback; exact attributes become floats for formatting."""
+
+    def __init__(self, mechanism: "Mechanism", facts: "Mapping[str, Any]") -> None:
+        super().__init__(facts)
+        self._mechanism = mechanism
+
+    def __missing__(self, name: str) -> "Any":
+        value = getattr(self._mechanism, name)
+        return float(value) if isinstance(value, Rational) else value
+
+
+def _known(mechanism: "Mechanism", words: Words) -> _Known:
+    return _Known(mechanism, facts(mechanism, words) if (facts := FACTS.get(mechanism.name)) else {})
+
+
+def _number(mechanism: "Any", words: Words) -> "dict[str, Any]":
+    low, high = mechanism.bounds
+    return {"size": words.number(plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4))}
+
+
+def _subset(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    return {"count": mechanism.size}
+
+
+def _hadamard(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    return {"sharing": 2 * mechanism.blocks}
+
+
+def _products(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    return {"norm": mechanism.radius / UNIT, "products": len(mechanism.coordinates)}
+
+
+def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    return {"norm": mechanism.radius / mechanism.grid, "kind": ".yes_no" if mechanism.binary else ".number"}
+
+
+def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
+    kind = ".levels" if any(mechanism.codes) else ""
+    others = mechanism.patterns - 1
+    return {
+        "products": len(mechanism.coordinates),
+        "kind": kind + (".several" if mechanism.signs > 1 else ""),
+        "others": others,
+        "q": (1 - float(mechanism.p)) / others,
+    }
+
+
+def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":
+    first = mechanism.first
+    facts = {"choices": first.choices, "kept_p": float(first.p), "kept_q": float(first.q)}
+    kept = words.say_of(f"mechanism.memoized.{mechanism.of}", facts)
+    return {"kept": kept, "growth": words.number(rounded_up(exp(float(mechanism.report_privacy.epsilon)), 3))}
+
+
+def _summed(mechanism: "Any", words: Words) -> "dict[str, Any]":
+    facts = {"size": mechanism.size}
+    if mechanism.statistic == "record":
+        facts["norm"] = mechanism.radius / UNIT
+    if mechanism.statistic == "marginals":
+        facts["fields"] = len(mechanism.fields)
+    return {"what": words.say_of(f"mechanism.summed_gaussian.{mechanism.statistic}", facts)}
+
+
+# Computes the facts of a sentence that are not attributes of the mechanism, by the mechanism's name.
+FACTS: "dict[str, Facts]" = {
+    "laplace": _number,
+    "gaussian": _number,
+    "subset_selection": _subset,
+    "hadamard": _hadamard,
+    "gaussian_statistics": _products,
+    "gaussian_record": _record,
+    "sampled_products": _sampled,
+    "memoized": _memoized,
+    "summed_gaussian": _summed,
+}
+
+
+def _table_sentences(mechanism: "Any", words: Words) -> "list[str]":
+    """Describe the clipping, the grouping, the sums and their noise."""
+    said = [words.say("table.clipping", norm=mechanism.radius / UNIT)]
+    if mechanism.average > 1:
+        said += [words.say("table.groups", average=mechanism.average)]
+    sums = {"products": len(mechanism.coordinates), "noise": _range(mechanism.noise_scale, words)}
+    said += [words.say_of(f"table.sums.{mechanism.law}", sums)]
+    if mechanism.products:
+        powers = "table.powers.three_and_four" if mechanism.intercept else "table.powers.four"
+        noise = _range(mechanism.power_noise_scale, words)
+        said += [words.say(powers, powers=len(mechanism.products), power_noise=noise)]
+    sd = mechanism.count_noise_sd
+    said += [words.say("table.count.noisy" if sd else "table.count.public", count_noise_sd=sd)]
+    return said
+
+
+def _range(numbers: "list[float]", words: Words) -> str:
+    low, high = f"{min(numbers):.4g}", f"{max(numbers):.4g}"
+    return low if low == high else words.say("range", low=low, high=high)

@@ -1,0 +1,98 @@
+"""The pack for an ethics board: statements follow the study, with blanks for what the owner must write."""
+
+from math import exp
+
+import pytest
+
+from inference.design.dossier import _sure, sections_of
+from ldp_client.cli import main
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.secure_sum.conftest import build_study
+
+
+def text_of(study):
+    return "\n".join(
+        " | ".join(["#" + section.title, part.kind, part.text, *[cell for row in part.rows for cell in row]])
+        for section in sections_of(study)
+        for part in section.parts
+    )
+
+
+PLAIN = Study(studies.document(studies.YES_NO))
+
+
+def test_stated_certainty_is_never_too_low():
+    """Against Bayes' theorem for a question whose ε is reached exactly."""
+    mechanism = mechanism_for(PLAIN.questions[0])
+    truth = float(mechanism.p)
+    for before in (0.01, 0.1, 0.5, 0.9):
+        exact = before * truth / (before * truth + (1 - before) * (1 - truth))
+        stated = float(_sure(before, float(mechanism.privacy.epsilon)).removesuffix(" %")) / 100
+        assert exact - 1e-12 <= stated <= exact + 0.005
+    assert exp(1) == pytest.approx(truth / (1 - truth))
+
+
+def test_pack_states_only_what_applies_to_the_study():
+    said = text_of(PLAIN)
+    assert "Nothing about a person is sent in clear" in said
+    assert "every answer exactly" not in said
+    assert "Several records of one person" not in said
+    public = Study({**PLAIN.document, "public": [{"id": "region", "choices": ["a", "b"]}]})
+    assert "Nothing about a person is sent in clear" not in text_of(public)
+    assert "sent as it is, without chance: region" in text_of(public)
+    many = Study(studies.document(studies.YES_NO, studies.ONE_OF))
+    assert "all questions together" in text_of(many)
+
+
+def test_pack_states_that_noise_hides_refusals():
+    offered = Study(studies.document({**studies.ONE_OF, "refusal": True}))
+    assert "noise hides it as it hides the others" in text_of(offered)
+    assert "noise hides it" not in text_of(PLAIN)
+
+
+def test_pack_of_secure_sum_claims_no_protection_by_noise_alone():
+    said = text_of(build_study())
+    assert "all nodes together | every answer exactly" in said
+    assert "Who puts all pieces together knows your answers" in said
+    assert "adds chance to your answers before anything is sent" not in said
+    assert "bounds what a report can tell" not in said
+    assert "the noise holds without it" not in said
+
+
+def test_consent_text_makes_no_absolute_promise():
+    hardly = Study(
+        studies.document({**studies.YES_NO, "mechanism": {**studies.YES_NO["mechanism"], "epsilon": "20"}})
+    )
+    said = text_of(hardly)
+    assert "100 % sure" in said
+    assert "hardly any privacy" in said
+    for promise in ("anonymous", "nobody can know", "impossible", "completely"):
+        assert promise not in said
+
+
+def test_unstated_facts_are_blanks_in_the_pack():
+    kinds = {section.title: [part.kind for part in section.parts] for section in sections_of(PLAIN)}
+    assert set(kinds["Who is responsible"]) == {"blank"}
+    assert "blank" in kinds["Retention"]
+
+
+def test_filled_in_pack_is_not_overwritten(tmp_path, capsys):
+    title = {"title": "<script>alert(1)</script> | *x*"}
+    (tmp_path / "study.json").write_text(Study({**PLAIN.document, **title}).to_json())
+    command = ["dossier", str(tmp_path / "study.json"), "--out", str(tmp_path / "dossier")]
+    assert main(command) == 0
+    assert "<script" not in (tmp_path / "dossier" / "dossier.html").read_text()
+    assert "\\| \\*x\\*" in (tmp_path / "dossier" / "dossier.md").read_text()
+    (tmp_path / "dossier" / "dossier.md").write_text("filled in")
+    assert main(command) == 3
+    assert "would be lost" in capsys.readouterr().err
+    assert (tmp_path / "dossier" / "dossier.md").read_text() == "filled in"
+
+
+def test_pack_has_owner_ethics_board_and_retention():
+    said = text_of(Study(studies.document(studies.YES_NO, **studies.ASKER)))
+    for words in ("Owner: One clinic", "Ethics: Ethics board", "deleted 365 days after the day they arrived"):
+        assert words in said
+    assert "The controller: name" not in said

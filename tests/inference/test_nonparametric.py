@@ -1,0 +1,225 @@
+"""A number without a law: exact channel, sampler that mixes, intervals with the stated coverage."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from benchmarks import nonparametric as nonparametric_studies
+from inference.design.calibration import prior_truths
+from inference.design.simulation import exact_total, noisy_total
+from inference.design.truth import with_truth
+from inference.fitting import draw_posterior
+from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
+from inference.models import model_for, nonparametric
+from inference.models.nonparametric_law import NonparametricLaw
+from inference.results.diagnostics import diagnose
+from inference.results.page import render_page
+from inference.results.predictive import Predictive, mean_without_law
+from inference.sampling import nuts, sample
+from inference.units import Units
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError, StudyError
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+from tests.kit.errors import raises
+from tests.statistics import share_is
+
+NO_MODEL = {key: value for key, value in studies.NUMBER.items() if key != "model"}
+PROTOCOL = {
+    "name": "secure_sum",
+    "nodes": [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)],
+    "devices": 1000,
+    "max_dropouts": 50,
+}
+
+
+def question_of(epsilon="4", **changes):
+    asked = {
+        **NO_MODEL,
+        "bounds": ["0", "1"],
+        "mechanism": {"name": "laplace", "epsilon": epsilon},
+        **changes,
+    }
+    return Study(studies.document(asked)).questions[0]
+
+
+def test_number_without_model_gets_free_model():
+    question = Study(studies.document(NO_MODEL)).questions[0]
+    assert (question.model.name, question.model.prior) == ("nonparametric", {})
+    with pytest.raises(StudyError, match=r"questions\[0\].model: is missing"):
+        Study(studies.document({key: value for key, value in studies.YES_NO.items() if key != "model"}))
+
+
+@pytest.mark.parametrize(("name", "law"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
+def test_channel_matches_integral_over_each_cell(name, law):
+    edges, scale = np.linspace(-0.2, 1.2, 8), 0.3
+    found = noise_channel(name, scale, 4, edges)
+    assert found.shape == (6, 9)
+    assert found.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    for cell in range(4):
+        for k in range(7):
+            within = lambda x, k=k: law.cdf(edges[k + 1], x, scale) - law.cdf(edges[k], x, scale)  # noqa: E731
+            bends = [edge for edge in edges[k : k + 2] if cell / 4 < edge < (cell + 1) / 4] or None
+            exact = 4 * integrate.quad(within, cell / 4, (cell + 1) / 4, points=bends, epsabs=1e-13)[0]
+            assert found[1 + cell, 1 + k] == pytest.approx(exact, abs=1e-11)
+    assert found[-1, 0] == pytest.approx(law.cdf(edges[0], 1, scale), abs=1e-12)
+
+
+def test_likelihood_is_multinomial_of_shares_through_channel():
+    random = np.random.default_rng(1)
+    shares, channel = random.dirichlet(np.ones(4)), random.dirichlet(np.ones(5), 4)
+    counts = np.array([3, 0, 5, 1, 2])
+    with jax.enable_x64(True):
+        found = SharesThroughChannel(shares, channel, 11).log_prob(counts)
+    assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, 11, shares @ channel), abs=1e-10)
+
+
+def test_quantiles_and_shares_match_drawn_answers():
+    law = NonparametricLaw(1.0)
+    shares = np.random.default_rng(2).dirichlet(np.ones(law.cells + 2))
+    answers = 10 + 5 * law.sample(shares, 400_000, np.random.default_rng(3))
+    found = law.own({"shares": shares}, Units(10.0, 5.0), 400_000)
+    assert found["mean"] == pytest.approx(answers.mean(), abs=0.02)
+    assert found["sd"] == pytest.approx(answers.std(), abs=0.02)
+    assert found["quantile[0.25]"] == pytest.approx(np.quantile(answers, 0.25), abs=0.03)
+    assert found["above[12.5]"] == pytest.approx(np.mean(answers > 12.5), abs=0.005)
+
+
+def reports_of(question, answers, n):
+    """The summary of n people, each of whom has one of these answers."""
+    cells = nonparametric_studies.report_cells(question, answers)
+    return QuestionSummary(n, np.random.default_rng(4).multinomial(n, cells / cells.sum()))
+
+
+@pytest.mark.slow
+def test_chains_mix_with_100000_reports():
+    """The posterior of 100,000 reports is thin and curved."""
+    question = question_of()
+    model = model_for(question, reports_of(question, nonparametric_studies.answers_of("lognormal"), 100_000))
+    drawn = nuts.draw(model, 0, 500)
+    found = diagnose(
+        model.parameters(drawn.sites), drawn.diverging, found=drawn.mixing, may_diverge=drawn.may_diverge
+    )
+    assert found.verdict.convergence.state == "good", found.reasons
+
+
+@pytest.mark.parametrize(("diverging", "state"), [(0, "good"), (160, "good"), (161, "bad")])
+def test_chains_with_few_divergences_are_good(diverging, state):
+    draws, flags = np.random.default_rng(1).normal(size=(4, 1000)), np.zeros((4, 1000), bool)
+    flags[0, :diverging] = True
+    assert (
+        diagnose({"x": draws}, flags, may_diverge=nonparametric.MAY_DIVERGE).verdict.convergence.state
+        == state
+    )
+
+
+@pytest.mark.slow
+def test_intervals_have_their_stated_coverage():
+    """For a law with two modes and many reports; `benchmarks.nonparametric` has all laws."""
+    found = nonparametric_studies.simulated(question_of(), "bimodal", 100_000, 200, 1, 1000)
+    held = nonparametric_studies.coverage("bimodal", found)
+    assert found.r_hat < 1.03, found.r_hat
+    assert share_is(round(200 * held["mean"]), 200, 0.9), held
+    assert np.mean([share for name, share in held.items() if name.startswith("above[")]) > 0.8, held
+
+
+@pytest.mark.slow
+def test_wrong_noise_scale_breaks_coverage(monkeypatch):
+    edges = nonparametric.cell_edges
+    monkeypatch.setattr(
+        nonparametric, "cell_edges", lambda mechanism: (edges(mechanism)[0], 0.6 * edges(mechanism)[1])
+    )
+    found = nonparametric_studies.simulated(question_of(), "exponential", 1000, 200, 1, 400)
+    held = nonparametric_studies.coverage("exponential", found)
+    assert not share_is(round(200 * held["mean"]), 200, 0.9), held
+
+
+@pytest.mark.slow
+def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
+    question = question_of()
+    study = Study(
+        studies.document({**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}})
+    )
+    part = reports_of(question, np.zeros(1), 3000)
+    found = draw_posterior(study, study.questions[0], model_for(question, part), part.n, 0)
+    rows = found.rows()
+    assert rows["mean"]["q05"] <= 1e-6 < rows["mean"]["q95"] < 0.05
+    assert rows["above[0.5]"]["q05"] <= 1e-6
+    assert found.verdict.convergence.state == "good", found.verdict.reasons
+    document = found.to_document()["law"]
+    assert len(document["edges"]) == len(document["density"]["q50"]) + 1 == 65
+    assert document["at_bounds"]["q05"][0] > 0.8
+    page = render_page(study, {"hours": found})
+    assert "How the answers are distributed" in page
+
+
+@pytest.mark.slow
+def test_secure_sum_of_number_is_fitted_without_a_law():
+    mechanism = {
+        "name": "summed_gaussian",
+        "epsilon": "4",
+        "delta": "1e-6",
+        "cells": 20,
+    }
+    study = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "protocol": PROTOCOL})
+    question, random = study.questions[0], np.random.default_rng(5)
+    answers = random.gamma(4.0, 1.0, 1000)
+    total = exact_total(question, mechanism_for(question), answers, True)
+    model = model_for(question, QuestionSummary(1000, noisy_total(total, 1000, random)))
+    draws = model.parameters(sample(model, 1, kept=300).sites)
+    assert draws["mean"].mean() == pytest.approx(np.clip(answers, 0, 12).mean(), abs=4 * draws["mean"].std())
+    assert draws["mean"].std() < 0.4
+    assert nonparametric.TWO_MOMENTS not in model.notes
+    del mechanism["cells"]
+    sums = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "protocol": PROTOCOL}).questions[
+        0
+    ]
+    total = exact_total(sums, mechanism_for(sums), answers, True)
+    assert (
+        nonparametric.TWO_MOMENTS
+        in model_for(sums, QuestionSummary(1000, noisy_total(total, 1000, random))).notes
+    )
+
+
+def test_truth_of_free_model_cannot_be_stated():
+    question = question_of()
+    truth = prior_truths(question, 1, 1)[0]
+    with raises(InputError, "plan.truth_of_free_model"):
+        with_truth(question, truth, {"mean": 0.5})
+    assert with_truth(question, truth, {}).parameters == truth.parameters
+
+
+def expected_cells(law, epsilon=4.0):
+    """Probabilities of cells of reports under a law clipped to 0 … 1, by a fine sum; and the channel."""
+    edges = np.linspace(0, 1, 257)
+    fine = np.linspace(0, 1, 2001)
+    masses = np.diff(np.concatenate([[0.0], law.cdf(fine[:-1] + 0.00025), [1.0]]))
+
+    def seen(answers):
+        below = stats.laplace.cdf(edges, answers[:, None], 1 / epsilon)
+        rest = np.zeros((len(answers), 1))
+        return np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1)
+
+    return masses @ seen(fine), seen(np.linspace(0, 1, 65))
+
+
+@pytest.mark.parametrize(
+    ("law", "fits"), [(stats.norm(0.4, 0.2), True), (stats.lognorm(0.6, 0, 0.33), False)]
+)
+def test_law_is_compared_with_mean_found_without_law(law, fits):
+    truth, channel = expected_cells(law)
+    fitted = stats.norm(0.4, 0.2) if fits else stats.norm(0.372, 0.224)
+    moves = [(0.001, 0.0), (-0.001, 0.0), (0.0, 0.001), (0.0, -0.001)]
+    near = [expected_cells(stats.norm(fitted.mean() + m, fitted.std() + s))[0] for m, s in moves]
+    observed = np.random.default_rng(6).multinomial(100_000, truth / truth.sum()).astype(float)
+    found = mean_without_law(observed, np.stack(near), channel, 2)
+    exact = np.clip(law.rvs(400_000, random_state=7), 0, 1).mean()
+    assert found.free == pytest.approx(exact, abs=4 * found.error + 0.002)
+    assert found.error < 0.002
+    assert (found.p > 1e-3) == fits
+    predictive = Predictive(np.ones((2, 2)), np.ones((2, 2)), np.ones(2), mean=found)
+    assert bool(predictive.against_free(10.0, 5.0)) != fits

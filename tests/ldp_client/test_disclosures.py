@@ -1,0 +1,103 @@
+"""`ldpkit budget`: what a device has told, to whom, and what it cost."""
+
+import json
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.device.outbox import note_refused, note_sent, try_now
+from ldp_client.files.signing import new_key, sign_study
+from schemas import Study
+from tests import studies
+
+HOST = "http://127.0.0.1:9"
+FIRST = Study(studies.document(studies.NUMBER, studies.YES_NO, id="first"))
+SECOND = Study(studies.document(studies.CHOICE, id="second"))
+
+
+def budget(capsys, folder, *options):
+    code = main(["budget", "--folder", str(folder), *options])
+    return code, capsys.readouterr()
+
+
+def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    told = {
+        study.id: device.answer(
+            study, {question.id: studies.ANSWERS[question.id] for question in study.questions}
+        )
+        for study in (FIRST, SECOND)
+    }
+    _, said = budget(capsys, tmp_path / "one")
+    assert f"first, version 1, of {HOST}: epsilon 2\n  asked: ever, hours\n" in said.out
+    assert said.out.count("1 report waits to be sent") == 2
+    assert "2 studies; epsilon spent in all: 3" in said.out
+    with device.ledger.writing() as connection:
+        for name, note in (("first", note_sent), ("second", note_refused)):
+            assert try_now(connection, told[name], HOST)
+            note(connection, told[name])
+    device.withdraw("first")
+    _, said = budget(capsys, tmp_path / "one", "--json")
+    found = json.loads(said.out)
+    kept = {
+        one["study"]: {name: count for name, count in one["reports"].items() if count}
+        for one in found["studies"]
+    }
+    assert kept == {"first": {"being_deleted": 1}, "second": {"refused": 1}}
+    assert found["epsilon"] == 3
+    assert [one["publisher"] for one in found["studies"]] == [HOST, HOST]
+
+
+def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    device.answer(SECOND, {"occupation": "worker"})
+    device.withdraw("second")
+    _, said = budget(capsys, tmp_path / "one")
+    assert "epsilon 1\n" in said.out
+    assert "no report is left" in said.out
+
+
+def test_study_without_a_collector_is_named_by_its_key(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    device.answer(SECOND, {"occupation": "worker"})
+    with device.ledger.writing() as connection:
+        connection.execute("UPDATE spent SET publisher = ?", ("0123456789abcdef" * 4,))
+        connection.execute("UPDATE reports SET publisher = ?, collector = ''", ("0123456789abcdef" * 4,))
+    _, said = budget(capsys, tmp_path / "one")
+    assert "of the key 0123456789abcdef: epsilon 1" in said.out
+
+
+@pytest.mark.parametrize("second", ["Do you smoke?", "Do you take opiates?"])
+def test_study_moved_to_another_key_is_listed_once(tmp_path, capsys, second):
+    pairs = [new_key() for _ in range(2)]
+    for version, text in enumerate(("Do you smoke?", second), 1):
+        study = Study(studies.document({**studies.MEMOIZED, "text": text}, version=version))
+        keys = [public for _, public in pairs[:version]]
+        device = Device(tmp_path, "40", HOST, require_consent=False, signing_keys=keys)
+        device.accept(sign_study(study, pairs[version - 1][0].encode()))
+        device.answer(study, {"habit": "no"})
+    cost = float(40 - device.epsilon_left)
+    _, said = budget(capsys, tmp_path, "--json")
+    [told] = json.loads(said.out)["studies"]
+    assert (told["version"], told["questions"], told["epsilon"]) == (2, ["habit"], cost)
+    assert (told["publisher"], told["reports"]["waiting"]) == (HOST, 2)
+
+
+def test_folder_without_a_device_is_rejected_and_unchanged(tmp_path, capsys):
+    for folder in (tmp_path, tmp_path / "none"):
+        code, said = budget(capsys, folder)
+        assert code == 3
+        assert "holds no device" in said.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_question_that_was_not_drawn_is_not_listed(tmp_path, capsys):
+    names = ["a", "b", "c"]
+    study = Study(
+        studies.document(*[{**studies.YES_NO, "id": name} for name in names], sample_one_question=True)
+    )
+    Device(tmp_path, max_epsilon="4", require_consent=False).answer(study, dict.fromkeys(names, True))
+    assert main(["budget", "--folder", str(tmp_path), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["studies"]
+    assert len(told["questions"]) == 1
