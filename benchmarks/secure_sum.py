@@ -78,7 +78,7 @@ def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
     ]
     keys = [*measured, *(NodeKeys.generate() for _ in range(NODES - len(measured)))]
     nodes = [f"https://{index + 1}.example#{key.fragment}" for index, key in enumerate(keys)]
-    protocol = {"name": "secure_sum", "nodes": nodes, "devices": clients, "max_dropouts": clients // 10}
+    protocol = {"name": "secure_sum", "nodes": nodes, "devices": clients, "max_faulty": clients // 10}
     head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
     return Study({**head, "protocol": protocol, "questions": questions})
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from collector.database_commands import add_database_commands
 from collector.issuer.cli import add_issuer
-from collector.oblivious.cli import add_oblivious
+from collector.oblivious.cli import add_ohttp
 from collector.operator.access_commands import add_access_commands
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.study_commands import add_study_commands
-from collector.secure_sum.cli import add_secure_sum
+from collector.secure_sum.cli import add_node
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
@@ -54,8 +54,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     add_database_commands(subparsers)
-    add_secure_sum(add_command(subparsers, "node", "make nodes' keys, and close a secure sum"))
-    add_oblivious(add_command(subparsers, "ohttp", "make and change the keys of a collector's gateway"))
+    add_node(add_command(subparsers, "node", "make nodes' keys, and close a secure sum"))
+    add_ohttp(add_command(subparsers, "ohttp", "make and change the keys of a collector's gateway"))
     text = "give people one token each, which cannot be linked to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from flask import current_app
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import CostBoundCache, MemoryBudget, log_throttled
+from collector.limiter import CostBoundCache, Limiter, log_throttled
 from collector.metrics import Metrics
 from collector.oblivious.key_usage import relayed_with_reports
 from collector.oblivious.keys import GatewayKeys
@@ -90,9 +90,9 @@ class Collector:
     node: Node | None
     gateway_keys: GatewayKeys
     identity: bytes
-    parsing: MemoryBudget
-    exports: MemoryBudget
-    counting: MemoryBudget
+    parsing: Limiter
+    exports: Limiter
+    counting: Limiter
     keys: KeyChecks
     daily: DailyLines
 
@@ -199,7 +199,7 @@ class Collector:
         self.database.engine.dispose()
 
 
-def _rooms(body_limit: int) -> tuple[MemoryBudget, MemoryBudget, MemoryBudget]:
+def _rooms(body_limit: int) -> tuple[Limiter, Limiter, Limiter]:
     """Return the rooms for bodies in parsing, for exports, and for counted summaries.
 
     A request beyond them gets the error of an overloaded server.
@@ -209,9 +209,9 @@ def _rooms(body_limit: int) -> tuple[MemoryBudget, MemoryBudget, MemoryBudget]:
         return lambda: ProblemError(OVERLOADED, detail)
 
     return (
-        MemoryBudget(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
-        MemoryBudget(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
-        MemoryBudget(1, 0.0, full("another summary is being counted, or the upkeep is under way")),
+        Limiter(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
+        Limiter(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
+        Limiter(1, 0.0, full("another summary is being counted, or the upkeep is under way")),
     )
 
 
@@ -255,7 +255,7 @@ def _refuse_pages(settings: Settings) -> None:
         if getattr(settings, name):
             raise UsageError(
                 f"setting {name}: is for collectors, as no page can send shares to a node",
-                code="settings.origins_on_node",
+                code="settings.pages_on_node",
             )
 
 
@@ -271,7 +271,7 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
         unfinished = queries.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
-    # Of closed studies only secure sums matter, and these have a route: skip the others.
+    # Of closed studies only secure sums matter, and these have a protocol: skip the others.
     read = [(document, is_open) for document, is_open in unfinished if is_open or b'"protocol"' in document]
     studies = [(Study.from_json(document), is_open) for document, is_open in read]
     needed = []

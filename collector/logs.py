@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from collector.memory_budget import LOGGER
+from collector.limiter import LOGGER
 from collector.settings import JSON_LINES
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import refuse_replacing_other, replacing

@@ -20,8 +20,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as RegistryCollector
 
+from collector.limiter import LOGGER
 from collector.logs import log_event
-from collector.memory_budget import LOGGER
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

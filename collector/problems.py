@@ -150,7 +150,9 @@ REPORTS_DELETED = Kind(
     "Reports were deleted since the export began",
     "Export again from the beginning: the part so far no longer matches the collector's reports.",
 )
-STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Stop asking: it takes no reports.")
+STUDY_DELETED = Kind(
+    "study-deleted", 410, "The study was deleted", "Ask no more people: it takes no reports."
+)
 STUDY_CLOSED = Kind(
     "study-closed",
     410,

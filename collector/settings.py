@@ -118,7 +118,7 @@ class Settings:
         if self.grace_days > timedelta.max.days:
             raise UsageError(
                 f"setting grace_days: must be at most {timedelta.max.days}, is {self.grace_days}",
-                code="settings.late_days_too_many",
+                code="settings.grace_days_too_many",
             )
 
     @classmethod
@@ -204,7 +204,7 @@ def _check_gateway(settings: Settings) -> None:
     if settings.require_ohttp and not settings.ohttp_keys:
         raise UsageError(
             "setting require_ohttp: needs ohttp_keys, from `ldpkit ohttp rotate`",
-            code="settings.only_ohttp_needs_keys",
+            code="settings.require_ohttp_needs_keys",
         )
 
 

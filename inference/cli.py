@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inference.analyses.cli import add_analysis, quantity_lines, run_analysis, wants_analysis
 from inference.design import cli as design_cli
 from inference.design.cli import SAME_NUMBERS
-from inference.projection.derive_cli import add_project
+from inference.projection.derive_cli import add_derive
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.commands.output import add_output, progress_of, show_written
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register summarize, fit, demo, plan, calibrate and project."""
+    """Register summarize, fit, demo, plan, calibrate and derive."""
     summaries_cli.add_commands(subparsers)
     text = "fit a posterior to each question, from reports or a summary"
     _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
     _add_demo(add_command(subparsers, "demo", text, "demo --out demo --n 500"))
     design_cli.add_commands(subparsers)
-    add_project(subparsers)
+    add_derive(subparsers)
 
 
 def _add_fit(fit: argparse.ArgumentParser) -> None:
@@ -123,7 +123,7 @@ def _add_earlier(fit: argparse.ArgumentParser) -> None:
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--out", default="demo", metavar="DIR", help="folder for the results (default: demo)")
-    demo.add_argument("--n", type=int, default=None, metavar="N", help="default: all 6,366 people")
+    demo.add_argument("--n", type=int, default=None, metavar="N", help="how many people (default: all 6,366)")
     demo.add_argument("--epsilon", default="1", metavar="E", help="mean epsilon of six questions (default 1)")
     demo.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of data split and sampler, not of noise"

@@ -228,11 +228,11 @@ def check_method(method: str, study: Study) -> None:
     if method in known:
         return
     if method not in NAMES:
-        known = [*sorted(known), *(NAMES if study.privacy_unit == "holder" else ())]
+        known = [*sorted(known), *(NAMES if study.respondent == "holder" else ())]
         raise InputError(
             f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are", code="fit.unknown_method"
         )
-    if study.privacy_unit != "holder":
+    if study.respondent != "holder":
         raise InputError(
             f"the method {method!r} is for data holders' tables: use nuts or gaussian_approx",
             code="fit.method_for_tables",

@@ -46,7 +46,7 @@ def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = E
     """Explain the odds for this study's unit: a person, a holder's record, or one device of a secure sum."""
     if study.protocol is not None:
         return _odds("sum", epsilon, delta, words)
-    return _odds(study.privacy_unit, epsilon, delta, words)
+    return _odds(study.respondent, epsilon, delta, words)
 
 
 def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
@@ -96,7 +96,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
         words.say("study.digest", digest=study.digest),
         *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
-        *(words.say("study.holders").split("\n") if study.privacy_unit == "holder" else []),
+        *(words.say("study.holders").split("\n") if study.respondent == "holder" else []),
         *public_lines(study, words),
         *channel_lines(study, words),
         *_sections(study, words),
@@ -231,7 +231,7 @@ def _route(study: "Study", words: Words) -> "list[str]":
     return [
         *words.say("study.nodes", nodes=len(protocol.nodes)).split("\n"),
         *[f"  {node.url}#{hexlify(node.sealing_key + node.signing_key).decode()}" for node in protocol.nodes],
-        *words.say("study.sum", fewest=protocol.min_devices, max_dropouts=protocol.max_dropouts).split("\n"),
+        *words.say("study.sum", fewest=protocol.min_devices, max_faulty=protocol.max_faulty).split("\n"),
         "",
     ]
 

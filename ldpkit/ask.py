@@ -143,8 +143,8 @@ def choice(
         choices: their labels, or how many there are if they are numbers from 0.
         epsilon: see id.
         text: see id.
-        mechanism: as for `yes_no`. The default is the most accurate: "randomized_response" up to about
-            3e^ε + 2 choices, "subset_selection" for more.
+        mechanism: as for `yes_no`. The default is "randomized_response" up to about 3e^ε + 2 choices,
+            and "subset_selection" for more, which is then the most accurate.
         prior: see id.
         refusal: see id.
 
@@ -230,7 +230,7 @@ def number(
         text: see id.
         model: a law, such as "normal" or "exponential" (default: fit without a law).
         mechanism: as for `yes_no`: "laplace", or "gaussian" with a delta.
-        delta: the probability that epsilon fails, if the mechanism has a delta.
+        delta: an added probability, at most this, that epsilon does not hold, if the mechanism has a delta.
         prior: see id.
         refusal: if people may prefer not to say: the share of epsilon that reports whether there is a number.
             A share up to 0.5 leaves the number's noise as it is.
@@ -327,7 +327,7 @@ def study(
         sample_one_question: whether each device answers only one question, which it draws at random.
         sections: {title: ids of questions that are shown together}, or a list of results of `section`.
         public: fields that are sent without noise, made by `public`.
-        **fields: other fields of the document, such as route, or languages=["en", "de"] for {"en": …} texts.
+        **fields: other fields of the document, such as protocol, or languages=["en", "de"].
 
     Returns:
         The study, the same as from its JSON: `study.to_json()`.

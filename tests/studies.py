@@ -117,7 +117,7 @@ LAPLACE_TABLE = {
     "mechanism": {"name": "table_statistics_laplace", "epsilon": "1"},
 }
 TABLES = [TABLE, DDPLR_TABLE, LAPLACE_TABLE]
-HOLDER = {"id": "plants", "privacy_unit": "holder"}
+HOLDER = {"id": "plants", "respondent": "holder"}
 ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 430.0]}
 
 

@@ -9,6 +9,7 @@ import ldpkit
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import MissingExtraError
 from tests import studies
+from tests.kit.errors import raises
 
 LIGHT = """
 import sys
@@ -50,5 +51,5 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
         raise ModuleNotFoundError("No module named 'jax'", name="jax")
 
     monkeypatch.setattr(ldpkit, "import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"needs the package jax: pip install 'ldpkit\[inference\]'"):
+    with raises(MissingExtraError, "extra.missing", "jax", "'ldpkit[inference]'"):
         _ = ldpkit.plan

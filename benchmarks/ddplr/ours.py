@@ -52,6 +52,6 @@ def question_of(features: int, intercept: bool = False) -> Question:
         "id": "ddplr",
         "version": 1,
         "title": "DDPLR",
-        "privacy_unit": "holder",
+        "respondent": "holder",
     }
     return Study({**document, "questions": [question]}).questions[0]

@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit issuer`: init, key, serve, status. Others: inviting.py, keeping.py."""
+"""The subcommands of `ldpkit issuer`: init, key, serve, status. Others: inviting.py, maintenance.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ next, in {folder}:
   ldpkit issuer invite STUDY_ID --count N --out codes.csv
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
-REMOVED = "removed the key and {codes} of it: publish any study that names it again, without it"
+REMOVED = "removed the key and {codes} of it: if a study names it, publish that study again without it"
 TOKEN = {True: "has a token", False: "no token yet", None: "may have a token"}
 IN_CLEAR = (
     "--host {host} without https: put a proxy with TLS in front, or name --tls-certificate and --tls-key"

@@ -61,7 +61,7 @@ def add_invite(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"people: a column {NAME!r}, and one for each public field",
     )
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
-    text = "replace codes: an unused one ends; with --count, all codes of people without names"
+    text = "replace codes: an unused one ends; with --count, all unused codes of people without names"
     invite.add_argument("--again", action="store_true", help=text)
     text = "with --again, also replace used codes: their people may send two reports"
     invite.add_argument("--second-token", action="store_true", help=text)

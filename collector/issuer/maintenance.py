@@ -27,7 +27,7 @@ IS_COPY = "UPDATE issuer SET is_copy = TRUE"
 
 
 def add_keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register restored."""
+    """Register resume-after-restore."""
     text = "let a database that was restored from a backup give tokens again"
     restored = with_database(
         add_command(commands, "resume-after-restore", text, "issuer resume-after-restore --end-unused")
@@ -39,7 +39,7 @@ def add_keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "keep them valid: people who got a token after the backup can get a second one, and send two reports"
     )
     which.add_argument("--keep", action="store_true", help=text)
-    restored.set_defaults(run=run_restored)
+    restored.set_defaults(run=run_resume)
 
 
 def with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -58,7 +58,7 @@ def opened_by(arguments: argparse.Namespace) -> Iterator[Database]:
         yield database
 
 
-def run_restored(arguments: argparse.Namespace) -> int:
+def run_resume(arguments: argparse.Namespace) -> int:
     """ldpkit issuer resume-after-restore --end-unused | --keep"""
     from collector.issuer.store import accept_copy
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from collector.issuer.maintenance import BUSY_SECONDS
 from collector.issuer.models import ISSUER, CodeRow, IssuerRow
 from collector.issuer.store import refuse_copy
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.storage.database import Database, one_line
 from collector.storage.migrating import check
 from collector.storage.rewriting import UnfinishedError, rewrite_files

@@ -11,7 +11,7 @@ from collector.issuer import store
 from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.order_erasing import Forgetting
 from collector.issuer.signing import FaultError, SigningKey
-from collector.memory_budget import MemoryBudget, log_throttled
+from collector.limiter import Limiter, log_throttled
 from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, UNAVAILABLE, Kind, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
@@ -59,7 +59,7 @@ class TokenIssuer:
         self._database = database
         self._forgetting = Forgetting(database)
         self._wrong = TokenBucket(WRONG_A_SECOND)
-        self._room = MemoryBudget(
+        self._room = Limiter(
             AT_ONCE, PATIENCE, lambda: ProblemError(OVERLOADED, "too many tokens are being signed")
         )
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collector.oblivious.key_usage import Needing
 
 
-def add_oblivious(parser: argparse.ArgumentParser) -> None:
+def add_ohttp(parser: argparse.ArgumentParser) -> None:
     """Register show, rotate and retire."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "print the newest key as a study states it"

@@ -48,9 +48,9 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     text = "at a node of a secure sum: what `ldpkit node invite` wrote for it"
     action.add_argument("--file", metavar="LIST", help=text)
     action.add_argument(
-        "--disable", action="store_true", help="forget them and admit reports without invitations"
+        "--disable", action="store_true", help="revoke all invitations and admit reports without them"
     )
-    text = "forget them: people need new invitations"
+    text = "revoke all invitations: people need new ones"
     action.add_argument("--revoke-all", action="store_true", help=text)
     text = "for a public field that invitations carry, once for each: its value in these invitations"
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
@@ -174,10 +174,10 @@ def _change_invitations(arguments: argparse.Namespace) -> int:
         text = read_bytes(arguments.file).decode("utf-8", "replace")
         said = collector_of(arguments, "inviting").take_invitations(study_id, text)
     elif arguments.disable:
-        collector_of(arguments, "inviting").lift_invitations(study_id)
+        collector_of(arguments, "inviting").disable_invitations(study_id)
         said = f"everybody's reports to {study_id} are let in"
     else:
-        collector_of(arguments, "inviting").forget_invitations(study_id)
+        collector_of(arguments, "inviting").revoke_invitations(study_id)
         said = f"only new invitations let a report to {study_id} in"
     show({"study": study_id, "done": True}, arguments.json, lambda _: [said])
     return 0

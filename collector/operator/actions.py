@@ -108,15 +108,15 @@ def take_invitations(collector: Collector, study_id: str, text: str, by: Key) ->
     return _change_invitations(collector, study_id, act)
 
 
-def forget_invitations(collector: Collector, study_id: str, by: Key) -> None:
+def revoke_invitations(collector: Collector, study_id: str, by: Key) -> None:
     """Forget a study's invitations, so that only new ones admit reports. Raises ProblemError."""
     _require_nodes_operator(collector, by)
-    _change_invitations(collector, study_id, partial(inviting.forget, study_id=study_id, by=by.name))
+    _change_invitations(collector, study_id, partial(inviting.revoke, study_id=study_id, by=by.name))
 
 
-def lift_invitations(collector: Collector, study_id: str, by: Key) -> None:
+def disable_invitations(collector: Collector, study_id: str, by: Key) -> None:
     """Forget a study's invitations and admit reports without invitations. Raises ProblemError."""
-    _change_invitations(collector, study_id, partial(inviting.lift, study_id=study_id, by=by.name))
+    _change_invitations(collector, study_id, partial(inviting.disable, study_id=study_id, by=by.name))
 
 
 def _change_invitations(collector: Collector, study_id: str, act: Callable[[Session], T]) -> T:

@@ -9,7 +9,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.operator.stated_retention import delete_overdue, kept_of
 from collector.problems import ProblemError
 from collector.storage import audit_log, queries

@@ -18,9 +18,9 @@ from collector.storage import audit_log, queries
 from collector.storage.invitations import (
     add_invitations,
     add_list,
-    forget_invitations,
+    disable_invitations,
     has_values,
-    lift_invitations,
+    revoke_invitations,
 )
 from collector.storage.keys import hash_key, new_word
 from ldp_client.commands.channel_warnings import invitation_notes, names_in_words
@@ -187,7 +187,7 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
 
 
 def list_text(study_id: str, node: str, place: int, hashes: Iterable[bytes]) -> str:
-    """Return a node's list: a header, then each hash. node: its address. place: its index in the route."""
+    """Return a node's list: a header, then each hash. node: its address. place: its index in the protocol."""
     lines = [f"# invitations to {study_id} at {node}, node {place + 1}", *(each.hex() for each in hashes)]
     return "\n".join(lines) + "\n"
 
@@ -238,7 +238,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
 def _refuse_other_node(session: Session, study_id: str, named: str, place: int, keys: str) -> None:
     """Raise InputError unless the list is for this node: its invitations are valid at no other node.
 
-    They are also invalid at another place in the route, because devices derive the shown words from the
+    They are also invalid at another place in the protocol, because devices derive the shown words from the
     place.
     """
     study = _current(session, study_id)
@@ -260,7 +260,7 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
     )
 
 
-def lift(session: Session, study_id: str, by: str) -> None:
+def disable(session: Session, study_id: str, by: str) -> None:
     """Forget a study's invitations and admit reports without invitations. Raises InputError.
 
     If invitations carry public values, nothing is changed: no report is taken without these values.
@@ -269,7 +269,7 @@ def lift(session: Session, study_id: str, by: str) -> None:
         raise InputError(
             f"study {study_id} is a secure sum: without invitations, an attacker could send so many shares "
             "that one person's answer is alone in the sum",
-            code="ticket.lift_secure_sum",
+            code="ticket.disable_secure_sum",
         )
     carried = ", ".join(carried_fields(session, study_id))
     if carried:
@@ -277,7 +277,7 @@ def lift(session: Session, study_id: str, by: str) -> None:
             f"the invitations to {study_id} carry {carried}, which every report needs: nothing was "
             "changed. To admit all reports, publish a version without such fields; --revoke-all forgets "
             "invitations",
-            code="ticket.lift_carries_values",
+            code="ticket.disable_carries_values",
         )
     number = _number(session, study_id)
     if has_values(session, number):
@@ -286,13 +286,13 @@ def lift(session: Session, study_id: str, by: str) -> None:
             "of that version is taken, however late: nothing was changed. A version without such fields lets "
             "everybody in already, unless other invitations were made; --revoke-all, then --disable, "
             "gives up both",
-            code="ticket.lift_earlier_version",
+            code="ticket.disable_earlier_version",
         )
-    lift_invitations(session, number)
-    audit_log.record(session, by, "lift invitations", study_id)
+    disable_invitations(session, number)
+    audit_log.record(session, by, "disable invitations", study_id)
 
 
-def forget(session: Session, study_id: str, by: str) -> None:
+def revoke(session: Session, study_id: str, by: str) -> None:
     """Forget a study's invitations, so that only new ones admit reports. Raises InputError.
 
     A secure sum must be closed first: while it is open, its list could be taken in a second time.
@@ -302,10 +302,10 @@ def forget(session: Session, study_id: str, by: str) -> None:
         raise InputError(
             f"study {study_id} is a secure sum: its list could be taken in twice. Restore its "
             "invitation_key; if it is lost, see docs/operating.md, If `ldpkit.toml` is lost",
-            code="ticket.forget_secure_sum",
+            code="ticket.revoke_secure_sum",
         )
-    forget_invitations(session, _number(session, study_id))
-    audit_log.record(session, by, "forget invitations", study_id)
+    revoke_invitations(session, _number(session, study_id))
+    audit_log.record(session, by, "revoke invitations", study_id)
 
 
 def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
@@ -349,7 +349,7 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     assert study.protocol is not None
     refuse_tokens(study)
     if not study.protocol.min_devices <= count <= MOST_AT_ONCE:
-        problem = f"must be from {study.protocol.min_devices} (devices − max_dropouts) to {MOST_AT_ONCE}"
+        problem = f"must be from {study.protocol.min_devices} (devices − max_faulty) to {MOST_AT_ONCE}"
         raise InputError(f"--count {count}: {problem}", code="ticket.count_invalid")
     try:
         os.mkdir(folder, 0o700)

@@ -10,7 +10,7 @@ from datetime import date
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import CostBoundCache, log_throttled
+from collector.limiter import CostBoundCache, log_throttled
 from collector.metrics import Metrics
 from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from collector.reports.limits import TokenBucket

@@ -16,7 +16,7 @@ from collector.reports.rules import Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
 from collector.storage.emptying import empty_reports
-from collector.storage.invitations import lift_invitations
+from collector.storage.invitations import disable_invitations
 from collector.storage.models import StudyRow
 from collector.storage.overviews import count_whole
 from collector.storage.packing import PackedReport
@@ -189,7 +189,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         publishing.close(session, study_id, deleted=True)
-        lift_invitations(session, number)
+        disable_invitations(session, number)
         forget_tokens(session, number)
 
     act(end)

@@ -187,9 +187,7 @@ def _closed_in_words(study: Study, collector: RemoteCollector) -> str:
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:
     """Return the page where people answer, or None if the study has no page."""
-    return (
-        None if study.protocol is not None or study.privacy_unit == "holder" else collector.page_of(study.id)
-    )
+    return None if study.protocol is not None or study.respondent == "holder" else collector.page_of(study.id)
 
 
 def _links(study: Study, collector: RemoteCollector) -> list[str]:

@@ -165,11 +165,11 @@ class RemoteCollector:
         taken: str = self._json("POST", path, answers.TAKEN, _bytes({"list": text}), False)["taken"]
         return taken
 
-    def forget_invitations(self, study_id: str) -> None:
+    def revoke_invitations(self, study_id: str) -> None:
         """Forget a study's invitations, so that only new ones admit reports."""
         self._json("POST", f"{_path(study_id)}/invitations/revoke", lambda body: body["id"], b"{}")
 
-    def lift_invitations(self, study_id: str) -> None:
+    def disable_invitations(self, study_id: str) -> None:
         """Forget a study's invitations and admit reports without invitations."""
         self._json("POST", f"{_path(study_id)}/invitations/disable", lambda body: body["id"], b"{}")
 

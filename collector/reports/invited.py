@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.problems import INVITATION_NEEDED, UNAVAILABLE, ProblemError
 from collector.reports.rules import Rules
 from collector.reports.writer import Upload

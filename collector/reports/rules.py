@@ -15,7 +15,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.problems import TOKEN_INVALID, UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
 from collector.reports.tokens import TokenCheck

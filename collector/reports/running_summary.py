@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import MemoryBudget
+from collector.limiter import Limiter
 from collector.problems import (
     REPORTS_DELETED,
     SUMMARY_IMPOSSIBLE,
@@ -58,7 +58,7 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def summary_text(collector: Collector, study_id: str, version: int | None, counting: MemoryBudget) -> str:
+def summary_text(collector: Collector, study_id: str, version: int | None, counting: Limiter) -> str:
     """Return the summary of one version's reports as JSON; without a version, of the current version.
 
     counting: room for summaries that are not kept, held until the document is written: its text takes more
@@ -85,7 +85,7 @@ def _find_tally(
     rules = collector.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
     if rules.study.protocol is not None:
-        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit node close`", "route")
+        raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit node close`", "protocol")
     tally = rules.tally
     for question in tally.needs_reports:
         raise ProblemError(SUMMARY_IMPOSSIBLE, NEEDS_REPORTS, f"questions.{question}")

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union
 
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
 from collector.storage.packing import PackedReport
 
@@ -210,4 +210,4 @@ class Writer:
 def _stuck() -> ProblemError:
     line = "a commit of the database takes longer than requests wait"
     log_throttled(logging.WARNING, line, code="database-slow")
-    return ProblemError(UNAVAILABLE, "the database takes too long; the reports may still be stored")
+    return ProblemError(UNAVAILABLE, "the database takes too long; the request may still take effect")

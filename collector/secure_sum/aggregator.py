@@ -92,7 +92,7 @@ def _check_counts(protocol: SecureSum, clients: Sequence[NodeClient], progress: 
         if count < protocol.min_devices:
             raise InputError(
                 f"node {client.url} has shares of only {count} devices, and no sum over fewer than "
-                f"{protocol.min_devices} (devices − max_dropouts) is ever made; this closed no node",
+                f"{protocol.min_devices} (devices − max_faulty) is ever made; this closed no node",
                 code="node.too_few_shares",
             )
 
@@ -119,7 +119,7 @@ def _draw(protocol: SecureSum, clients: Sequence[NodeClient]) -> Drawing:
     if len(everywhere) < protocol.min_devices:
         raise InputError(
             f"only {len(everywhere)} devices reached every node, and no sum over fewer than "
-            f"{protocol.min_devices} (devices − max_dropouts) is ever made",
+            f"{protocol.min_devices} (devices − max_faulty) is ever made",
             code="node.too_few_devices",
         )
     commitments = [_checked(client, Statement.from_document, client.commit()) for client in clients]

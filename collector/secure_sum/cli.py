@@ -13,7 +13,7 @@ from ldp_client.files.disk import STREAM, load_study, read_bytes
 from schemas import Study
 
 
-def add_secure_sum(parser: argparse.ArgumentParser) -> None:
+def add_node(parser: argparse.ArgumentParser) -> None:
     """Register keygen, invite, close and verify."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     keygen = add_command(commands, "keygen", "make a node's keys", "node keygen --out node.key")
@@ -154,8 +154,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     transcript = Transcript.from_json(read_bytes(arguments.transcript))
     total = transcript.total(_read_study(arguments.study))
-    clients = next(iter(total.questions.values())).n
-    print(f"{len(transcript.sums)} nodes signed the same set of {clients} devices, and these sums")
+    devices = next(iter(total.questions.values())).n
+    print(f"{len(transcript.sums)} nodes signed the same set of {devices} devices, and these sums")
     held = ", ".join(str(each.devices) for each in transcript.drawing.commitments)
     print(f"they drew it together after the close, when they held the shares of {held} devices")
     return 0

@@ -144,12 +144,12 @@ class Transcript:
             )
         size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         ids = self.drawing.chosen(study)
-        clients = len(ids)
+        devices = len(ids)
         words = np.zeros(size // 8, dtype="<u8")
         for index, (confirmed, part) in enumerate(zip(self.confirmed, self.sums)):
-            _check_node(study, index, (clients, set_digest(ids)), confirmed, part, size)
+            _check_node(study, index, (devices, set_digest(ids)), confirmed, part, size)
             words += np.frombuffer(part.total, dtype="<u8")
-        return _summary(study, clients, words.astype("<i8"))
+        return _summary(study, devices, words.astype("<i8"))
 
 
 def _check_node(
@@ -172,14 +172,14 @@ def _check_node(
         )
 
 
-def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
+def _summary(study: Study, devices: int, words: NDArray[np.int64]) -> Summary:
     questions, start = {}, 0
     for name, mechanism in mechanisms_of(study).items():
         end = start + mechanism.payload_size // 8
         values = words[start:end].astype(np.int64)
-        if not REDUCTIONS[mechanism.name].possible(mechanism, clients, values):
+        if not REDUCTIONS[mechanism.name].possible(mechanism, devices, values):
             problem = "is no possible sum: a node or a device went wrong"
             raise SummaryError(f"questions.{name}", problem, code="summary.sum_impossible")
-        questions[name] = QuestionSummary(clients, values)
+        questions[name] = QuestionSummary(devices, values)
         start = end
     return Summary(study.id, study.version, study.digest, questions)

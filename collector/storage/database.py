@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, SQLAlchemyE
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
-from collector.memory_budget import MemoryBudget
+from collector.limiter import Limiter
 from collector.storage.same_file import SameFile
 from collector.storage.wal import MARK_FILE, beside, has_foreign_log
 from ldp_client.documents.errors import InputError, UsageError
@@ -64,9 +64,7 @@ class Database:
         self.engine = _create_engine(self.url, lock_timeout, bounds, self._same)
         self._room = None
         if bounds is not None:
-            self._room = MemoryBudget(
-                *bounds, lambda: PoolTimeoutError("every connection for reading is in use")
-            )
+            self._room = Limiter(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
         self._looks = Looks(self._look)

@@ -16,7 +16,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.problems import (
     DISK_FULL,
     INTERNAL,

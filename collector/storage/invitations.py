@@ -135,13 +135,13 @@ def demand_invitations(session: Session, study: int) -> None:
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
 
 
-def lift_invitations(session: Session, study: int) -> None:
+def disable_invitations(session: Session, study: int) -> None:
     """Forget the invitations and accept reports without them."""
-    forget_invitations(session, study)
+    revoke_invitations(session, study)
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=False))
 
 
-def forget_invitations(session: Session, study: int) -> None:
+def revoke_invitations(session: Session, study: int) -> None:
     """Forget the invitations, including used ones: participants then need new invitations."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
     for table in (SPENT, INVITATIONS, LISTS):

@@ -13,7 +13,7 @@ from sqlalchemy import Table, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from collector.memory_budget import log_throttled
+from collector.limiter import log_throttled
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.storage import queries
 from collector.storage.database import Database, one_line

@@ -12,7 +12,7 @@ from flask import Blueprint, Response, make_response, request
 from collector import problems
 from collector.context import current_collector
 from collector.exports.formats import FORMATS
-from collector.memory_budget import MemoryBudget
+from collector.limiter import Limiter
 from collector.reports.paging import open_export
 from collector.reports.running_summary import summary_text
 from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
@@ -85,7 +85,7 @@ def _noting_the_end(parts: Iterator[bytes], note: Callable[[], object]) -> Itera
 class HeldParts(Iterator[bytes]):
     """Parts of a stream that holds its room until it ends, is closed, or is garbage-collected."""
 
-    def __init__(self, room: MemoryBudget, parts: Iterator[bytes]) -> None:
+    def __init__(self, room: Limiter, parts: Iterator[bytes]) -> None:
         room.take()
         self._parts = parts
         # `finalize` gives the room back only once.

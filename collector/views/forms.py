@@ -195,7 +195,7 @@ def add() -> Response:
 def ask_revoke(name: str) -> Response:
     """Describe the change to a key, with a button that makes it."""
     require_token(_signed_in(Role.OPERATE))
-    return _asking("Revoke the key", "It is good for nothing any more.", subject=name, action="revoke")
+    return _asking("Revoke the key", "The key stops working.", subject=name, action="revoke")
 
 
 @changing.post("/keys/<name>")
@@ -203,7 +203,7 @@ def revoke(name: str) -> Response:
     """Make a key useless."""
     key = _confirmed(Role.OPERATE)
     drop_key(current_collector(), Identifier().read(name, "name", StatementError), key)
-    done = Done("The key is good for nothing any more")
+    done = Done("The key is revoked")
     return _page("done.html", title="Revoke the key", subject=name, done=done)
 
 

@@ -118,17 +118,17 @@ def take_invitations(study_id: str) -> Response:
 
 @operating.post("/studies/<study_id>/invitations/revoke")
 @requires(Role.OPERATE)
-def forget_invitations(study_id: str) -> Response:
+def revoke_invitations(study_id: str) -> Response:
     """Forget the invitations, so that only new ones admit reports."""
-    actions.forget_invitations(current_collector(), study_id, acting_key())
+    actions.revoke_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
 @operating.post("/studies/<study_id>/invitations/disable")
 @requires(Role.OPERATE)
-def lift_invitations(study_id: str) -> Response:
+def disable_invitations(study_id: str) -> Response:
     """Forget the invitations and admit reports without invitations."""
-    actions.lift_invitations(current_collector(), study_id, acting_key())
+    actions.disable_invitations(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
@@ -248,7 +248,7 @@ OPERATIONS = (
         )
         for name, text in (
             ("revoke", "Revoke the invitations, so that only new ones admit reports."),
-            ("lift", "Forget the invitations and admit reports without invitations."),
+            ("disable", "Revoke the invitations and admit reports without invitations."),
         )
     ),
     Operation(

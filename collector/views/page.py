@@ -202,7 +202,7 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
         "sample_one_question": rules.study.sample_one_question,
         "repeats": any(question.repeats for question in rules.study.questions),
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
-        "privacy_unit": rules.study.privacy_unit,
+        "respondent": rules.study.respondent,
         "public": [public_line(field) for field in rules.study.public],
         "cells": f"{rules.study.cells:,}",
         "few": _few(rules.study.cells, overview.reports_now),

@@ -105,7 +105,7 @@ def page(study_id: str) -> Response:
 
 def _offered(study: Study) -> tuple[str, ...]:
     """Return the languages of the study's page, its own first; only English for holders and secure sums."""
-    if study.privacy_unit != "person" or study.protocol is not None:
+    if study.respondent != "person" or study.protocol is not None:
         return LANGUAGES[:1]
     return tuple(dict.fromkeys([*study.languages, *LANGUAGES]))
 
@@ -145,7 +145,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
     spoken = rules.study.language_for(language)
     channel = study.channel
     return _worded(
-        "holder.html" if study.privacy_unit == "holder" else "participant.html",
+        "holder.html" if study.respondent == "holder" else "participant.html",
         language,
         _offered(rules.study),
         study=study,

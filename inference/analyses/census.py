@@ -94,7 +94,7 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
         odd = sorted(set(labels) - set(table.cat.categories))
         if odd:
             raise InputError(
-                f"the census: {name} has {listed([repr(one) for one in odd])}, unknown in the reports",
+                f"the census: {name} has {listed([repr(one) for one in odd])}, not among its values",
                 code="census.unknown_value",
             )
         return labels.astype(table.dtype)

@@ -47,12 +47,14 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         metavar="PRIOR",
         help='set priors: flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; may be repeated',
     )
-    own.add_argument("--missing", metavar="HOW", help="treat rows with blanks: error (default) or drop")
+    own.add_argument("--missing", metavar="HOW", help="rows with missing values: error (default) or drop")
     own.add_argument("--by", metavar="COLUMN", help="also show shares within each level of a public column")
     own.add_argument(
-        "--poststratify", metavar="CENSUS.csv", help="average over its rows, `count` people each"
+        "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
     )
-    own.add_argument("--weights", metavar="COLUMN", help="weight each row by this number of people")
+    own.add_argument(
+        "--weights", metavar="COLUMN", help="column with the number of people that each row stands for"
+    )
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:

@@ -71,7 +71,7 @@ def _of_waves(
     if arguments.missing is not None:
         raise UsageError(
             "--missing is for tables: device reports have no blanks",
-            code="wave.blanks_for_reports",
+            code="wave.missing_for_reports",
         )
     if arguments.design is not None:
         raise UsageError(

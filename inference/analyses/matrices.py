@@ -313,7 +313,7 @@ def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None
             named = [name for name in named if "(" in name] or named
             raise InputError(
                 f"{' or '.join(named)} depends on the other rows, which are patterns of reports, not people: "
-                "use center(), scale() or a number, or add it to the table as a column",
+                "use center() or scale(), a number instead of a mean or rank, or add a column to the table",
                 code="formula.term_depends_on_rows",
             )
 

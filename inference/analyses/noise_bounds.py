@@ -38,7 +38,7 @@ def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
         worst = min(tested, key=lambda one: one[1])
         if worst[1] * len(tested) * len(columns) < FALSE_ALARM:
             found.append(
-                f"reports of {column.name}{worst[0]} are impossible under the noise: too many or few of a "
+                f"reports of {column.name}{worst[0]} are implausible under the noise: too many or few of a "
                 f"kind (probability {worst[1]:.1g}): people did not follow the noise, or it is wrong"
             )
     return tuple(found)

@@ -149,8 +149,8 @@ def without_bound(
         return ()
     return (
         f"the reports alone bound {listed(names) or 'some coefficients'} on one side at most, for example "
-        "because all of a level agree. On the other side the prior decides: quote only the bounded end, "
-        "or ask more people",
+        "because all of a level agree, or fewer say yes than under noise alone. On the other side the prior "
+        "decides: quote only the bounded end, or ask more people",
     )
 
 

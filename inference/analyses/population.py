@@ -167,8 +167,8 @@ def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
         return COUNT
     if PEOPLE in needed or PEOPLE not in census.columns:
         raise InputError(
-            f"the formula names {COUNT}, a census's number of people in each row: rename that "
-            f"to {PEOPLE}, which the formula must not name",
+            f"the formula names {COUNT}, in a census the number of people in each row: write "
+            f"these numbers into another column, {PEOPLE}, which the formula must not name",
             code="census.count_column_ambiguous",
         )
     return PEOPLE

@@ -132,7 +132,7 @@ def survey_of(
 ) -> Table:
     """Return the table of a frame under a design; see `load_survey`."""
     if blanks not in BLANKS:
-        raise UsageError(f"blanks must be either of {', '.join(BLANKS)}", code="table.unknown_blanks_rule")
+        raise UsageError(f"--missing must be {' or '.join(BLANKS)}", code="table.unknown_missing_rule")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")

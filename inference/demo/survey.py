@@ -121,7 +121,7 @@ def answers_of(people: int | None, seed: int) -> list[dict[str, Any]]:
 
     table = fair.load_pandas().data
     if people is not None and not 1 <= people <= len(table):
-        raise UsageError(f"--n must be from 1 to {len(table)}", code="demo.wrong_device_count")
+        raise UsageError(f"--n must be from 1 to {len(table)}", code="demo.wrong_count")
     chosen = np.random.default_rng(seed).permutation(len(table))[:people]
     return [_answers(row) for row in table.iloc[chosen].to_dict("records")]
 

@@ -129,7 +129,7 @@ def calibrate(
 ) -> Calibration:
     """Calibrate one question's posterior by simulation: rank each truth among the draws of its fit.
 
-    A secure sum is simulated for n clients, all of whom answer.
+    A secure sum is simulated for n devices, all of whom answer.
 
     Args:
         question: a question that people answer.

@@ -29,7 +29,7 @@ SAME_NUMBERS = "the same seed gives the same numbers (default 0)"
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register study pack, plan and calibrate."""
+    """Register dossier, plan and calibrate."""
     text = "write a dossier for an ethics board and a data protection impact assessment"
     dossier = add_command(subparsers, "dossier", text, "dossier study.json --out dossier")
     dossier.add_argument("study", metavar="STUDY.json")
@@ -43,9 +43,16 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     example = "plan study.json --question hours --margin 0.5 --out plan"
     plan = add_command(subparsers, "plan", text, example)
     _add_common(plan, "?")
-    plan.add_argument("--n", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
+    plan.add_argument(
+        "--n",
+        type=whole_numbers,
+        metavar="N,N,…",
+        help="how many devices, with --formula people (default: 1000,10000,100000)",
+    )
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
-    plan.add_argument("--margin", type=float, metavar="W", help="how many devices for ± W?")
+    plan.add_argument(
+        "--margin", type=float, metavar="W", help="how many devices (with --formula people) for ± W?"
+    )
     plan.add_argument("--parameter", metavar="NAME", help="of which parameter (default: the first)")
     plan.add_argument(
         "--truth",
@@ -65,7 +72,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate = add_command(subparsers, "calibrate", text, example)
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
-    calibrate.add_argument("--n", type=int, metavar="DEVICES", help="devices in each (default 10000)")
+    calibrate.add_argument("--n", type=int, metavar="N", help="devices in each (default 10000)")
     calibrate.add_argument(
         "--device", action="store_true", help="clip records as devices do, which the models ignore"
     )

@@ -43,7 +43,7 @@ def save_dossier(study: Study, folder: Path) -> None:
             code="holders.folder_not_empty",
         )
     shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
-    with whole_folder(folder, OwnFiles("pack.json", ())) as made:
+    with whole_folder(folder, OwnFiles("dossier.json", ())) as made:
         for name, templates in zip(FILES, (rendering.MARKDOWN, rendering.PAGES), strict=True):
             text = templates.get_template(f"{name}.j2").render(shown)
             (made / name).write_text(text, encoding="utf-8")
@@ -129,7 +129,7 @@ def _leaves(study: Study) -> Iterator[Part]:
     if study.public:
         yield listed([visible(line.strip()) for line in public_lines(study)])
     else:
-        yield says("Nothing about a person is sent in clear: only the noisy answers are sent.")
+        yield says("No public value is sent: nothing else about a person leaves without noise.")
     yield from how_it_leaves(study)
     yield says(
         "The collector keeps no name, address, cookie or clock of a device. A proxy or a host in front of it "
@@ -210,7 +210,7 @@ def _receivers(study: Study) -> tuple[list[Row], str]:
         "one node, or fewer than all of them",
         "nothing about one device's vector; about the sum only as much as ε allows",
         f"at least {study.protocol.min_devices} devices take part, of which at most "
-        f"{study.protocol.max_dropouts} cheat or drop out",
+        f"{study.protocol.max_faulty} cheat or drop out",
     )
     whole = ("all nodes together", "every answer exactly", "none: they must not be one party")
     return [
@@ -272,7 +272,7 @@ def _unprotected(study: Study) -> Iterator[str]:
         yield "Public fields: they are sent as they are, and no ε bounds what they tell."
     if float(study.delta):
         yield f"With a probability of at most δ = {rounded_up(float(study.delta), 2)} the bound may not hold."
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         yield "Several records of one person in a table: m of them are protected with m times ε."
 
 

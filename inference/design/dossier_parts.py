@@ -42,7 +42,7 @@ def listed(lines: Sequence[str]) -> Part:
 
 def once(study: Study) -> str:
     """Return how often a device answers."""
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         return "Each holder answers once, with a table of many records; a person below is one record of it."
     again = [one.id for one in study.questions if one.repeats]
     if not again:

@@ -140,7 +140,7 @@ def clipped_share(question: Question, truth: Truth, random: Generator, people: i
 
 
 def for_devices(question: Question, n: int) -> Question:
-    """Copy the question for n clients, keeping the study's dropout fraction.
+    """Copy the question for n devices, keeping the study's dropout fraction.
 
     Without a secure sum a question is the same for any n. Raises InputError for fewer devices than a secure
     sum can have.
@@ -153,8 +153,8 @@ def for_devices(question: Question, n: int) -> Question:
             f"{question.id}: a secure sum needs at least {FEWEST_NOISY} devices",
             code="plan.too_few_for_secure_sum",
         )
-    tolerated = protocol.max_dropouts * n // protocol.devices
-    protocol.devices, protocol.max_dropouts = n, min(tolerated, n - FEWEST_NOISY)
+    tolerated = protocol.max_faulty * n // protocol.devices
+    protocol.devices, protocol.max_faulty = n, min(tolerated, n - FEWEST_NOISY)
     changed = copy(question)
     changed.protocol = protocol
     return changed

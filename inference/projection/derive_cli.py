@@ -1,4 +1,4 @@
-"""The subcommand between two rounds, of a secure sum or of data holders: project."""
+"""The subcommand between two rounds, of a secure sum or of data holders: derive."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from inference.projection.second_study import Projected
 
 
-def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register project."""
+def add_derive(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register derive."""
     text = "write the second study, from the results of the first"
     project = add_command(subparsers, "derive", text, "derive first.json first-posterior --out second.json")
     project.add_argument("study", metavar="STUDY.json", help="the first study, with its share of the budget")

@@ -48,7 +48,7 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
 
     path: the folder that `ldpkit fit` wrote about marginals, or the file of data holders' reports.
     """
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         return _of_holders(study, path)
     asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
     if not asked:
@@ -57,9 +57,9 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
             code="derive.no_marginals_question",
         )
     assert study.protocol is not None
-    clients = study.protocol.devices
+    devices = study.protocol.devices
     found = zip(asked, _posteriors(study, asked, path), strict=True)
-    return [FirstRound(question, rows, clients, clients, {}) for question, rows in found]
+    return [FirstRound(question, rows, devices, devices, {}) for question, rows in found]
 
 
 def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]:
@@ -79,7 +79,7 @@ def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]
 
 def doubts_of(study: Study, path: Path) -> list[str]:
     """Return the questions with a bad verdict in the output of `ldpkit fit`, with their reasons."""
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         return []
     found = json.loads(read_bytes(path / RESULT))["questions"]
     return [f"{name}: {'; '.join(one['reasons'])}" for name, one in found.items() if not one.get("ok")]

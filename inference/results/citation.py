@@ -19,7 +19,7 @@ REPEATED = (
 NOT_REPEATED = "This result does not come from a call of “ldpkit fit” on files, so no call can repeat it."
 
 
-def defence_of(
+def citation_of(
     study: Study,
     posteriors: Mapping[str, Posterior],
     made: Provenance | None = None,

@@ -113,7 +113,7 @@ def diagnose(
     notes: further notes for the reader. reasons: the method's own reasons not to trust its draws. found: the
     draws' mixing, if already measured. remedy: advice if they mix badly. chained: True if draws come from
     Markov chains, so that mixing decides; otherwise they need only be finite. may_diverge: tolerated share of
-    divergent transitions. model, knowledge: these parts of the verdict.
+    divergent transitions. fit, informativeness: these parts of the verdict.
     """
     found = found or mixing(parameters)
     # Parameters that a method takes as known do not vary; a longer run would not change that.

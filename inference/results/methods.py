@@ -84,9 +84,9 @@ def _privacy(study: Study) -> str:
             f"{which} each device adds noise and sends secret shares to {len(study.protocol.nodes)} nodes, "
             f"whose sum alone is opened: it is differentially private for each person with {epsilon}{delta}, "
             f"if the nodes do not collude and, of at least {study.protocol.min_devices} devices, at most "
-            f"{study.protocol.max_dropouts} cheat or drop out."
+            f"{study.protocol.max_faulty} cheat or drop out."
         )
-    holders = study.privacy_unit == "holder"
+    holders = study.respondent == "holder"
     whose = "record" if holders else "person"
     where = "where the table is kept" if holders else "on the person's device"
     how = "all questions together are"
@@ -139,7 +139,7 @@ def _question(study: Study, question: Question, posterior: Posterior) -> str:
 
 
 def _found(posterior: Posterior) -> str:
-    """Return the checks' findings on draws, model and knowledge."""
+    """Return the checks' findings on convergence, fit and informativeness."""
     said = [f"{meaning}" for _, _, meaning in posterior.verdict.lines()]
     found = f"Checks: {'; '.join(said)}."
     if posterior.identified is not None and posterior.identified.sets:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from inference.results.chain_plots import chains_in_words
-from inference.results.citation import defence_of
+from inference.results.citation import citation_of
 from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.headline import headlines, lists_in_words
 from inference.results.identified import level_of_sets, set_of
@@ -90,13 +90,13 @@ def _shown(
         "earlier": earlier,
         "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
         "size": size,
-        "unit": "holders" if study.privacy_unit == "holder" else "devices",
+        "unit": "holders" if study.respondent == "holder" else "devices",
         "epsilon": float(study.epsilon),
         "delta": float(study.delta),
         "compared": raw is not None,
         "interval": interval.name,
         "raw_interval": f"raw {interval.percent} %",
-        **defence_of(study, posteriors, made, earlier),
+        **citation_of(study, posteriors, made, earlier),
     }
 
 

@@ -151,8 +151,7 @@ class Posterior:
         law = self._implied("share_above")
         if not isinstance(value, int | float) or not law.low <= value < law.high:
             raise InputError(
-                f"{self.question}: answers lie between {law.low:g} and {law.high:g}, and {value!r} does not. "
-                "Give a value in that range",
+                f"{self.question}: give a value from {law.low:g} to below {law.high:g}, not {value!r}",
                 code="result.value_beyond_bounds",
             )
         draws = law.above(float(value))

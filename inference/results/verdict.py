@@ -37,7 +37,7 @@ BEFORE = "what was done before speaks against these numbers"
 class Part:
     """A part of the verdict. reasons: why it has its state.
 
-    state: "good", "bad", "partial" (knowledge of some parameters only) or "not checked" (model).
+    state: "good", "bad", "partial" (informative on some parameters only) or "not checked" (fit).
     """
 
     state: str = GOOD

@@ -177,7 +177,7 @@ def _command_groups() -> "list[EntryPoint]":
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register study check, keygen and sign, perturb, audit, answer and withdraw."""
+    """Register check, keygen, sign, perturb, audit, answer, withdraw and budget."""
     text = say("cli.help.check")
     check = add_command(subparsers, "check", text, "check study.json")
     check.add_argument("study", metavar="STUDY.json")

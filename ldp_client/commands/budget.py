@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ldp_client.device.disclosures import Disclosure
 
 
-# By a report's state, as in told.py.
+# By a report's state, as in disclosures.py.
 SENTENCES = {
     "sent": "cli.budget.sent",
     "waiting": "cli.budget.waiting",

@@ -71,7 +71,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study_url", metavar="STUDY_URL", help="https://host/v1/studies/ID")
     parser.add_argument(
-        "--trusted-signer", action="append", default=[], metavar="PEM", help=say("cli.help.key")
+        "--trusted-signer", action="append", default=[], metavar="PEM", help=say("cli.help.trusted_signer")
     )
     parser.add_argument(
         "--folder",
@@ -205,7 +205,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     if study.channel is not None and study.channel.tokens is not None and not arguments.invitation:
         # Nothing is spent on a report that could never leave.
         raise RefusedError.say("device.token_uninvited")
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         check_tables(study, answers)
     else:
         _check_answers(study, answers)
@@ -230,7 +230,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     from ldp_client.files.answers import values_from_text
     from ldp_client.files.tables import table_answers
 
-    if study.privacy_unit != "holder":
+    if study.respondent != "holder":
         if arguments.table:
             raise InputError.say("cli.for_people", study=study.id)
         texts = split_settings(study, [*arguments.answers, *arguments.public])
@@ -259,7 +259,7 @@ def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> 
 def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
     """Raise InputError if --public names a question, or if --set names a public field with --yes.
 
-    Run again, the same command would send unencrypted what a newer version of the study no longer protects.
+    Run again, the same command would send without noise what a newer version of the study no longer protects.
     """
     fields = [field.id for field in study.public]
     for setting in arguments.public:
@@ -372,7 +372,7 @@ def _show_sent(
     flushed = _flush(device, now)
     waiting = flushed.waiting + flushed.undeleted
     counts = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
-    counts.update({"later": flushed.batched} if flushed.batched else {})
+    counts.update({"scheduled": flushed.batched} if flushed.batched else {})
     show(arguments, [_sent(flushed)], {**document, **counts, "refused": list(flushed.refused)})
     if flushed.refused:
         return EXIT_REFUSED

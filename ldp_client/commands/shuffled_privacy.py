@@ -19,7 +19,7 @@ OWN = ("delta", "contamination", "smallest_cell")
 
 def add_people(command: argparse.ArgumentParser) -> None:
     """Add --n and the options that need it."""
-    command.add_argument("--n", metavar="N", help=say("cli.help.people"))
+    command.add_argument("--n", metavar="N", help=say("cli.help.n"))
     add_set(command)
 
 
@@ -41,7 +41,7 @@ def refuse_without_people(arguments: argparse.Namespace) -> None:
     """Raise UsageError if options describe the set of reports without --n."""
     for name in OWN:
         if getattr(arguments, name) is not None:
-            raise UsageError.say("cli.needs_people", option=name.replace("_", "-"))
+            raise UsageError.say("cli.needs_n", option=name.replace("_", "-"))
 
 
 def stated(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Flushed:
             if count:
                 parts.append(say("device.waiting", count=count, reason=reason))
         if self.scheduled:
-            parts.append(say("device.later", count=self.scheduled))
+            parts.append(say("device.scheduled", count=self.scheduled))
         if self.batched:
             parts.append(say("device.batched", count=self.batched))
         parts += [say("device.refused", report=line) for line in self.refused]

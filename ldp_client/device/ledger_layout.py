@@ -13,7 +13,7 @@ from ldp_client.documents.errors import LedgerError
 
 LAYOUT = 7
 
-# publisher: the study's publisher, as in known_studies.py; "" if unknown, which matches any publisher.
+# publisher: the study's publisher, as in trust.py; "" if unknown, which matches any publisher.
 # secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
 _REPORTS = """
 CREATE TABLE reports (
@@ -30,7 +30,7 @@ CREATE TABLE publishers (
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
 """
 
-# words: a digest of each text that the question was asked in, "" for any; also the marks of in_clear.py.
+# words: a digest of each text that the question was asked in, "" for any; also the marks of public_fields.py.
 _ANSWERS = """
 CREATE TABLE spent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,

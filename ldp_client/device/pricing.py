@@ -52,7 +52,7 @@ class Terms:
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
-        self.asks_one: bool = study.sample_one_question
+        self.samples_one: bool = study.sample_one_question
         documents = in_each_plain(study)
         self.told = {name: told_in(documents, name) for name in self.mechanisms}
         self.marks = {name: marks_in(documents, name) for name in self.mechanisms}
@@ -62,7 +62,7 @@ class Terms:
     def total(self, questions: "list[str]") -> Cost:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
         costs = [self.costs[question] for question in questions]
-        join = max if self.asks_one and costs else sum
+        join = max if self.samples_one and costs else sum
         return Cost(
             Fraction(join([cost.epsilon for cost in costs])), Fraction(join([cost.delta for cost in costs]))
         )

@@ -130,7 +130,7 @@ def write_spends(
         if question in fresh and question in answered:
             # Each version may draw another memoized question, and a study states the sum of their costs.
             drawn_once = [name for name in fresh if name not in terms.memoized]
-            paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
+            paid = terms.total(drawn_once if terms.samples_one and question in drawn_once else [question])
             epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
         marks = kept_marks(terms, question, [row[0] for row in kept])
         asked = " ".join(sorted({*terms.told[question], *marks}))

@@ -125,10 +125,10 @@ def check_channel(parsed: "dict[str, Any]") -> None:
             "must have tokens, oblivious or both: batches alone hide no sender",
             code="study.channel_empty",
         )
-    if parsed["privacy_unit"] == "holder":
+    if parsed["respondent"] == "holder":
         raise StudyError(
             "channel",
-            "does not go with the privacy_unit 'holder', whose statistics bear its name",
+            "does not go with the respondent 'holder', whose statistics bear its name",
             code="study.channel_for_holders",
         )
     if parsed["paper"] is not None and channel["tokens"] is not None:

@@ -64,7 +64,7 @@ def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
     """Raise `error` if a study's paper mode does not fit its questions, or a matrix reveals nothing."""
     if parsed["paper"] is None:
         return
-    if parsed["sample_one_question"] or parsed["protocol"] is not None or parsed["privacy_unit"] == "holder":
+    if parsed["sample_one_question"] or parsed["protocol"] is not None or parsed["respondent"] == "holder":
         raise error("paper", "goes with neither sample_one_question, nor a secure sum, nor data holders")
     asked = {question["id"]: question for question in parsed["questions"]}
     for index, one in enumerate(parsed["paper"]["questions"]):

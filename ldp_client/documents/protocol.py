@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")
-# Sums are modulo 2**64. With at most this many clients, even the largest statistic cannot wrap.
+# Sums are modulo 2**64. With at most this many devices, even the largest statistic cannot wrap.
 MOST_DEVICES = 1 << 24
-# The fewest clients that neither cheat nor drop out: one client, and two others whose noise protects it.
+# The fewest devices that neither cheat nor drop out: one client, and two others whose noise protects it.
 FEWEST_NOISY = 3
 
 
@@ -45,7 +45,7 @@ PROTOCOL = Tagged(
                 "name": Constant("secure_sum"),
                 "nodes": ListOf(NODE_ADDRESS, 2, 32),
                 "devices": Integer(3, MOST_DEVICES),
-                "max_dropouts": Integer(0, MOST_DEVICES),
+                "max_faulty": Integer(0, MOST_DEVICES),
             },
             {"expansion": OneOf(EXPANSIONS)},
         )
@@ -65,7 +65,7 @@ class Node:
 
 
 class SecureSum:
-    """A secure sum (DCA Algorithm 1). devices: N; max_dropouts: T, the most that may collude or drop out.
+    """A secure sum (DCA Algorithm 1). devices: N; max_faulty: T, the most that may collude or drop out.
 
     expansion: how a seed is expanded to a share, "chacha20" or "shake_256" (devices without a cipher).
     """
@@ -73,15 +73,15 @@ class SecureSum:
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.nodes: "tuple[Node, ...]" = tuple([Node(address) for address in parsed["nodes"]])
         self.devices: int = parsed["devices"]
-        self.max_dropouts: int = parsed["max_dropouts"]
+        self.max_faulty: int = parsed["max_faulty"]
         self.expansion: str = parsed["expansion"] or EXPANSIONS[0]
 
     @property
     def min_devices(self) -> int:
         """N − T, the fewest devices in a released sum."""
-        return self.devices - self.max_dropouts
+        return self.devices - self.max_faulty
 
     @property
     def noise_devices(self) -> int:
         """N − T − 1, the number of devices whose noise protects each device (DCA Theorem 1)."""
-        return self.devices - self.max_dropouts - 1
+        return self.devices - self.max_faulty - 1

@@ -68,17 +68,17 @@ def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
 
 def check_sections(parsed: "dict[str, Any]") -> None:
     """Raise StudyError unless each question of a parsed study is in exactly one section."""
-    if parsed["privacy_unit"] == "holder":
+    if parsed["respondent"] == "holder":
         raise StudyError(
             "sections",
-            "do not go with the privacy_unit 'holder', who is shown no questions",
+            "do not go with the respondent 'holder', who is shown no questions",
             code="study.sections_for_holders",
         )
     if parsed["sample_one_question"]:
         raise StudyError(
             "sections",
             "do not go with sample_one_question: each device is shown one question",
-            code="study.sections_with_ask_one",
+            code="study.sections_with_sample_one_question",
         )
     asked = {question["id"]: question for question in parsed["questions"]}
     left = list(asked)

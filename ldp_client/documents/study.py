@@ -14,7 +14,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.sections import Section, below
 from ldp_client.documents.spoken import languages_of, plain
 from ldp_client.documents.study_rules import check_together
-from ldp_client.documents.study_shape import STUDY, UNITS
+from ldp_client.documents.study_shape import RESPONDENTS, STUDY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Study:
         protocol: the nodes of a secure sum, or None.
         channel: how reports are sent so that they cannot be linked to a person, or None.
         sample_one_question: whether each device answers only one question, which it draws itself.
-        privacy_unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for
+        respondent: who answers, a "person", or a data "holder" with a table of many records (then ε is for
             each record).
         questions: in the document's order.
         sections: groups of questions that are shown together, in order, each question once; empty if not
@@ -209,7 +209,7 @@ class Study:
         self.protocol: "Optional[SecureSum]" = SecureSum(parsed["protocol"]) if parsed["protocol"] else None
         self.channel: "Optional[Channel]" = Channel(parsed["channel"]) if parsed["channel"] else None
         self.sample_one_question: bool = bool(parsed["sample_one_question"])
-        self.privacy_unit: str = parsed["privacy_unit"] or UNITS[0]
+        self.respondent: str = parsed["respondent"] or RESPONDENTS[0]
         asked = enumerate(parsed["questions"])
         self.questions: "tuple[Question, ...]" = tuple(
             [Question(item, f"questions[{index}]", self.protocol) for index, item in asked]

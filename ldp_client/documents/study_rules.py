@@ -26,16 +26,16 @@ def check_together(parsed: "dict[str, Any]") -> None:
             code="study.closes_before_opens",
         )
     protocol = parsed["protocol"]
-    if protocol is not None and protocol["devices"] - protocol["max_dropouts"] < FEWEST_NOISY:
-        problem = f"must leave {FEWEST_NOISY} clients or more: devices − max_dropouts ≥ {FEWEST_NOISY}"
-        raise StudyError("protocol.max_dropouts", problem, code="study.max_dropouts_invalid")
+    if protocol is not None and protocol["devices"] - protocol["max_faulty"] < FEWEST_NOISY:
+        problem = f"must leave {FEWEST_NOISY} devices or more: devices − max_faulty ≥ {FEWEST_NOISY}"
+        raise StudyError("protocol.max_faulty", problem, code="study.max_faulty_invalid")
     if protocol is not None and parsed["sample_one_question"]:
         raise StudyError(
             "sample_one_question",
             "does not go with a secure sum, which counts every device in each answer",
             code="study.sample_one_question_with_secure_sum",
         )
-    if parsed["privacy_unit"] == "holder":
+    if parsed["respondent"] == "holder":
         _check_holder(parsed)
     if parsed["sections"]:
         check_sections(parsed)
@@ -62,7 +62,7 @@ def _check_field_names(questions: "list[dict[str, Any]]") -> None:
 
 
 def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
-    _check_unit(parsed["privacy_unit"] or "person", question, path)
+    _check_unit(parsed["respondent"] or "person", question, path)
     _check_protocol(parsed["protocol"], question, f"{path}.mechanism")
     _check_memoized(question, f"{path}.mechanism")
     _check_refusal(parsed, question, f"{path}.refusal")
@@ -83,13 +83,13 @@ def _check_holder(parsed: "dict[str, Any]") -> None:
     if parsed["protocol"] is not None:
         raise StudyError(
             "protocol",
-            "does not go with the privacy_unit 'holder': its statistics have their own noise",
+            "does not go with the respondent 'holder': its statistics have their own noise",
             code="study.secure_sum_for_holders",
         )
     if parsed["sample_one_question"]:
         raise StudyError(
             "sample_one_question",
-            "does not go with the privacy_unit 'holder', who answers every question",
+            "does not go with the respondent 'holder', who answers every question",
             code="study.sample_one_question_for_holders",
         )
 
@@ -102,10 +102,10 @@ def _check_public(parsed: "dict[str, Any]") -> None:
             "does not go with a secure sum: nodes see no report that could carry it",
             code="study.public_with_secure_sum",
         )
-    if parsed["privacy_unit"] == "holder":
+    if parsed["respondent"] == "holder":
         raise StudyError(
             "public",
-            "does not go with the privacy_unit 'holder': a table describes many people",
+            "does not go with the respondent 'holder': a table describes many people",
             code="study.public_for_holders",
         )
     private = set()
@@ -125,11 +125,13 @@ def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
     table = question["ask"] == "table"
     if table and unit != "holder":
         raise StudyError(
-            f"{path}.ask", "a table needs the study's privacy_unit 'holder'", code="study.table_needs_holders"
+            f"{path}.ask", "a table needs the study's respondent 'holder'", code="study.table_needs_holders"
         )
     if unit == "holder" and not table:
         raise StudyError(
-            f"{path}.ask", "must be 'table': the study's unit is 'holder'", code="study.holders_need_tables"
+            f"{path}.ask",
+            "must be 'table': the study's respondent is 'holder'",
+            code="study.holders_need_tables",
         )
     if table:
         _check_table(question, path)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "ldpkit.study/1"
 # Who answers: one person about herself, or a data holder about its many records.
-UNITS = ("person", "holder")
+RESPONDENTS = ("person", "holder")
 
 # With more levels in a field, hardly any participants would be asked about each entry.
 MOST_LEVELS = 16
@@ -168,7 +168,7 @@ _OPTIONAL: "dict[str, Any]" = {
     "paper": PAPER,
     "protocol": PROTOCOL,
     "channel": CHANNEL,
-    "privacy_unit": OneOf(UNITS),
+    "respondent": OneOf(RESPONDENTS),
 }
 _OPTIONAL.update(ASKER)
 STUDY = Record(

@@ -74,7 +74,7 @@ def _perturb(
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)
     clipped = ClippedCount()
-    if study.privacy_unit == "holder":
+    if study.respondent == "holder":
         count = 1
         perturb_table(study, mechanisms, answers_path, reports_path, clipped)
     else:

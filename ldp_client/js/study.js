@@ -49,7 +49,7 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line.
-  { purpose: text(5000), privacy_unit: oneOf("person"), ...parts },
+  { purpose: text(5000), respondent: oneOf("person"), ...parts },
 );
 
 /**

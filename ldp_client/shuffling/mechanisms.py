@@ -89,7 +89,7 @@ def law_of_report(study: Study) -> Law:
         InputError: the study has a secure sum, is for data holders, or has a question for which no bound is
             known (see `law_of`).
     """
-    if study.protocol is not None or study.privacy_unit == "holder":
+    if study.protocol is not None or study.respondent == "holder":
         raise InputError.say("set.no_reports", study=study.id)
     laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
     return mixture(list(laws.values())) if study.sample_one_question else compose(list(laws.values()))

@@ -42,7 +42,7 @@ class RowLayout:
 
     def __init__(self, study: Study) -> None:
         self._fields = study.public
-        self._ask_one = study.sample_one_question
+        self._sample_one = study.sample_one_question
         self.payloads_at = CONTENT + PUBLIC_BYTES * len(study.public)
         sizes = {name: one.payload_size for name, one in mechanisms_of(study).items()}
         self.numbers = {name: number for number, name in enumerate(sizes)}
@@ -65,7 +65,7 @@ class RowLayout:
 
     def answered(self, rows: Rows, name: str) -> Rows:
         """Return the payloads of the rows that answer a question, (answered, bytes)."""
-        if self._ask_one:
+        if self._sample_one:
             rows = rows[self.question_numbers(rows) == self.numbers[name]]
         return bytes_in(rows, self.places[name])
 
@@ -93,7 +93,7 @@ class RowLayout:
         row = self.empty(1)
         row[0, : len(head)] = np.frombuffer(head, np.uint8)
         for name, payload in report.payloads.items():
-            if self._ask_one:
+            if self._sample_one:
                 self.set_question(row, name)
             row[0, self.places[name]] = np.frombuffer(payload, np.uint8)
         return row

@@ -16,6 +16,7 @@ from ldp_client.files.signing import new_key, sign_study
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS
 from tests.kit.deleting import delete_study
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
@@ -48,7 +49,7 @@ console.log(await said);
 def test_fetch_rejects_another_study_than_requested(tmp_path, study):
     """A page that asks for one would show, and charge for, another."""
     with Server(study.canonical()) as server:
-        with pytest.raises(TransferError, match="answered with another study, habits"):
+        with raises(TransferError, "device.another_study", "habits"):
             Device(tmp_path, "8", server.url).fetch("diary")
         node = ["node", "--input-type=module", "-e", ASK, (JAVASCRIPT / "fetching.js").as_uri()]
         call = [*node, server.url]
@@ -69,7 +70,7 @@ def test_answer_to_closed_study_costs_no_budget(start_server, study, tmp_path, s
         device.consent(device.fetch(study.id))
     early.answer(study, ANSWERS)
     server.request("POST", f"{ADDRESS}/close")
-    with pytest.raises(RefusedError, match="closed"):
+    with raises(RefusedError, "device.closed_early"):
         late.answer(late.fetch(study.id), ANSWERS)
     assert late.epsilon_left == 8
     # What was answered in time goes on to wait: the study may have been closed by mistake.

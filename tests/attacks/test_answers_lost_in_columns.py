@@ -38,7 +38,7 @@ def test_study_text_with_null_character_is_rejected(place):
         "public": studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]),
         "title": studies.document(studies.YES_NO, title="a\0b"),
     }
-    with pytest.raises(StudyError, match=r"U\+0000"):
+    with raises(StudyError, "study.invalid", "U+0000"):
         Study.from_json(json.dumps(documents[place]))
 
 

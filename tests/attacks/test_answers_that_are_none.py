@@ -164,10 +164,10 @@ def test_publish_rejects_confirmation_of_another_study(says, tmp_path, monkeypat
 
 
 def test_wrong_url_is_distinguished_from_unknown_study(capsys):
-    """The URL given as --to may be a node of secure sums or a page of the collector."""
+    """The URL given as --collector may be a node of secure sums or a page of the collector."""
     with Server() as server:
         for kind, said in (("not-found", "is the URL the collector's own"), ("study-unknown", "no x")):
             problem = {"type": f"urn:ldpkit:problem:{kind}", "detail": "no x"}
             server.statuses, server.refusals = [404], {404: ("application/problem+json", json.dumps(problem))}
-            assert main(["status", "habits", "--collector", server.url]) == 5
+            assert main(["status", "habits", "--collector", server.url]) == 3
             assert said in capsys.readouterr().err

@@ -118,7 +118,7 @@ def test_label_shared_by_two_choices_across_languages_is_rejected():
     """An app that sends the label that a person read would tell the other choice, in silence."""
     once = {"en": "once", "es": "una vez"}
     eleven = {"en": "eleven times", "es": "once"}
-    with pytest.raises(StudyError, match=r"choices\[1\]: is in es the same text as choices\[0\] in en"):
+    with raises(StudyError, "study.invalid", "in es", "choices[0] in en", field="questions[0].choices[1]"):
         Study(studies.document({**studies.CHOICE, "choices": [once, eleven]}, languages=["en", "es"]))
 
 

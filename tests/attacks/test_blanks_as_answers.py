@@ -77,7 +77,7 @@ def test_blank_in_file_is_refusal_only_on_request(tmp_path, name, text):
     answers, reports = tmp_path / name, tmp_path / "reports.ndjson"
     answers.write_text(text, encoding="utf-8")
     study = Study(studies.document(OFFERED))
-    with pytest.raises(InputError, match=r"ever: is missing\. If it is a refusal, mark it"):
+    with raises(InputError, "core.blank", "ever"):
         perturb_file(study, str(answers), str(reports))
     assert not reports.exists()
     with pytest.raises(InputError):
@@ -140,12 +140,13 @@ def test_refusal_is_encoded_like_an_additional_choice(name):
 
 
 @pytest.mark.parametrize(
-    ("question", "more"),
+    ("code", "question", "more"),
     [
-        ({**studies.MEMOIZED, "refusal": True}, {}),
-        ({**COLOUR, "choices": {"count": 5}}, {}),
-        ({**studies.LINEAR, "refusal": True}, {}),
+        ("study.refusal_with_memoized", {**studies.MEMOIZED, "refusal": True}, {}),
+        ("study.refusal_needs_labels", {**COLOUR, "choices": {"count": 5}}, {}),
+        ("study.invalid", {**studies.LINEAR, "refusal": True}, {}),
         (
+            "study.refusal_with_paper",
             OFFERED,
             {
                 "paper": {
@@ -155,8 +156,8 @@ def test_refusal_is_encoded_like_an_additional_choice(name):
         ),
     ],
 )
-def test_refusal_on_unsupported_question_is_rejected(question, more):
-    with pytest.raises(StudyError, match="refusal"):
+def test_refusal_on_unsupported_question_is_rejected(code, question, more):
+    with raises(StudyError, code, field="questions[0].refusal"):
         Study(json.loads(json.dumps(studies.document(question, **more))))
 
 

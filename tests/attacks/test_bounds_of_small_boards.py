@@ -10,6 +10,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 
 def single(value):
@@ -59,7 +60,7 @@ def small_board(monkeypatch):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_bounds_beyond_32_bit_floats_are_rejected_on_a_board(small_board, bounds, question):
     del small_board
-    with pytest.raises(StudyError, match="bounds"):
+    with raises(StudyError, "study.invalid", "bounds:"):
         Study(studies.document(question(bounds)))
 
 

@@ -113,5 +113,5 @@ def test_boolean_in_a_number_column_is_rejected(question, column):
     columns["rate"] = [4, 5]
     assert len(mechanism.perturb_many(columns)) == 2
     for name in ("age", "rate"):
-        with pytest.raises(AnswerError, match=name):
+        with raises(AnswerError, "core.numbers", field=f"{question['id']}.{name}"):
             mechanism.perturb_many({**columns, name: column})

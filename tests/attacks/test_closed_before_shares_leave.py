@@ -1,6 +1,6 @@
 """A secure sum is closed permanently, without a warning, while devices' shares wait for their window.
 
-Defence: `secure-sum close`: warns and asks for confirmation; a device whose share a closed sum refused is
+Defence: `node close`: warns and asks for confirmation; a device whose share a closed sum refused is
 told that the sum takes no reports any more.
 """
 

@@ -1,6 +1,6 @@
 """A secure sum is closed permanently, and then its total cannot be written.
 
-Defence: `secure-sum close`: contacts no node before it has checked that both of its files can be written.
+Defence: `node close`: contacts no node before it has checked that both of its files can be written.
 """
 
 import json

@@ -30,7 +30,7 @@ LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
 MATRIX = [["5/6", "1/6"], ["1/6", "5/6"]]
 DESIGN = {"format": "ldpkit.design/1", "columns": {"armed": {**LABELS, "matrix": MATRIX}}}
 HOUSES = [f"{village}.{house}" for village in (1, 2) for house in range(1, 31)]
-TWO_CODES = r"house has \d\.\d and \d\.\d0, the same number in two spellings: .* \(c1\.1\)"
+TWO_CODES = ("table.two_codes_one_number", "column house", "1.1 and 1.10", "(c1.1)")
 ROLES: dict[str, tuple[str, Population]] = {
     "(…|x)": ("armed ~ 1 + (1 | house)", Population()),
     "C(x)": ("armed ~ C(house)", Population()),
@@ -52,7 +52,7 @@ def load(folder: Path, houses: list[str], formula: str = "armed ~ house + income
 @pytest.mark.parametrize("role", ROLES)
 def test_codes_that_equal_the_same_number_are_rejected_as_levels(role: str, tmp_path: Path) -> None:
     table, (formula, over) = load(tmp_path, HOUSES), ROLES[role]
-    with pytest.raises(InputError, match=TWO_CODES):
+    with raises(InputError, TWO_CODES):
         over.checked(table) and assemble(table, formula)
 
 
@@ -66,9 +66,9 @@ def test_design_rows_with_ambiguous_codes_are_rejected(tmp_path: Path) -> None:
     parts = [{"rows": {"house": one}, "matrix": MATRIX} for one in ("1.1", "2.5")]
     design = {**DESIGN, "columns": {"armed": {**LABELS, "matrices": parts}}}
     path = write(tmp_path, ["1.1", "1.10", "2.5"], design)
-    with pytest.raises(InputError, match=TWO_CODES):
+    with raises(InputError, TWO_CODES):
         load_survey(path, str(tmp_path / "design.json"), "armed ~ 1")
-    with pytest.raises(InputError, match=TWO_CODES):
+    with raises(InputError, TWO_CODES):
         possible_of_design(read_design(json.dumps(design).encode()), "armed ~ 1", read_frame(path))
 
 
@@ -77,7 +77,7 @@ def test_ambiguous_codes_across_two_waves_are_rejected(tmp_path: Path) -> None:
     waves = {name: write(tmp_path, houses, name=f"{name}.csv") for name, houses in
              (("a", ["1.1", "1.2"]), ("b", ["1.10", "1.2", "1.2"]))}  # fmt: skip
     table, _ = load_waves(waves, str(tmp_path / "design.json"), "armed ~ house", "error", ())
-    with pytest.raises(InputError, match=TWO_CODES):
+    with raises(InputError, TWO_CODES):
         assemble(table, "armed ~ 1 + (1 | house)")
 
 
@@ -86,7 +86,7 @@ def test_census_with_ambiguous_codes_is_rejected(tmp_path: Path) -> None:
     table.public["house"] = pd.Categorical(table.public["house"].str[1:], categories=["1.1", "1.10", "1.2"])
     analysis = assemble(table, "armed ~ house")
     (tmp_path / "census.csv").write_text("house,count\n1.1,5\n1.10,7\n1.2,8\n")
-    with pytest.raises(InputError, match=f"the census: column {TWO_CODES}"):
+    with raises(InputError, TWO_CODES, "the census: column house"):
         people_of(analysis, table, Population(census=read_frame(str(tmp_path / "census.csv"))))
     one = pd.Series([1.1, 1.2])
     with raises(InputError, "table.number_of_several_labels", "the census: house", "1.1 and 1.10"):
@@ -100,7 +100,9 @@ def test_table_of_people_with_ambiguous_codes_is_rejected_by_plan(tmp_path: Path
     field = {"id": "release", "choices": ["1.1", "1.10"]}
     study = Study(studies.document(studies.YES_NO, public=[field]))
     known = read_frame(str(tmp_path / "people.csv"))
-    with pytest.raises(InputError, match=r"the table of people: column release has 1\.1 and 1\.10"):
+    with raises(
+        InputError, "table.two_codes_one_number", "the table of people: column release", "1.1 and 1.10"
+    ):
         as_the_study_says(people_of_table(known, ["release"]), study.public)
     known = pd.DataFrame({"release": [1.1]})
     with raises(InputError, "table.number_of_several_labels", "1.1 and 1.10"):

@@ -13,6 +13,7 @@ import pytest
 from ldp_client.documents.errors import InputError
 from summaries import summarize_dataset
 from summaries.reading import summarize_files
+from tests.kit.errors import raises
 from tests.summaries.engines_data import REPORTS, STUDY, table
 
 SOME = table(REPORTS[:20])
@@ -40,7 +41,7 @@ OTHERWISE = {
 def test_engine_rejects_column_types_that_the_row_reader_rejects(found, tmp_path):
     path = str(tmp_path / "x.parquet")
     pyarrow.parquet.write_table(found, path)
-    with pytest.raises(InputError, match="20 of 20 reports cannot belong") as wanted:
+    with raises(InputError, "reports.many_refused", "20 of 20") as wanted:
         summarize_files(STUDY, [path])
     with pytest.raises(InputError) as refused:
         summarize_dataset(STUDY, path, workers=1)

@@ -19,6 +19,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import INVITATION, build_study
 
 HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
@@ -43,8 +44,8 @@ def device_of(folder, **policy):
     return Device(folder, "8", max_delta="0.001", require_consent=False, **policy)
 
 
-def refuse(device, study, what):
-    with pytest.raises(RefusedError, match=what):
+def refuse(device, study, code):
+    with raises(RefusedError, code):
         device.answer(study, {"ever": True}, INVITATION)
     assert device.ledger.spent() == []
     assert device.ledger.queued() == []
@@ -52,8 +53,9 @@ def refuse(device, study, what):
 
 def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
     study = build_study("ever", nodes=HONEST)
-    refuse(device_of(tmp_path), study, "this device's owner does not trust the node")
-    refuse(device_of(tmp_path, allowed_hosts=["university.example", "charity.example"]), study, "not trust")
+    refuse(device_of(tmp_path), study, ("device.node_unknown", "https://university.example"))
+    allowing = device_of(tmp_path, allowed_hosts=["university.example", "charity.example"])
+    refuse(allowing, study, "device.node_unknown")
 
 
 def test_study_with_only_trusted_nodes_is_answered(tmp_path):
@@ -66,12 +68,14 @@ def test_study_with_only_trusted_nodes_is_answered(tmp_path):
     "other", [f"https://author.example#{FOREIGN}", f"https://university.example/own#{FOREIGN}"]
 )
 def test_study_with_one_untrusted_node_is_refused(tmp_path, other):
-    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=[*HONEST, other]), "not trust")
+    refuse(
+        device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=[*HONEST, other]), "device.node_unknown"
+    )
 
 
 def test_trusted_address_with_swapped_keys_is_refused(tmp_path):
     swapped = [HONEST[0], HONEST[1].partition("#")[0] + ONE_KEY]
-    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=swapped), "does not have the keys")
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=swapped), "device.node_keys")
 
 
 @pytest.mark.parametrize("half", [slice(0, 64), slice(64, 128)])
@@ -80,14 +84,14 @@ def test_changed_sealing_or_signing_key_is_refused(tmp_path, half):
     address, _, keys = HONEST[1].partition("#")
     changed = keys.replace(keys[half], FOREIGN[half])
     study = build_study("ever", nodes=[HONEST[0], f"{address}#{changed}"])
-    refuse(device_of(tmp_path, nodes=HONEST), study, "does not have the keys")
+    refuse(device_of(tmp_path, nodes=HONEST), study, "device.node_keys")
 
 
 def test_two_nodes_on_one_host_are_refused(tmp_path):
     keys = [NodeKeys.generate().fragment for _ in range(2)]
     for places in (("/a", "/b"), (":8001", ":8002"), ("", ".:443")):
         nodes = [f"https://one.example{place}#{key}" for place, key in zip(places, keys)]
-        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "one party reads")
+        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_host")
 
 
 def test_two_nodes_that_share_a_key_are_refused(tmp_path):
@@ -95,7 +99,7 @@ def test_two_nodes_that_share_a_key_are_refused(tmp_path):
     other = NodeKeys.generate().fragment
     for keys in (FOREIGN, sealing + other[64:], other[:64] + signing):
         nodes = [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
-        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "share a key")
+        refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_key")
 
 
 @pytest.mark.parametrize("address", LOCAL)
@@ -103,7 +107,7 @@ def test_study_with_local_address_as_node_is_refused(tmp_path, address):
     """The study is refused when it is answered, before any request is made."""
     nodes = [HONEST[0], f"{address}#{FOREIGN}"]
     study = build_study("ever", nodes=nodes)
-    refuse(device_of(tmp_path, nodes=HONEST), study, "not trust")
+    refuse(device_of(tmp_path, nodes=HONEST), study, "device.node_unknown")
 
 
 @pytest.mark.parametrize("address", LOCAL)
@@ -143,8 +147,13 @@ def test_redirect_by_trusted_node_is_not_followed(network, tmp_path):
 
 
 def test_invalid_list_of_trusted_nodes_is_rejected(tmp_path):
-    for nodes in (["https://a.example"], ["a.example#" + FOREIGN], "https://a.example", [HONEST[0]] * 2):
-        with pytest.raises(InputError, match="nodes"):
+    for nodes, code in (
+        (["https://a.example"], "device.node"),
+        (["a.example#" + FOREIGN], "device.node"),
+        ("https://a.example", "device.list"),
+        ([HONEST[0]] * 2, "device.node_twice"),
+    ):
+        with raises(InputError, code, "nodes"):
             device_of(tmp_path, nodes=nodes)
 
 

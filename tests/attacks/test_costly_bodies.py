@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector import memory_budget
-from collector.memory_budget import MemoryBudget
+from collector import limiter
+from collector.limiter import Limiter
 from collector.problems import ProblemError
 from collector.views.batches import MOST_WRONG
 from collector.views.bodies import MOST_GROWTH, SMALL_BYTES, inflate
@@ -105,10 +105,10 @@ def test_real_reports_stay_far_below_the_growth_limit():
 
 
 def test_bodies_wait_for_memory_and_are_refused_after_timeout():
-    room = MemoryBudget(100, 0.05, lambda: OSError("full"))
+    room = Limiter(100, 0.05, lambda: OSError("full"))
     with room.hold(1000), pytest.raises(OSError, match="full"):
         room.take(1)
-    room = MemoryBudget(100, 60.0, lambda: OSError("full"))
+    room = Limiter(100, 60.0, lambda: OSError("full"))
     with ThreadPoolExecutor(1) as pool:
         room.take(60)
         second = pool.submit(room.take, 60)
@@ -120,14 +120,14 @@ def test_bodies_wait_for_memory_and_are_refused_after_timeout():
 
 def test_full_room_without_progress_refuses_at_once(monkeypatch):
     now, waits = [0.0], []
-    room = MemoryBudget(1, 2, lambda: OSError("full"))
+    room = Limiter(1, 2, lambda: OSError("full"))
 
     def wait(seconds):
         waits.append(seconds)
         now[0] += seconds
 
     # Time goes on only while the room waits.
-    monkeypatch.setattr(memory_budget, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(room._changed, "wait", wait)
     room.take()
     now[0] = 0.5

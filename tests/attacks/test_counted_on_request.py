@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 
 from collector.reports import running_summary
-from collector.reports.rules import Tally
+from collector.reports.rules import ReportCounter
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
 from summaries import Summary
@@ -47,7 +47,7 @@ def cells(empty):
 
 def test_only_one_summary_is_counted_at_a_time(cells, monkeypatch):
     started, ended = Event(), Event()
-    genuine = Tally.count
+    genuine = ReportCounter.count
 
     def slow(tally, payloads):
         started.set()
@@ -55,7 +55,7 @@ def test_only_one_summary_is_counted_at_a_time(cells, monkeypatch):
         return genuine(tally, payloads)
 
     with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patched:
-        patched.setattr(Tally, "count", slow)
+        patched.setattr(ReportCounter, "count", slow)
         first = pool.submit(cells.app.test_client().get, "/v1/studies/habits/summary", headers=cells.operator)
         try:
             assert started.wait(30)
@@ -84,7 +84,7 @@ def test_huge_summary_is_refused_before_counting(empty, monkeypatch):
     empty.publish(huge)
     counted = []
     monkeypatch.setattr(running_summary, "_count_export", lambda *_: counted.append(1))
-    monkeypatch.setattr(Tally, "summary", lambda *_: counted.append(1))
+    monkeypatch.setattr(ReportCounter, "summary", lambda *_: counted.append(1))
     assert problem(empty.summary()) == (409, "summary-too-costly")
     assert not counted
 

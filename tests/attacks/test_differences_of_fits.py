@@ -52,7 +52,7 @@ def test_note_about_same_people_survives_longer_calculations():
     assert "the same people" not in repr((first - other) - drawn("a third", seed=3))
 
 
-def test_ask_one_questions_do_not_count_as_same_people():
+def test_sample_one_questions_do_not_count_as_same_people():
     def asked(question, seed):
         return replace(drawn("one of two", seed), people=frozenset({("one of two", question)}))
 

@@ -250,10 +250,13 @@ def test_sound_reports_are_rarely_called_impossible():
 
 
 TURNED = [
-    {"answers": ["yes", "no"], "reports": ["no", "yes"]},
-    {"reports": ["yes", "no"]},
-    {"reports": ["1", "0"]},
-    {"answers": ["armed", "not"], "reports": ["not", "armed"]},
+    ({"answers": ["yes", "no"], "reports": ["no", "yes"]}, ("design.labels_reversed", "answers", "no, yes")),
+    ({"reports": ["yes", "no"]}, ("design.labels_reversed", "reports", "no, yes")),
+    ({"reports": ["1", "0"]}, ("design.labels_reversed", "reports", "0, 1")),
+    (
+        {"answers": ["armed", "not"], "reports": ["not", "armed"]},
+        ("design.reports_in_other_order", "armed, not"),
+    ),
 ]
 
 
@@ -262,10 +265,10 @@ def design(**more) -> str:
     return json.dumps({"format": "ldpkit.design/1", "columns": {"armed": column}})
 
 
-@pytest.mark.parametrize("given", TURNED, ids=str)
-def test_named_design_in_reversed_order_is_rejected(given):
+@pytest.mark.parametrize(("given", "code"), TURNED, ids=[str(given) for given, _ in TURNED])
+def test_named_design_in_reversed_order_is_rejected(given, code):
     """Its rows are for no and then yes: the other order would invert every share."""
-    with pytest.raises(InputError, match=r"no first, then yes|in another order"):
+    with raises(InputError, code):
         read_design(design(**given))
     for sound in ({}, {"reports": ["no", "yes"]}, {"answers": ["not", "armed"], "reports": ["0", "1"]}):
         read_design(design(**sound))
@@ -296,19 +299,19 @@ def test_matrix_with_permuted_labels_is_noted(matrix, reports, sound):
 
 
 MISTYPED = [
-    (design(ordered="true"), "ordered must be true or false"),
-    (design(reports=None), "reports must be a list"),
-    (design(answers=None), "answers must be a list"),
-    (design(design=["forced"]), "is an unknown design"),
-    (design(yes="1e-999999999"), "a decimal or a fraction"),
-    (design(random=True), "a decimal or a fraction"),
-    (design().replace('"format"', '"title": 3, "format"'), "title must be text"),
+    (design(ordered="true"), ("design.ordered_not_boolean", "ordered")),
+    (design(reports=None), ("design.labels_not_list", "reports")),
+    (design(answers=None), ("design.labels_not_list", "answers")),
+    (design(design=["forced"]), ("design.unknown_design", "['forced']")),
+    (design(yes="1e-999999999"), ("design.not_decimal_or_fraction", "yes")),
+    (design(random=True), ("design.number_not_in_quotes", "random")),
+    (design().replace('"format"', '"title": 3, "format"'), ("design.title_not_text", "title")),
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), MISTYPED, ids=[said for _, said in MISTYPED])
-def test_design_with_wrong_types_is_rejected(text, said):
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize(("text", "code"), MISTYPED, ids=[" ".join(code) for _, code in MISTYPED])
+def test_design_with_wrong_types_is_rejected(text, code):
+    with raises(InputError, code):
         read_design(text)
 
 

@@ -196,9 +196,16 @@ def test_invalid_seed_is_rejected(seed):
         fit(STUDY, reports(STUDY, 3), seed=seed)
 
 
-@pytest.mark.parametrize("wrong", [["p"], {"ever": "flat"}, {3: {}}])
-def test_malformed_priors_are_rejected(wrong):
-    with pytest.raises(InputError, match=r"priors must be|no question 3"):
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (["p"], "prior.wrong_study_form"),
+        ({"ever": "flat"}, "prior.wrong_study_form"),
+        ({3: {}}, ("study.unknown_question", "3")),
+    ],
+)
+def test_malformed_priors_are_rejected(wrong, code):
+    with raises(InputError, code):
         fit(STUDY, reports(STUDY, 3), priors=wrong)
 
 

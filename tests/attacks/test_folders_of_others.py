@@ -125,7 +125,7 @@ def test_fit_does_not_overwrite_result_of_another_study(tmp_path):
     folder = tmp_path / "posterior"
     folder.mkdir()
     (folder / "posterior.json").write_text(json.dumps({"study_digest": other.digest, "questions": {}}))
-    with pytest.raises(InputError, match=other.digest), whole_folder(folder, study=mine):
+    with raises(InputError, "result.of_other_study", other.digest), whole_folder(folder, study=mine):
         pass
     with whole_folder(folder, study=other) as written:
         (written / "posterior.json").write_text("{}")

@@ -13,6 +13,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN
+from tests.kit.errors import raises
 
 ODD = ["%F0%9F%98%80", "%C3%A9", "%00", "%ED%A0%80", "%EF%BF%BF", "habits%0A", "Habits", "x" * 65, ".x"]
 
@@ -33,7 +34,7 @@ def test_database_that_is_not_utf8_is_refused_in_one_line(
         assert f"in the encoding {encoding}" in said
         assert said.count("\n") == 1
     assert not (tmp_path / "place" / "ldpkit.toml").exists()
-    with pytest.raises(InputError, match=f"in the encoding {encoding}"):
+    with raises(InputError, "database.not_utf8", encoding):
         create_app({"database": url, "token": TOKEN})
 
 

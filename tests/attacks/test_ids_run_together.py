@@ -79,14 +79,13 @@ LONG = {
 def test_long_numbers_in_other_files_are_refused(values: object) -> None:
     frame = pd.DataFrame({"armed": ["no", "yes"] * 16, "clinic": values, "count": 1})
     design = read_design(DESIGN.encode())
-    with pytest.raises(
-        InputError, match=r"^column clinic has numbers .* a letter before each \(c12345678901"
-    ):
+    with raises(InputError, "table.columns_invalid", "column clinic", "(c12345678901") as refused:
         survey_of(frame, design)
+    assert str(refused.value).startswith("column clinic")
     assert survey_of(frame, design, ["armed"]).n == MANY
     table = survey_of(frame.assign(clinic=np.arange(MANY)), design)
     analysis = assemble(table, "armed ~ 1 + (1 | clinic)")
-    with pytest.raises(InputError, match=r"^the census: column clinic has numbers with too many digits"):
+    with raises(InputError, "table.columns_invalid", "the census: column clinic", "(c12345678901"):
         people_of(analysis, table, Population(census=frame))
 
 
@@ -98,10 +97,11 @@ def test_largest_exact_float_is_read_as_a_number() -> None:
 
 @pytest.mark.parametrize("codes", [["007", "7", "12"], ["0", "00", "1"]])
 def test_codes_that_differ_only_in_zeros_are_refused(codes: list[str], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"column clinic has \d+ and \d+, the same number in two spellings"):
+    two_spellings = ("table.columns_invalid", "column clinic", f"{codes[0]} and {codes[1]}")
+    with raises(InputError, two_spellings):
         read(tmp_path, list(codes))
     frame = pd.DataFrame({"armed": ["no", "yes", "no"], "clinic": codes})
-    with pytest.raises(InputError, match="same number in two spellings"):
+    with raises(InputError, two_spellings):
         survey_of(frame, read_design(DESIGN.encode()))
     assert read(tmp_path, list(codes), also=()).n == 90
 

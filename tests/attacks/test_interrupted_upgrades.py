@@ -71,7 +71,7 @@ def install(tmp_path):
             "bash",
             str(tmp_path / "install.sh"),
             "install",
-            "--collector",
+            "--from",
             str(tmp_path / f"dist{number}"),
         ]
         command += options

@@ -15,6 +15,7 @@ from collector.storage.keys import Role, add_key, remove_key
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import operate, parsed
+from tests.kit.errors import raises
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def reader(place, capsys):  # noqa: ARG001
 def test_server_does_not_start_with_a_client_key_as_token(reader, monkeypatch):
     monkeypatch.setenv("LDPKIT_TOKEN", reader)
     for start in (create_app, lambda: _serve_settings(parsed("serve"))):
-        with pytest.raises(InputError, match=r"LDPKIT_TOKEN is not the token of ldpkit\.toml.*unset it"):
+        with raises(InputError, "settings.token_variable_differs", "LDPKIT_TOKEN", "ldpkit.toml"):
             start()
 
 
@@ -63,9 +64,9 @@ def test_current_or_removed_key_is_rejected_as_token(make_harness, role):
     with harness.collector.database.write() as session:
         key = add_key(session, "ann", role)
     settings = Settings(database=f"sqlite:///{harness.path}", token=key)
-    with pytest.raises(InputError, match=f"setting token: is a key for {role.value}"):
+    with raises(InputError, "settings.token_is_a_key", "setting token", role.value):
         create_app(settings)
     with harness.collector.database.write() as session:
         remove_key(session, "ann")
-    with pytest.raises(InputError, match="setting token: is a key that was removed"):
+    with raises(InputError, "settings.token_is_a_key", "setting token", "removed"):
         create_app(settings)

@@ -58,7 +58,7 @@ def summary_of(study, part):
 
 
 def sum_study(question, n):
-    protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": n, "max_dropouts": 0}
+    protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": n, "max_faulty": 0}
     head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
     return Study({**head, "protocol": protocol, "questions": [{"id": "x", **question}]})
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from collector.operator.inviting import take_list, write_invitations
 from ldp_client.documents.errors import InputError
 from schemas import Study
+from tests.kit.errors import raises
 
 
 def lists_of(study, folder):
@@ -32,7 +31,7 @@ def test_invitation_list_for_another_node_is_refused(network, tmp_path):
     protocol = study.document["protocol"]
     turned = Study({**study.document, "protocol": {**protocol, "nodes": protocol["nodes"][::-1]}})
     texts = lists_of(turned, tmp_path)[::-1]
-    with pytest.raises(InputError, match="was made for node 3 of summed, which is node 1 as published"):
+    with raises(InputError, "ticket.list_of_other_place", "node 3 of summed", "node 1"):
         take(network, texts)
 
 

@@ -1,6 +1,6 @@
 """Send 1 % of false reports that take no pains to look like a device's: all ones, one seed, round numbers.
 
-Defence: The analyst's fit: the verdict on the model names the question. Known limit: false answers that are
+Defence: The analyst's fit: the verdict on the fit names the question. Known limit: false answers that are
 perturbed as a device would; of 1 % of them the result says what they could have done (analysis.md).
 """
 

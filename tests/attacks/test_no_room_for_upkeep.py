@@ -16,6 +16,7 @@ from collector.storage.rewriting import UnfinishedError, rewrite_files
 from collector.storage.upkeep import RETRY_SECONDS
 from tests.collector.conftest import ensure_database
 from tests.collector.failing_disk import FailingDisk, SmallDisk
+from tests.kit.errors import raises
 
 SAID = "the daily upkeep failed"
 
@@ -83,7 +84,7 @@ def test_lasting_upkeep_failure_is_logged_once_a_day(habits, study, make_report,
 def test_locked_database_is_not_reported_as_full_disk(habits):
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(UnfinishedError, match="database is locked"):
+        with raises(UnfinishedError, "database.order_in_files", "database is locked"):
             rewrite_files(habits.collector.database)
 
 
@@ -108,7 +109,7 @@ def test_rewrite_on_full_database_disk_keeps_data_and_frees_log(habits, tmp_path
     # As a server beside it, whose connection keeps the log.
     with closing(sqlite3.connect(file)) as other:
         other.execute("SELECT count(*) FROM studies").fetchone()
-        with pytest.raises(UnfinishedError, match=f"is full.*: make room in {small_disk.root}"):
+        with raises(UnfinishedError, "database.order_in_files", "is full", str(small_disk.root)):
             rewrite_files(Database(f"sqlite:///{file}", 1.0))
         assert shutil.disk_usage(small_disk.root).free > before - MIB / 4
         other.execute("INSERT INTO ballast VALUES (1)")

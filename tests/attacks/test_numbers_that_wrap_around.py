@@ -135,14 +135,15 @@ TIMES = {
 @pytest.mark.parametrize("values", TIMES.values(), ids=list(TIMES))
 def test_dates_are_rejected_with_column_name(values: object) -> None:
     frame = FRAME.assign(age=values)
-    with pytest.raises(InputError, match=r"^column age holds dates or times: write them as .* 2026-03$"):
+    with raises(InputError, "table.columns_invalid", "column age", "2026-03") as refused:
         survey_of(frame, DESIGN)
+    assert str(refused.value).startswith("column age")
     assert survey_of(frame, DESIGN, ["armed", "kids"]).n == len(frame)
     analysis = assemble(survey_of(FRAME, DESIGN), "armed ~ age")
-    with pytest.raises(InputError, match=r"^the census: column age holds dates or times"):
+    with raises(InputError, "table.columns_invalid", "the census: column age", "2026-03"):
         people_of(analysis, survey_of(FRAME, DESIGN), Population(census=frame))
-    with pytest.raises(InputError, match=r"^the table of people: column age holds dates or times"):
+    with raises(InputError, "table.columns_invalid", "the table of people: column age", "2026-03"):
         people_of_table(frame, ["age"])
     durations = pd.Series(pd.to_timedelta(AGES, unit="D")).astype("duration[ns][pyarrow]")
-    with pytest.raises(InputError, match=r"^column age holds durations"):
+    with raises(InputError, "table.columns_invalid", "column age", "durations"):
         survey_of(FRAME.assign(age=durations), DESIGN)

@@ -12,6 +12,7 @@ from schemas import Study
 from summaries.engines import running
 from summaries.extras import naming_extra
 from tests import studies
+from tests.kit.errors import raises
 
 
 def absent(name: str) -> ModuleNotFoundError:
@@ -41,5 +42,5 @@ def test_missing_pyarrow_during_dataset_search_is_reported_as_extra(monkeypatch:
         raise absent("pyarrow.parquet")
 
     monkeypatch.setattr(running, "find_dataset", lacks)
-    with pytest.raises(MissingExtraError, match=r"ldpkit\[tables\]"):
+    with raises(MissingExtraError, "extra.missing", "ldpkit[tables]"):
         running.summarize_dataset(Study(studies.document(studies.YES_NO)), "nowhere")

@@ -106,8 +106,11 @@ def test_unattended_device_needs_explicit_public_values(tmp_path):
     with raises(RefusedError, "device.clear_unnamed", "ever"):
         gateway.answer(study, {"habit": "yes", "ever": "yes"})
     assert not gateway.ledger.spent()
-    for wrong in ({"habit": "yes"}, "yes"):
-        with pytest.raises(AnswerError, match="public"):
+    for wrong, code, field in (
+        ({"habit": "yes"}, "core.not_public", "habit"),
+        ("yes", "core.answers", "public"),
+    ):
+        with raises(AnswerError, code, field=field):
             gateway.answer(study, {"habit": "yes"}, public=wrong)
     with raises(AnswerError, "device.given_twice"):
         gateway.answer(study, {"habit": "yes", "ever": "yes"}, public={"ever": "yes"})

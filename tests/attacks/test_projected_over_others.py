@@ -1,6 +1,6 @@
 """Tries to have `ldpkit derive` write over another study, or over the second as its author has edited it.
 
-Defence: `project`: replaces no document, and asks for keys of the second study's own. The collector:
+Defence: `derive`: replaces no document, and asks for keys of the second study's own. The collector:
 publishes no study with a token key of another one there, deleted ones too.
 """
 

@@ -14,6 +14,7 @@ from ldp_client.files.batch import perturb_people
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 PUBLIC = [
     {"id": "region", "choices": ["n", 'a "quoted" name', "größer als alle anderen", "𝄞"]},
@@ -51,7 +52,7 @@ def test_public_field_with_name_of_private_question_is_rejected():
     """With one key for both, a form or a row that has the answer once would send it without noise."""
     for name in ("ever", "rating.age", "rating.rate"):
         public = [{"id": name, "choices": ["no", "yes"]}]
-        with pytest.raises(StudyError, match="private question"):
+        with raises(StudyError, "study.public_id_invalid", repr(name), field="public[0].id"):
             Study(studies.document(studies.YES_NO, studies.LINEAR, public=public))
 
 

@@ -55,7 +55,7 @@ def test_rare_independent_answers_are_not_called_dependent(both_more):
 
 
 @pytest.mark.slow
-def test_one_sided_odds_ratio_gives_partial_knowledge():
+def test_one_sided_odds_ratio_gives_partial_informativeness():
     """With shares of 10 % and an odds ratio of 8, the interval ends below 8 by chance."""
     found = crossed([0.8374, 0.0626, 0.0626, 0.0374], 5_000, -1.2, draws=800)
     assert odds_interval(found)[1] < 8

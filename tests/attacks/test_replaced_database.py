@@ -110,7 +110,7 @@ def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, s
     bytes_restored = path.read_bytes()
     with pytest.raises(HTTPError, match="503"):
         server.put(build_report(study))
-    with pytest.raises(InputError, match="its log is another file's"):
+    with raises(InputError, "database.foreign_log"):
         check(database)
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=START_SECONDS)
@@ -156,7 +156,7 @@ def test_log_of_other_file_is_named_and_not_moved(tmp_path, caplog):
     log_of(real).write_bytes(b"another's")
     mark = real.with_name("real.sqlite3-mark")
     mark.write_text("00000001 1 1")
-    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {mark.name}"), wal.served_alone(link):
+    with raises(InputError, "database.foreign_log", "`ldpkit restore`", mark.name), wal.served_alone(link):
         check(beside(link))
     assert log_of(real).read_bytes() == b"another's"
     assert not caplog.text
@@ -174,7 +174,7 @@ def test_log_of_killed_server_is_not_applied_to_restored_file(start_server, tmp_
     restored(path)
     before, log = path.read_bytes(), log_of(path).read_bytes()
     for use in (check, make, migrate):
-        with pytest.raises(InputError, match="its log is another file's"):
+        with raises(InputError, "database.foreign_log"):
             use(database)
     assert (path.read_bytes(), log_of(path).read_bytes()) == (before, log)
     log_of(path).rename(path.with_name("aside"))
@@ -261,7 +261,7 @@ def test_inspected_backup_is_not_taken_for_file_of_log(habits, study, tmp_path, 
     with beside(copy).write() as session:
         session.execute(text("UPDATE studies SET closed = closed"))
     put(copy, path)
-    with pytest.raises(InputError, match="its log is another file's"):
+    with raises(InputError, "database.foreign_log"):
         check(beside(path))
     log_of(path).rename(path.with_name("aside"))
     check(beside(path))
@@ -278,7 +278,7 @@ def test_earlier_served_file_is_not_taken_for_file_of_log(habits, make_harness, 
     assert again.put(build_report(study)).status_code == 201
     path = killed(again, tmp_path / "dead")
     os.replace(stopped, path)
-    with pytest.raises(InputError, match="its log is another file's"):
+    with raises(InputError, "database.foreign_log"):
         check(beside(path))
 
 
@@ -294,7 +294,7 @@ def test_copy_of_running_database_is_not_taken_for_file_of_log(start_server, tmp
     assert server.put(build_report(study)) == 201
     server.kill()
     restored(path)
-    with pytest.raises(InputError, match="its log is another file's"):
+    with raises(InputError, "database.foreign_log"):
         check(beside(path))
 
 
@@ -314,7 +314,7 @@ def test_place_restored_by_rsync_works_after_deleting_mark(habits, study):
     for file in (path, log_of(path)):
         shutil.copyfile(file, file.with_name("new"))
         os.replace(file.with_name("new"), file)
-    with pytest.raises(InputError, match=r"or delete .*mark"):
+    with raises(InputError, "database.foreign_log", f"{path.name}-mark"):
         check(beside(path))
     path.with_name(f"{path.name}-mark").unlink()
     check(beside(path))

@@ -25,8 +25,8 @@ from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
 from tests.collector.test_issuer import TYPES, ask
+from tests.kit.errors import raises
 
-FOREIGN = "its log is another file's"
 HERE = "issuer.sqlite3"
 
 
@@ -94,7 +94,7 @@ def killed(tmp_path):
 def refused(path):
     before, log = path.read_bytes(), path.with_name(f"{HERE}-wal")
     # As a server that does not start there: the log stays, as the refusal says.
-    with pytest.raises(InputError, match=FOREIGN), wal.served_alone(path):
+    with raises(InputError, "database.foreign_log"), wal.served_alone(path):
         see(path)
     assert path.read_bytes() == before
     log.rename(path.with_name("aside"))

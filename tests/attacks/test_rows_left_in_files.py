@@ -22,6 +22,7 @@ from collector.storage.rewriting import UnfinishedError, rewrite_files
 from collector.storage.upkeep import RETRY_SECONDS, Upkeep
 from tests.attacks.conftest import KEY
 from tests.collector.conftest import build_report
+from tests.kit.errors import raises
 
 REPORTS = 40
 
@@ -130,6 +131,6 @@ def test_upkeep_fails_for_role_without_vacuum_right(make_harness, postgresql):
         connection.exec_driver_sql("CREATE ROLE guest LOGIN")
         connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO guest")
     guest = type(database)(database.url.set(username="guest").render_as_string(), 1)
-    with pytest.raises(UnfinishedError, match="may not vacuum"):
+    with raises(UnfinishedError, "database.order_in_files", "vacuum"):
         rewrite_files(guest)
     guest.engine.dispose()

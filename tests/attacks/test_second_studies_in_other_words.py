@@ -1,6 +1,6 @@
 """Tries to have people asked in a second round without the words, units and languages of the first.
 
-Defence: `project`: all but bounds, norm and budget is the first study's.
+Defence: `derive`: all but bounds, norm and budget is the first study's.
 """
 
 from __future__ import annotations

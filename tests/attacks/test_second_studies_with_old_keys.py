@@ -74,7 +74,7 @@ WRONG = [
 
 @pytest.mark.parametrize("block", WRONG)
 def test_invalid_token_block_is_rejected_before_search(tokened, tmp_path, block):
-    with pytest.raises(InputError, match=r"tokens\.json: ") as caught:
+    with raises(InputError, "derive.token_keys_invalid", "tokens.json: ") as caught:
         second_tokens(tokened, "again", block_in(tmp_path, block))
     assert ADVICE in str(caught.value)
 

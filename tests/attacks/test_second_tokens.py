@@ -2,8 +2,8 @@
 
 Defence: The issuer: its commands take turns, and look who has a token after the old codes ended; codes that
 ended with a backup keep their names as perhaps used; a copy gives nothing, also put under a running issuer,
-and is changed by nothing before `restored`, which takes a copy alone, once; few statements whatever the
-list. Known limit: whom it invited after the backup it does not know.
+and is changed by nothing before `resume-after-restore`, which takes a copy alone, once; few statements
+whatever the list. Known limit: whom it invited after the backup it does not know.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def test_replacing_many_codes_takes_few_statements(place):
 
 @pytest.mark.parametrize("which", ["--end-unused", "--keep"])
 def test_restored_is_refused_for_original_database(place, which):
-    """All unused codes of all studies used to end when `restored` was run without need, or twice."""
+    """All unused codes of all studies used to end when `resume-after-restore` was run without need, or
+    twice."""
     codes = place.invite("codes.csv")
     with raises(InputError, "issuer.not_restored") as refused:
         place.run("resume-after-restore", which)

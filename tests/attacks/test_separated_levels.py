@@ -23,7 +23,7 @@ def knowledge_of(x, yes):
 
 
 @pytest.mark.slow
-def test_separated_level_gives_partial_knowledge():
+def test_separated_level_gives_partial_informativeness():
     """All people of one level say yes, but the noise may still give the likelihood a peak."""
     random = np.random.default_rng(4)
     level = np.arange(1500) % 2

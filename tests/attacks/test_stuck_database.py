@@ -17,8 +17,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from collector import memory_budget
-from collector.memory_budget import QUIET_SECONDS, ThrottledLog
+from collector import limiter
+from collector.limiter import QUIET_SECONDS, ThrottledLog
 from collector.operator import key_checks
 from collector.problems import ProblemError
 from collector.reports import writer as writer_module
@@ -160,7 +160,7 @@ def test_silent_database_is_not_waited_for(postgresql, monkeypatch):
 
 def test_readers_leave_connections_for_writers(make_harness, postgresql, monkeypatch):
     clock = Clock()
-    for module in (memory_budget, writer_module):
+    for module in (limiter, writer_module):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
     study = build_study()

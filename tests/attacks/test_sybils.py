@@ -25,7 +25,7 @@ from hashlib import sha256
 import pytest
 
 from collector import create_app
-from collector.operator.inviting import lift, list_text, node_hashes, take_list
+from collector.operator.inviting import disable, list_text, node_hashes, take_list
 from collector.remote.client import RefusalError
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
@@ -76,8 +76,8 @@ def test_share_needs_its_own_unused_invitation(network):
 def test_secure_sum_cannot_be_opened_to_all(network):
     network.publish("ever")
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
-        with raises(InputError, "ticket.lift_secure_sum"):
-            lift(session, "summed", "ann")
+        with raises(InputError, "ticket.disable_secure_sum"):
+            disable(session, "summed", "ann")
         whose = "# invitations to summed at https://a, node 1\n"
         for text in ("", "word", "00" * 32, whose, f"{whose}{'00' * 31}", f"{whose}{'00' * 32}\n11"):
             with raises(InputError, "ticket.not_a_list"):
@@ -145,7 +145,7 @@ def test_device_without_invitation_sends_nothing(tmp_path):
 def test_small_ids_are_drawn_as_often_as_others(network, monkeypatch):
     """The set used to be the first N ids in order, which senders chose. Here 16 of 32 ids are small."""
     seed_the_system(monkeypatch, "small ids")
-    study = network.publish("ever", devices=N, max_dropouts=N - 3)
+    study = network.publish("ever", devices=N, max_faulty=N - 3)
     small = {bytes.fromhex(SMALL) + os.urandom(4) for _ in range(N)}
     ids = sorted(small | {b"\xff" + os.urandom(15) for _ in range(N)})
     drawn = 0
@@ -158,7 +158,7 @@ def test_small_ids_are_drawn_as_often_as_others(network, monkeypatch):
 
 
 def test_one_honest_nonce_changes_drawn_set(network):
-    study = network.publish("ever", devices=N, max_dropouts=0)
+    study = network.publish("ever", devices=N, max_faulty=0)
     ids = sorted(os.urandom(16) for _ in range(4 * N))
     fixed = [bytes(32), bytes(32)]
     found = set()
@@ -193,7 +193,7 @@ def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
 
 @pytest.fixture
 def drawn(network):
-    network.publish("ever", devices=15, max_dropouts=3)
+    network.publish("ever", devices=15, max_faulty=3)
     network.answer(18)
     return network, network.draw()
 

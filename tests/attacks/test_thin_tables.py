@@ -79,18 +79,18 @@ def test_unseen_factor_level_is_rejected_with_remedy():
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "columns"),
     [
-        ("ever ~ sex + same", r"the columns sex\[m\], same\[v\] are collinear"),
-        ("ever ~ dose + ward", "are collinear"),
-        ("ever ~ ward * sex", "are collinear|no report has"),
+        ("ever ~ sex + same", "sex[m], same[v]"),
+        ("ever ~ dose + ward", "dose"),
+        ("ever ~ ward * sex", "sex[m]"),
     ],
 )
-def test_collinear_columns_are_rejected_in_small_tables(formula, said):
+def test_collinear_columns_are_rejected_in_small_tables(formula, columns):
     sex = np.where(np.arange(12) % 2, "m", "f")
     ward = np.repeat(["a", "b", "c"], 4)
     sex_of_ward = np.where(ward == "a", "f", sex)
     own = sex_of_ward if "*" in formula else sex
     table = small(sex=own, same=np.where(sex == "m", "v", "u"), dose=np.repeat([1.0, 2.0, 3.0], 4), ward=ward)
-    with pytest.raises(InputError, match=said):
+    with raises(InputError, "formula.collinear_columns", columns):
         assemble(table, formula)

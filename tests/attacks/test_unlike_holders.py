@@ -78,7 +78,7 @@ def test_holders_with_different_lines_are_detected(size, differences):
 @pytest.mark.parametrize("baseline_sd", [0.0, 1.0])
 def test_hospitals_with_different_baselines_are_detected(method, baseline_sd):
     """A slope of 0.05 used to be estimated as 0.093 [0.082, 0.105], marked ok."""
-    study, random = Study(studies.document(STAY, privacy_unit="holder")), np.random.default_rng(3)
+    study, random = Study(studies.document(STAY, respondent="holder")), np.random.default_rng(3)
     found = fit(study, holders_reports(study, random, baseline_sd), method=method)["stay"]
     differ = any("holders differ" in reason for reason in found.verdict.fit.reasons)
     assert differ == (baseline_sd > 0)

@@ -47,7 +47,7 @@ def state_of(device):
 
 @pytest.mark.slow
 def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
-    study = network.publish("ever", devices=4, max_dropouts=1)
+    study = network.publish("ever", devices=4, max_faulty=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:2]:
         assert node.post("/close").status_code == 200
@@ -72,7 +72,7 @@ def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [1, 2])
 def test_partial_deletion_is_reported_as_being_deleted(network, tmp_path, closed):
-    study = network.publish("ever", devices=4, max_dropouts=1)
+    study = network.publish("ever", devices=4, max_faulty=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:closed]:
         assert node.post("/close").status_code == 200

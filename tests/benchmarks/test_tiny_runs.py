@@ -80,7 +80,10 @@ RUNS: dict[str, tuple[Run, ...]] = {
     # test_analyses.py has a formula.
     "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
     "analyses_cost": (
-        Run("--tiny --only rows", r"500 reports of 2 choices .*  ε = 4, first fit .*: (nuts|laplace), "),
+        Run(
+            "--tiny --only rows",
+            r"500 reports of 2 choices .*  ε = 4, first fit .*: (nuts|gaussian_approx), ",
+        ),
         Run("--tiny --only augmentation --people 200", rf"NUTS {NUMBER} effective .*, augmentation .* ×"),
         Run(
             "--tiny --only cells",

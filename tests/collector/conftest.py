@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
 from collector import create_app
-from collector.memory_budget import THROTTLED
+from collector.limiter import THROTTLED
 from collector.storage import upkeep
 from collector.storage.database import Database
 from collector.storage.invitations import INVITATIONS, SPENT

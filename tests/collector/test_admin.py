@@ -71,9 +71,12 @@ def test_only_the_hash_of_a_key_is_stored(either, capsys):
 
 def test_key_names_are_checked(either, capsys):
     make_key(either, capsys, "someone", "read")
-    for arguments in (("add", "someone", "--role", "read"), ("add", "Some One", "--role", "read"),
-                      ("revoke", "nobody", "--yes")):  # fmt: skip
-        with pytest.raises((InputError, RefusalError), match=r"key|must be 1 to 64"):
+    for arguments, code in (
+        (("add", "someone", "--role", "read"), ("server.refused", "'someone'")),
+        (("add", "Some One", "--role", "read"), ("server.refused", "64")),
+        (("revoke", "nobody", "--yes"), ("keys.unknown_name", "'nobody'")),
+    ):
+        with raises((InputError, RefusalError), code):
             either.operate("keys", *arguments)
 
 
@@ -248,7 +251,7 @@ def test_postgresql_backup_restores_without_its_roles(make_harness, postgresql, 
 def test_backup_uses_the_collectors_connection_options(postgresql, tmp_path):
     """pg_dump gets every option of the URL, TLS options for example."""
     url = postgresql.new_database() + "&options=-crole%3Dnosuch"
-    with pytest.raises(InputError, match="nosuch"):
+    with raises(InputError, "database.unreachable", 'role "nosuch"'):
         run("backup", "--out", str(tmp_path / "copy"), "--database", url)
 
 
@@ -280,7 +283,7 @@ def test_failed_backup_leaves_no_file(tmp_path, postgresql):
         run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
     with raises(InputError, "backup.folder_missing"):
         run("backup", "--out", str(tmp_path / "no" / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
-    with pytest.raises(InputError, match="does not exist"):
+    with raises(InputError, "database.unreachable", 'database "no'):
         run(
             "backup",
             "--out",

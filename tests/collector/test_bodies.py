@@ -93,7 +93,7 @@ def test_the_limit_of_values_is_exact():
     """A thousand, and one for every eight bytes."""
     body = b'{"reports":[' + b"1," * 1333 + b"1]}"
     assert parse_reports(body) == {"reports": [1] * 1334}
-    with pytest.raises(ProblemError, match="body-too-large: has more than 1335 values"):
+    with raises(ProblemError, "body-too-large", "1335"):
         parse_reports(b'{"reports":[' + b"1," * 1334 + b"1]}")
 
 

@@ -10,7 +10,6 @@ import urllib.request
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 
-import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -21,6 +20,7 @@ from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests import studies
 from tests.collector.conftest import REPOSITORY, TOKEN, Server
+from tests.kit.errors import raises
 
 NOW = datetime.now(timezone.utc)
 PASSWORD = serialization.BestAvailableEncryption(b"password")
@@ -93,21 +93,21 @@ def test_bad_certificate_is_rejected_before_listening(tmp_path):
     over = write_certificate(tmp_path, "over", last=NOW - timedelta(hours=1))
     # From long after this file was read: the tests may take an hour.
     early = write_certificate(tmp_path, "early", first=NOW + timedelta(1), last=NOW + timedelta(2))
-    for files, said in (
-        ((chain, other[1]), "is not the key of"),
-        (locked, "without a password"),
-        (over, "not now"),
-        (early, "not now"),
-        ((key, key), "is no certificate in PEM"),
-        ((chain, chain), "is no private key in PEM"),
-        ((chain, str(tmp_path / "none")), "none"),
+    for files, code in (
+        ((chain, other[1]), ("server.key_not_of_certificate", other[1], chain)),
+        (locked, ("server.not_a_private_key", locked[1])),
+        (over, ("server.certificate_not_valid_now", over[0])),
+        (early, ("server.certificate_not_valid_now", early[0])),
+        ((key, key), ("server.not_a_certificate", key)),
+        ((chain, chain), ("server.not_a_private_key", chain)),
+        ((chain, str(tmp_path / "none")), ("files.cannot_read", str(tmp_path / "none"))),
     ):
-        with pytest.raises(InputError, match=said):
+        with raises(InputError, code):
             certificate_of(*files)
-    with pytest.raises(UsageError, match="needs both"):
+    with raises(UsageError, "server.certificate_and_key", "--tls-certificate", "--tls-key"):
         certificate_of(chain, None)
     (tmp_path / "own.key").chmod(0o644)
-    with pytest.raises(InputError, match="all users can read"):
+    with raises(InputError, "server.key_readable_by_all", key):
         certificate_of(chain, key)
 
 

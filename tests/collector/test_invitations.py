@@ -19,6 +19,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.answered import AwayError, Pair, problem
 from tests.collector.conftest import build_report, build_study, count_invitations
 from tests.kit.deleting import delete_study
+from tests.kit.errors import raises
 
 REFUSED = (403, "invitation-needed")
 
@@ -195,7 +196,7 @@ def test_fast_layer_reads_the_invitation_header(make_harness, study):
 
 def test_invite_without_invitation_key_is_rejected(habits, study):
     """Servers with the key would reject every report, and no operator could invite again."""
-    with pytest.raises(RefusalError, match=r"no invitation_key is set.*ldpkit\.toml"):
+    with raises(RefusalError, "server.refused", "invitation_key", "ldpkit.toml"):
         habits.operate("invite", "habits", "--count", "3")
     assert put(habits, build_report(study)).status_code == 201
 

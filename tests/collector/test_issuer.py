@@ -454,7 +454,7 @@ class TestCommands:
         with database.writing_connection() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
         database.engine.dispose()
-        with pytest.raises(InputError, match="run `ldpkit migrate --database`"):
+        with raises(InputError, "database.other_release", "`ldpkit migrate --database`"):
             create_issuer(url)
 
     @pytest.mark.usefixtures("run")

@@ -14,6 +14,7 @@ import pytest
 from collector.logs import JsonLines
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 
 
 @pytest.mark.slow
@@ -49,5 +50,5 @@ def test_counts_are_logged_once_a_day(habits, study, make_report, caplog):
 
 
 def test_unknown_log_format_is_rejected():
-    with pytest.raises(InputError, match="setting log_format: must be one of text, json"):
+    with raises(InputError, "settings.unknown_log_form", "log_format", "text, json"):
         Settings(log_format="xml")

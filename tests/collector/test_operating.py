@@ -20,7 +20,7 @@ from collector.operator.overview import in_lines
 from collector.remote import operating as remote
 from collector.remote.client import RefusalError
 from collector.storage.audit_log import entries
-from ldp_client.cli import build_parser
+from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from tests.collector.commands import URL, answering, parsed, run
 from tests.collector.conftest import INVITATION_KEY
@@ -135,11 +135,13 @@ def test_reopened_study_restores_no_withdrawn_report(asked, either, study, make_
     assert either.put(make_report(study)).status_code == 201
 
 
-def test_export_accepts_from_and_to_for_the_collector():
-    """`--collector URL`, which all other commands have, used to be parsed as an abbreviated `--token`."""
-    for option in ("--collector", "--collector"):
-        asked = build_parser().parse_args(["export", "habits", option, URL, "--out", "r.csv"])
-        assert (asked.collector, asked.token) == (URL, None)
+def test_export_takes_no_abbreviated_option(capsys):
+    """`--to URL` would be taken as `--token URL`."""
+    asked = build_parser().parse_args(["export", "habits", "--collector", URL, "--out", "r.csv"])
+    assert (asked.collector, asked.token) == (URL, None)
+    with pytest.raises(SystemExit):
+        main(["export", "habits", "--to", URL, "--out", "r.csv"])
+    assert "--to" in capsys.readouterr().err
 
 
 def test_close_warns_about_reports_waiting_on_devices(asked, either, make_study, capsys):
@@ -348,7 +350,7 @@ def test_keys_are_bound_to_studies_and_expire(asked, either, make_study, capsys)
     assert expired.status_code == 401
     assert f"good until {last}" in expired.get_json()["detail"]
     for day in ("20990101", "2099-W01-1", "2099-02-30"):
-        with pytest.raises(InputError, match="must be a day, YYYY-MM-DD"):
+        with raises(InputError, "options.wrong_day", "--expires", day):
             at("keys", "add", "eve", "--role", "read", "--expires", day)
     at("keys", "add", "eve", "--role", "read", "--study", "habbits", "--study", "other")
     assert capsys.readouterr().err == "study habbits is not published here: the key is for it once it is\n"

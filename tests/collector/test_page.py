@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from collector.memory_budget import REST, CostBoundCache
+from collector.limiter import REST, CostBoundCache
 from collector.views import page
 from collector.views.operating import status
 from schemas import Study
@@ -84,7 +84,7 @@ def test_page_and_assets_send_a_strict_content_policy(habits, token):
 
 def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("collector.memory_budget.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("collector.limiter.time.monotonic", lambda: now[0])
     computed = []
 
     def compute():

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.operator.inviting import forget, invite, lift
+from collector.operator.inviting import disable, invite, revoke
 from collector.remote.writing import write_reports
 from collector.reports.rules import Rules
 from collector.reports.running_summary import recount
@@ -281,10 +281,10 @@ def test_report_without_the_invitations_value_is_rejected(either):
     assert len(either.post([report.to_document() for report in reports]).json["failed"]) == 2
     made(either, 1, stratum="town")
     with either.collector.database.write() as session:
-        with raises(InputError, "ticket.lift_carries_values", "stratum"):
-            lift(session, "habits", "ann")
+        with raises(InputError, "ticket.disable_carries_values", "stratum"):
+            disable(session, "habits", "ann")
         assert count_invitations(session, 1) == 1
-        forget(session, "habits", "ann")
+        revoke(session, "habits", "ann")
         assert count_invitations(session, 1) == 0
     assert [problem(put(either, report)) for report in reports] == [REFUSED] * 2
     later = study_of(REGION, {**STRATUM, "choices": ["town", "village"]}, version=2)

@@ -167,7 +167,7 @@ def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_repo
         at("expire", "habits", "--before", "June", "--yes")
     with raises(InputError, "admin.expire_without_study"):
         at("expire", "--before", "2026-06-01", "--yes")
-    with pytest.raises(LdpkitError, match="nosuch"):
+    with raises(LdpkitError, "server.refused", "'nosuch'"):
         at("expire", "nosuch", "--before", "2026-06-01", "--yes")
     assert reports(kept)["habits"] == 1
 

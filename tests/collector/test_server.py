@@ -110,8 +110,12 @@ def test_unwritable_ready_file_is_rejected_before_listening(tmp_path):
     """The server used to run on after a traceback, and a program that waited for the file waited forever."""
     settings = tmp_path / "ldpkit.toml"
     settings.write_text("# of the collector\n")
-    for path, said in ((settings, "another file"), (tmp_path / "absent" / "ready", "there is no folder")):
-        with pytest.raises(InputError, match=said):
+    absent = tmp_path / "absent"
+    for path, code in (
+        (settings, ("files.is_other", str(settings))),
+        (absent / "ready", ("server.ready_file_folder_missing", str(absent))),
+    ):
+        with raises(InputError, code):
             refuse_ready(str(path))
     for path in (None, str(tmp_path / "ready"), "ready"):
         refuse_ready(path)

@@ -45,14 +45,14 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
     root = machine.roots["ldpkit"]
     for node, token in zip(nodes, tokens, strict=True):
         url = node.partition("#")[0]
-        call(root, ["ldpkit", "publish", "study.json", "--to", url, "--token", token], here)
+        call(root, ["ldpkit", "publish", "study.json", "--collector", url, "--collectorken", token], here)
     call(
         root,
         ["ldpkit", "node", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
         here,
     )
     for number, (node, token) in enumerate(zip(nodes, tokens, strict=True), 1):
-        where = ["--to", node.partition("#")[0], "--token", token]
+        where = ["--collector", node.partition("#")[0], "--collectorken", token]
         call(root, ["ldpkit", "invite", "commute", "--file", f"invited/node-{number}.txt", *where], here)
     call(root, ["python", "-c", DEVICES, *nodes, "invited/invitations.txt"], here)
     call(root, ["ldpkit", "node", "close", "study.json", "--out", "total.json"], here)
@@ -75,6 +75,6 @@ def study_at(nodes: list[str]) -> dict[str, object]:
         "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"},
         "model": {"name": "normal"},
     }
-    protocol = {"name": "secure_sum", "devices": PEOPLE, "max_dropouts": 1, "nodes": nodes}
+    protocol = {"name": "secure_sum", "devices": PEOPLE, "max_faulty": 1, "nodes": nodes}
     shared = {"format": "ldpkit.study/1", "id": "commute", "version": 1, "title": "Commuting"}
     return {**shared, "protocol": protocol, "questions": [question]}

@@ -61,9 +61,9 @@ def posterior_by_way_of(machine: Machine, certificate: Path, out: Path) -> str:
         folder="/mnt",
     )
     root = machine.roots["ldpkit"]
-    call(root, ["ldpkit", "publish", "study.json", "--to", url], here)
+    call(root, ["ldpkit", "publish", "study.json", "--collector", url], here)
     call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], here)
-    call(root, ["ldpkit", "export", "habits", "--from", url, "--summary", "--out", "summary.json"], here)
+    call(root, ["ldpkit", "export", "habits", "--collector", url, "--summary", "--out", "summary.json"], here)
     fit = ["ldpkit", "fit", "study.json", "summary.json", "--out", "posterior", "--quiet"]
     return call(root, fit, here)
 

@@ -12,6 +12,7 @@ from inference.demo import collecting
 from inference.demo.survey import answers_of, study_for
 from ldp_client.documents.errors import InputError, StudyError
 from tests.end_to_end.conftest import LDPKIT
+from tests.kit.errors import raises
 
 
 def listening_children(pid):
@@ -91,7 +92,7 @@ def test_the_seed_chooses_the_people():
 
 @pytest.mark.parametrize("people", [0, 6367])
 def test_more_people_than_there_are_is_refused(people):
-    with pytest.raises(InputError, match="6366"):
+    with raises(InputError, "demo.wrong_count", "6366"):
         answers_of(people, 0)
 
 
@@ -100,7 +101,7 @@ def test_six_questions_cost_six_times_epsilon():
         study = study_for(epsilon)
         assert float(study.epsilon) == pytest.approx(cost, abs=1e-12)
         assert not float(study.delta)
-    with pytest.raises(StudyError, match="decimal"):
+    with raises(StudyError, "study.invalid", "'much'", field="questions[0].mechanism.epsilon"):
         study_for("much")
 
 

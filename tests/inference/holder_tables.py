@@ -31,7 +31,7 @@ def study_of(mechanism=None, prior=None):
     question["mechanism"] = mechanism or question["mechanism"]
     if prior:
         question["model"]["prior"] = prior
-    return Study(studies.document(question, privacy_unit="holder"))
+    return Study(studies.document(question, respondent="holder"))
 
 
 def table(random, n):

@@ -23,6 +23,7 @@ from schemas import Study
 from tests import studies
 from tests.inference.cut_normal import CutNormal
 from tests.inference.simulation import seeded
+from tests.kit.errors import raises
 
 TRUTH = {"loc": 4.0, "scale": 2.0}
 PEOPLE = 3000
@@ -50,7 +51,7 @@ def question(study):
 def test_study_may_name_added_law_and_state_only_its_priors(question):
     assert question.model.prior["scale"]["distribution"] == "half_normal"
     wrong = {**studies.NUMBER, "model": {"name": "cut_normal", "prior": {"sd": {}}}}
-    with pytest.raises(StudyError, match=r"prior\.sd"):
+    with raises(StudyError, "study.invalid", field="questions[0].model.prior.sd"):
         Study(studies.document(wrong))
 
 
@@ -83,7 +84,7 @@ def test_studies_with_added_law_can_be_simulated(study, question):
     (planned,) = questions_to_plan(study, question.id, [500], ["2"], seed=0)
     truth = with_truth(planned, prior_truths(planned, 1, seed=0)[0], TRUTH)
     assert truth.parameters == TRUTH
-    with pytest.raises(InputError, match="above 0"):
+    with raises(InputError, "plan.truth_not_positive", "scale", "-1"):
         with_truth(planned, truth, {"scale": -1.0})
     summary = simulate(planned, mechanism_for(planned), truth, 500, np.random.default_rng(1))
     start = model_for(planned, summary)

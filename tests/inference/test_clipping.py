@@ -38,7 +38,7 @@ DROWNED = {"mechanism": {**QUESTION["mechanism"], "epsilon": "0.001"}}
 
 
 def study_of(changes):
-    return Study(studies.document(copy.deepcopy(QUESTION) | changes, privacy_unit="holder"))
+    return Study(studies.document(copy.deepcopy(QUESTION) | changes, respondent="holder"))
 
 
 def records(n, slope, sd=0.3, seed=0):

@@ -15,6 +15,7 @@ from ldp_client.documents.errors import SummaryError
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
+from tests.kit.errors import raises
 
 QUESTIONS = [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
 # At the bounds, so that all that an answer can add to a report is added.
@@ -88,5 +89,5 @@ def test_impossible_tail_counts_are_rejected(change):
     part = QuestionSummary.of(mechanism, payloads)
     document = json.loads(Summary(study.id, study.version, study.digest, {"rating": part}).to_json())
     document["questions"]["rating"]["tails"] = change(document["questions"]["rating"]["tails"])
-    with pytest.raises(SummaryError, match="tails"):
+    with raises(SummaryError, "summary.tails_impossible", field="questions.rating.tails"):
         Summary.from_json(json.dumps(document), study)

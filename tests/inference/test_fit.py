@@ -52,7 +52,7 @@ def test_fit_recovers_the_answers(posteriors):
     for posterior in posteriors.values():
         assert posterior.diagnostics.ok, posterior.diagnostics.reasons
         assert posterior.n == PEOPLE
-        assert posterior.study == STUDY.digest
+        assert posterior.study_digest == STUDY.digest
 
 
 @pytest.mark.slow
@@ -251,7 +251,7 @@ def test_answers_of_another_law_are_noted_with_the_numbers():
     age = {"age": QuestionSummary(len(BIMODAL), values)}
     summary = Summary(study.id, study.version, study.digest, age)
     posterior = fit(study, summary, seed=1, method="gaussian_approx")["age"]
-    assert posterior.verdict.worst == "model"
+    assert posterior.verdict.worst == "fit"
     assert not posterior.diagnostics.ok
     assert "does not fit these reports" in " ".join(posterior.to_document()["verdict"]["fit"]["reasons"])
 

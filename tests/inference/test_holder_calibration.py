@@ -44,7 +44,7 @@ LAPLACE = {**TABLE, "mechanism": {"name": "table_statistics_laplace", "epsilon":
 def question_of(table, **mechanism):
     document = copy.deepcopy(table)
     document["mechanism"] |= mechanism
-    return Study(studies.document(document, privacy_unit="holder")).questions[0]
+    return Study(studies.document(document, respondent="holder")).questions[0]
 
 
 def shape_of_release(question, holders):

@@ -33,7 +33,7 @@ PROTOCOL = {
     "name": "secure_sum",
     "nodes": [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)],
     "devices": 1000,
-    "max_dropouts": 50,
+    "max_faulty": 50,
 }
 
 

@@ -226,7 +226,7 @@ def test_commands_in_guide_parse():
 
 
 @pytest.mark.slow
-def test_ask_one_study_has_fewer_answers_per_question():
+def test_sample_one_study_has_fewer_answers_per_question():
     """Four times the devices that one question needs, where each device answers one of four."""
     questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]
     one, alone = (
@@ -235,7 +235,7 @@ def test_ask_one_study_has_fewer_answers_per_question():
     )
     found = plan(one, "q0", [4000], ["1"], {"p": 0.3}).half_widths["1"]
     assert found == pytest.approx(plan(alone, "q0", [1000], ["1"], {"p": 0.3}).half_widths["1"])
-    with pytest.raises(InputError, match="3 devices are too few: each answers 1 of 4 questions"):
+    with raises(InputError, "plan.too_few_devices", "3 devices", "1 of 4"):
         plan(one, "q0", [3], ["1"])
 
 

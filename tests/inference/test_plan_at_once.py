@@ -167,7 +167,7 @@ REFUSING = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.C
 )
 def test_difference_requires_stated_other_parameters(asked, unstated, stated):
     """With ten draws of them, plans needed 8,000 or 45,000 devices depending on --seed."""
-    with pytest.raises(InputError, match=f"state what {unstated} may be, such as --truth {unstated}="):
+    with raises(InputError, "plan.truth_missing", f"--truth {unstated}="):
         plan_difference(REFUSING, *asked, [10_000], ["1"])
     found = [
         plan_difference(REFUSING, *asked, [10_000], ["1"], stated, seed=seed).power["1"] for seed in (0, 2)

@@ -11,6 +11,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.shuffling.reports import shuffled_privacy
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 
 def two(first="1", second="0.5"):
@@ -48,7 +49,7 @@ def test_target_for_one_device_is_its_own_epsilon():
 
 
 def test_noise_with_a_delta_is_refused():
-    with pytest.raises(InputError, match="weight: its noise has its own delta"):
+    with raises(InputError, "set.has_delta", "weight:"):
         plan_shuffled(Study(studies.document(studies.NORMAL)), "0.1", 1000)
 
 

@@ -88,7 +88,7 @@ def test_a_prior_that_weighs_more_than_a_twentieth_is_noted() -> None:
 
 def test_a_secure_sum_of_few_people_is_noted_too() -> None:
     """Three choices: of 20 people the prior weighs at least 3 of 23 parts, of 1,000 less than a hundredth."""
-    question = build_study("fruit", devices=1000, max_dropouts=50).questions[0]
+    question = build_study("fruit", devices=1000, max_faulty=50).questions[0]
     size = mechanism_for(question).size
 
     def note(n: int) -> str:

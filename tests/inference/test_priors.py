@@ -182,7 +182,7 @@ def table_of(norm, features):
     fields = [{"id": f"x{i}", "bounds": ["10", "14"]} for i in range(features)]
     table = {**studies.LINEAR, "ask": "table", "features": fields, "norm": norm}
     table["mechanism"] = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"}
-    return Study(studies.document(table, privacy_unit="holder")).questions[0]
+    return Study(studies.document(table, respondent="holder")).questions[0]
 
 
 @pytest.mark.parametrize(("norm", "features", "longest"), [("0.5", 4, 0.5), ("1", 9, 1), ("7", 4, 2)])
@@ -219,16 +219,26 @@ def test_python_priors_replace_priors_of_study():
 
 
 @pytest.mark.parametrize(
-    ("template", "priors", "says"),
+    ("template", "priors", "field", "fact"),
     [
-        (studies.AGE, {"median": NORMAL}, "model.prior.median"),
-        (studies.AGE, {"sd": NORMAL}, "does not fit"),
-        (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "above 0"),
-        (studies.AGE, {"mean": {**NORMAL, "loc": float("nan")}}, "not a decimal"),
-        (studies.LINEAR, {"coefficients": {"height": NORMAL}}, "no feature"),
-        (studies.CHOICE, {"p": {"distribution": "dirichlet", "concentration": [1, 2]}}, "3 choices"),
+        (studies.AGE, {"median": NORMAL}, "model.prior.median", "mean, refused, sd"),
+        (studies.AGE, {"sd": NORMAL}, "model.prior.sd.distribution", "half_normal"),
+        (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "model.prior.mean.scale", "-1"),
+        (studies.AGE, {"mean": {**NORMAL, "loc": float("nan")}}, "model.prior.mean.loc", "'nan'"),
+        (
+            studies.LINEAR,
+            {"coefficients": {"height": NORMAL}},
+            "rating.model.prior.coefficients.height",
+            "height",
+        ),
+        (
+            studies.CHOICE,
+            {"p": {"distribution": "dirichlet", "concentration": [1, 2]}},
+            "occupation.model.prior.p.concentration",
+            "3",
+        ),
     ],
 )
-def test_bad_priors_in_python_are_refused(template, priors, says):
-    with pytest.raises(StudyError, match=says):
+def test_bad_priors_in_python_are_refused(template, priors, field, fact):
+    with raises(StudyError, "study.invalid", fact, field=field):
         with_priors(question_of(template), priors)

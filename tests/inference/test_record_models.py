@@ -22,6 +22,7 @@ from summaries.reductions.records import record_rows
 from tests import studies
 from tests.inference.densities import value_and_gradient
 from tests.inference.simulation import seeded
+from tests.kit.errors import raises
 
 SLOPES, INTERCEPT, SD = np.array([0.02, -0.05]), 2.5, 0.35
 LOGIT_SLOPES, LOGIT_INTERCEPT = np.array([0.15, -0.15]), -2.5
@@ -77,7 +78,7 @@ def test_a_logistic_model_finds_the_line_from_a_file_of_reports(tmp_path):
     path = tmp_path / "reports.ndjson"
     path.write_text("".join(report.to_json() + "\n" for report in reports))
     summary = load_summary(study, str(path))
-    with pytest.raises(SummaryError, match="fit the reports themselves"):
+    with raises(SummaryError, "summary.not_serializable", field="questions.chance"):
         summary.to_json()
     posterior = fit(study, summary, seed=3, method="gaussian_approx")["chance"]
     near(posterior.draws, {"coefficient[age]": 0.15, "coefficient[years]": -0.15})
@@ -111,7 +112,7 @@ def test_replicated_records_match_device_reports():
 
 def test_a_logistic_model_needs_reports():
     study = Study(studies.document(LOGISTIC))
-    with pytest.raises(InputError, match="chance: no summary is exact"):
+    with raises(InputError, "fit.summary_not_exact", "chance:"):
         model_for(study.questions[0], QuestionSummary(5, np.zeros(0, dtype=np.int64)))
 
 

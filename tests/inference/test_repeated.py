@@ -22,6 +22,7 @@ from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
@@ -83,10 +84,18 @@ def test_other_input_files_are_rejected_before_fitting(fitted: Path, tmp_path: P
     assert not (tmp_path / "again").exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": 3}'])
-def test_invalid_posterior_json_is_rejected(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "files.not_json"),
+        ("[]", "result.not_posterior_json"),
+        ("{}", "result.not_posterior_json"),
+        ('{"questions": 3}', "result.not_posterior_json"),
+    ],
+)
+def test_invalid_posterior_json_is_rejected(tmp_path: Path, text: str, code: str) -> None:
     (tmp_path / "posterior.json").write_text(text)
-    with pytest.raises(InputError, match=r"posterior\.json"):
+    with raises(InputError, code, str(tmp_path / "posterior.json")):
         compared_with(str(tmp_path / "posterior.json"), Provenance("2026-01-01", {}))
 
 

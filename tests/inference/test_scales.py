@@ -13,6 +13,7 @@ from ldpkit import ask, study
 from schemas import Study, StudyError
 from summaries import QuestionSummary, Summary
 from tests import studies
+from tests.kit.errors import raises
 
 LEVELS = ["never", "seldom", "often", "always"]
 SHARES = np.asarray([0.1, 0.2, 0.6, 0.1])
@@ -69,19 +70,22 @@ def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "code"),
     [
-        {"choices": {"count": 5}},
-        {"ordered": "yes"},
-        {
-            "ask": "yes_no",
-            "choices": None,
-            "mechanism": studies.YES_NO["mechanism"],
-            "model": studies.YES_NO["model"],
-        },
+        ({"choices": {"count": 5}}, "study.ordered_needs_labels"),
+        ({"ordered": "yes"}, "study.invalid"),
+        (
+            {
+                "ask": "yes_no",
+                "choices": None,
+                "mechanism": studies.YES_NO["mechanism"],
+                "model": studies.YES_NO["model"],
+            },
+            "study.invalid",
+        ),
     ],
 )
-def test_ordered_is_rejected_for_questions_without_order(changed):
+def test_ordered_is_rejected_for_questions_without_order(changed, code):
     question = {**studies.CHOICE, "ordered": True, **changed}
-    with pytest.raises(StudyError, match="ordered"):
+    with raises(StudyError, code, field="questions[0].ordered"):
         Study(studies.document({key: value for key, value in question.items() if value is not None}))

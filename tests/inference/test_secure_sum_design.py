@@ -18,6 +18,7 @@ from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import QUESTIONS, build_study
 
 PEOPLE = 200
@@ -57,18 +58,18 @@ def test_noise_of_total_adds_up_over_devices():
 
 
 def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
-    question = build_study("ever", devices=20, max_dropouts=5).questions[0]
+    question = build_study("ever", devices=20, max_faulty=5).questions[0]
     protocol = for_devices(question, 1000).protocol
-    assert (protocol.devices, protocol.max_dropouts, question.protocol.devices) == (1000, 250, 20)
-    assert for_devices(question, 3).protocol.max_dropouts == 0
-    with pytest.raises(InputError, match="at least 3 devices"):
+    assert (protocol.devices, protocol.max_faulty, question.protocol.devices) == (1000, 250, 20)
+    assert for_devices(question, 3).protocol.max_faulty == 0
+    with raises(InputError, "plan.too_few_for_secure_sum", "3"):
         for_devices(question, 2)
 
 
 @pytest.mark.slow
 def test_planned_width_of_share_matches_theory(tmp_path):
     """The variance of a share is p(1 − p)/n + σ²/(n − T − 1) · n/n², σ/Δ = 4.2247 at ε = 1, δ = 1e-6."""
-    study = build_study("ever", devices=1000, max_dropouts=0)
+    study = build_study("ever", devices=1000, max_faulty=0)
     (tmp_path / "study.json").write_text(study.to_json())
     command = ["plan", str(tmp_path / "study.json"), "--n", "100,1000", "--epsilon", "1"]
     assert main([*command, "--truth", "p=0.3", "--out", str(tmp_path / "plan")]) == 0
@@ -87,5 +88,6 @@ def test_a_marginals_study_is_simulated_with_its_clipping():
 
 def test_difference_of_secure_sums_is_rejected_with_advice():
     """A secure sum has no public field whose groups a formula could compare."""
-    with pytest.raises(InputError, match=r"ever: there is no formula .* plan each group's own sum"):
+    with raises(InputError, "plan.no_formula_for_difference", "ever:") as caught:
         plan_difference(build_study("ever"), "ever", "p", (0.2, 0.3), [500])
+    assert "--formula" not in str(caught.value)

@@ -168,7 +168,7 @@ CASES = {
 
 def covered(name, epsilon="1"):
     draw, truth, grid = CASES[name]
-    document = build_study(name, devices=DEVICES, max_dropouts=50).document
+    document = build_study(name, devices=DEVICES, max_faulty=50).document
     asked = document["questions"][0]
     stated = {**asked, "mechanism": {**asked["mechanism"], "epsilon": epsilon}}
     question = Study({**document, "questions": [stated]}).questions[0]
@@ -192,7 +192,7 @@ FEWER, SOUND, FAULTY = 250, 40, 20
 
 
 def marginals_study(epsilon="0.5"):
-    document = build_study("spread", devices=FEWER, max_dropouts=10).document
+    document = build_study("spread", devices=FEWER, max_faulty=10).document
     asked = document["questions"][0]
     feature, response = ({"id": name, "bounds": list(bounds)} for name, bounds in FIELDS.items())
     stated = {**asked["mechanism"], "epsilon": epsilon}

@@ -16,7 +16,7 @@ import pytest
 
 from inference.cli import verdict_lines
 from inference.results import methods, references
-from inference.results.citation import defence_of
+from inference.results.citation import citation_of
 from inference.results.diagnostics import diagnose
 from inference.results.earlier_steps import read_earlier
 from inference.results.folder import save_report
@@ -196,7 +196,7 @@ def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITE
 def test_every_input_and_earlier_file_has_its_digest(tmp_path):
     made = replace(made_now(), inputs=(Input("a", "1" * 64), Input("a", "2" * 64)))
     made = replace(made, beside=read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS).files)
-    rows = defence_of(STUDY, POSTERIORS, made)["provenance"]
+    rows = citation_of(STUDY, POSTERIORS, made)["provenance"]
     assert [said for what, said in rows if what == "Read: a"] == [f"SHA-256 {digit * 64}" for digit in "12"]
     told = [what for what, _ in rows if what.startswith("Beside it: ")]
     assert told == [f"Beside it: {name}.json" for name in ("plan", "calibration", "audit")]
@@ -240,7 +240,7 @@ def test_headline_separates_share_of_answers_from_refusals():
     assert "the share who prefer not to say is 30.1 % (" in says
 
 
-def test_plan_of_ask_one_study_is_stated_in_devices(tmp_path):
+def test_plan_of_sample_one_study_is_stated_in_devices(tmp_path):
     study = Study({**STUDY.document, "sample_one_question": True})
     one = {"ever": replace(POSTERIORS["ever"], questions=10, n=400)}
     found = read_earlier(study, *earlier(tmp_path, study.digest))(one)

@@ -5,6 +5,7 @@ import pytest
 from ldp_client.documents.errors import InputError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.batch import perturb_file
+from ldp_client.words.text import say
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
@@ -43,32 +44,43 @@ def test_columns_may_come_in_any_order_with_a_byte_order_mark(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "code"),
     [
-        ("hours,ever\n1,yes\nsecret,no\n", "line 3: hours: must be a number"),
-        ("hours,ever\n1,secret\n", "line 2: ever: must be yes or no"),
-        ("hours\n1\n", "column ever is missing"),
-        ("hours,ever,more\n1,yes,2\n", "column 'more' is not in the study"),
-        ("hours,ever,ever\n1,yes,no\n", "column ever appears twice"),
-        ("hours,ever\n1\n", "line 2: wrong number of columns"),
-        ("hours,ever\n1,yes,5\n", "line 2: wrong number of columns"),
-        ('hours,ever\n1,"yes\n', "not CSV"),
-        ('"hours"x,ever\n1,yes\n', "not CSV"),
-        ("", "column hours is missing"),
+        (
+            "hours,ever\n1,yes\nsecret,no\n",
+            ("answer.line_invalid", "line 3: hours: ", say("core.number")),
+        ),
+        ("hours,ever\n1,secret\n", ("answer.line_invalid", "line 2: ever: ", say("core.yes_or_no"))),
+        ("hours\n1\n", ("files.column_missing", "column ever")),
+        ("hours,ever,more\n1,yes,2\n", ("files.column_unknown", "'more'")),
+        ("hours,ever,ever\n1,yes,no\n", ("files.column_twice", "ever")),
+        ("hours,ever\n1\n", ("files.line_columns", "2")),
+        ("hours,ever\n1,yes,5\n", ("files.line_columns", "2")),
+        ('hours,ever\n1,"yes\n', "files.line_not_csv"),
+        ('"hours"x,ever\n1,yes\n', "files.line_not_csv"),
+        ("", ("files.column_missing", "column hours")),
     ],
 )
-def test_csv_error_names_line_and_column_without_the_value(tmp_path, text, says):
+def test_csv_error_names_line_and_column_without_the_value(tmp_path, text, code):
     study = Study(studies.document(studies.NUMBER, studies.YES_NO))
     path = write(tmp_path, "a.csv", text)
-    with pytest.raises(InputError, match=says) as caught:
+    with raises(InputError, code) as caught:
         list(read_answers(study, path))
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", "5", "[" * 9999])
-def test_bad_ndjson_names_its_line(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("{", "files.line_problem"),
+        ("[1]", "files.line_object"),
+        ("5", "files.line_object"),
+        ("[" * 9999, "files.line_problem"),
+    ],
+)
+def test_bad_ndjson_names_its_line(tmp_path, line, code):
     path = write(tmp_path, "a.ndjson", '{"hours": 1}\n' + line)
-    with pytest.raises(InputError, match="line 2"):
+    with raises(InputError, code, "line 2"):
         list(read_answers(STUDY, path))
 
 
@@ -98,11 +110,18 @@ def test_perturbing_never_replaces_a_file(tmp_path):
     assert "hours" in (tmp_path / "a.ndjson").read_text()
 
 
-@pytest.mark.parametrize("line", ['{"hours": "secret"}', '{"other": 1}', '{"hours": 1, "more": "secret"}'])
-def test_one_bad_answer_writes_nothing(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ('{"hours": "secret"}', "answer.person_invalid"),
+        ('{"other": 1}', "files.line_unknown"),
+        ('{"hours": 1, "more": "secret"}', "files.line_unknown"),
+    ],
+)
+def test_one_bad_answer_writes_nothing(tmp_path, line, code):
     study = Study(studies.document(studies.NUMBER))
     path = write(tmp_path, "a.ndjson", '{"hours": 1}\n' + line)
-    with pytest.raises(InputError, match=r"a\.ndjson, line 2") as caught:
+    with raises(InputError, code, "a.ndjson", "line 2") as caught:
         perturb_file(study, path, str(tmp_path / "out"))
     assert "secret" not in str(caught.value)
     assert [file.name for file in tmp_path.iterdir()] == ["a.ndjson"]

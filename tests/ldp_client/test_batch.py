@@ -81,7 +81,7 @@ def test_each_person_gets_noise_on_their_own_answer(tmp_path, monkeypatch):
     assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
 
 
-def test_ask_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
+def test_sample_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
     seed_the_system(monkeypatch, "one question")
     study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, sample_one_question=True))
     names = [question.id for question in study.questions]
@@ -96,7 +96,7 @@ def test_ask_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
 def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     path = write_answers(tmp_path, [{"ever": True}, {"ever": "secret"}])
-    with pytest.raises(InputError, match="line 2: ever") as caught:
+    with raises(InputError, "answer.person_invalid", "line 2: ever") as caught:
         batch.perturb_file(study, path, str(tmp_path / "reports.ndjson"))
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "reports.ndjson").exists()
@@ -108,7 +108,7 @@ def test_secure_sum_study_cannot_be_perturbed_to_a_file(tmp_path):
         "name": "secure_sum",
         "nodes": [f"http://127.0.0.1:{port}#" + "0" * 128 for port in (9000, 9001, 9002)],
         "devices": 20,
-        "max_dropouts": 5,
+        "max_faulty": 5,
     }
     question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     study = Study(studies.document(question, protocol=protocol))
@@ -122,7 +122,7 @@ def test_secure_sum_study_cannot_be_perturbed_to_a_file(tmp_path):
 def test_file_without_answers_is_rejected(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     study = Study(studies.document(studies.YES_NO))
-    with pytest.raises(InputError, match=f"{name}: there are no answers"):
+    with raises(InputError, "files.no_answers", name):
         batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports.ndjson"))
     assert not (tmp_path / "reports.ndjson").exists()
 

@@ -41,9 +41,9 @@ def test_question_is_answered_once_across_restarts_and_versions(tmp_path):
     body = device.ledger.queued()[0].body
     later = Study(studies.document(studies.NUMBER, version=2))
     for again in (device, consenting(tmp_path, "100")):
-        with pytest.raises(AlreadyAnsweredError, match="hours"):
+        with raises(AlreadyAnsweredError, "device.question_answered", "hours"):
             again.answer(PAIR, PAIR_ANSWERS)
-        with pytest.raises(AlreadyAnsweredError, match="hours"):
+        with raises(AlreadyAnsweredError, "device.question_answered", "hours"):
             again.answer(later, {"hours": 3})
     assert [queued.body for queued in device.ledger.queued()] == [body]
     assert device.epsilon_left == 98
@@ -106,13 +106,14 @@ def test_a_number_far_beyond_its_bounds_is_reported_like_any_other(tmp_path, val
 def test_a_study_outside_its_days_is_refused(tmp_path, offset):
     day = (date.today() + timedelta(days=offset)).isoformat()
     window = {"opens": day} if offset > 0 else {"closes": day}
-    with pytest.raises(RefusedError, match=day):
+    with raises(RefusedError, "device.opens" if offset > 0 else "device.closed", day):
         consenting(tmp_path, "4").answer(Study(studies.document(studies.NUMBER, **window)), {"hours": 1})
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "", "1,5", 4])
 def test_a_bad_budget_is_refused(tmp_path, budget):
-    with pytest.raises(InputError, match="max_epsilon"):
+    code = "device.above_zero" if budget in ("0", "-1") else "device.decimal"
+    with raises(InputError, code, "max_epsilon"):
         consenting(tmp_path, budget)
 
 

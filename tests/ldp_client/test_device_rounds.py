@@ -8,6 +8,7 @@ from ldp_client.mechanisms.memoized import MemoizedResponse
 from schemas import Report, Study
 from summaries import check_report
 from tests import studies
+from tests.kit.errors import raises
 
 
 def rounds(version):
@@ -54,7 +55,7 @@ def test_answered_question_is_not_asked_again_as_memoized(tmp_path):
     once = {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]}
     device = device_in(tmp_path)
     device.answer(in_version(1, once), {"habit": "yes"})
-    with pytest.raises(AlreadyAnsweredError, match="habit"):
+    with raises(AlreadyAnsweredError, "device.question_answered", "habit"):
         device.answer(in_version(2, studies.MEMOIZED), {"habit": "yes"})
     assert (device.epsilon_left, len(bodies(device))) == (3, 1)
 

@@ -12,6 +12,7 @@ from ldp_client.documents.errors import ReportError, StudyError
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import fraction
 from tests.statistics import follows, seeded, share_is
 
@@ -119,7 +120,7 @@ def test_impossible_payloads_are_refused():
     bad = [(number, far + bytes(8)), (number, bytes(8) + response), (number, bytes(13))]
     bad += [(yes_no, far + bytes(5)), (yes_no, bytes(8) + b"\x02"), (yes_no, bytes(8))]
     for m, payload in bad:
-        with pytest.raises(ReportError, match=m.field):
+        with raises(ReportError, "report.payload_impossible", field=f"payloads.{m.field}"):
             m.check(payload)
     number.check(pack_signed([number.radius + (16 << 20), 0, -number.response_grid - (16 << 20)]))
 

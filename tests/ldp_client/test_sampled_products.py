@@ -15,6 +15,7 @@ from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 from schemas import Rational, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, uniform, worst_ratio
 from tests.statistics import follows, seeded
 
@@ -223,9 +224,13 @@ def test_a_yes_no_response_has_no_square():
 def test_impossible_payloads_and_answers_are_refused():
     m = mechanism()
     for payload in (bytes([2 * len(m.coordinates)]), b"", bytes(2)):
-        with pytest.raises(ReportError, match=m.field):
+        with raises(ReportError, "report.payload_impossible", field=f"payloads.{m.field}"):
             m.check(payload)
     m.check(bytes([2 * len(m.coordinates) - 1]))
-    for name, wrong in (("age", "30"), ("married", 1), ("rate", None)):
-        with pytest.raises(AnswerError, match=f"salary.{name}"):
+    for name, wrong, code in (
+        ("age", "30", "core.number"),
+        ("married", 1, "core.yes_or_no"),
+        ("rate", None, "core.missing"),
+    ):
+        with raises(AnswerError, code, field=f"salary.{name}"):
             m.perturb({**RECORDS[3], name: wrong})

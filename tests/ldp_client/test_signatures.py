@@ -192,12 +192,12 @@ def test_bad_envelopes_name_their_field(change, field):
         SignedStudy.from_json(json.dumps({**document, **change}))
     assert caught.value.field == field
     other = {**document["signatures"][0], "algorithm": "ed25519"}
-    with pytest.raises(StudyError, match="algorithm"):
+    with raises(StudyError, "study.invalid", field="signatures[0].algorithm"):
         SignedStudy.from_json(json.dumps({**document, "signatures": [other]}))
     bad = {**document["signatures"][0], "signature": "AA"}
-    with pytest.raises(StudyError, match="base64"):
+    with raises(StudyError, "study.invalid", "base64", field="signatures[0].signature"):
         SignedStudy.from_json(json.dumps({**document, "signatures": [bad]}))
-    with pytest.raises(StudyError, match="twice"):
+    with raises(StudyError, "study.invalid", bad["key"], field="signatures[1].key"):
         SignedStudy.from_json(json.dumps({**document, "signatures": document["signatures"] * 2}))
 
 

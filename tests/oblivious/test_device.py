@@ -235,7 +235,7 @@ def test_missing_hpke_package_is_rejected_before_answering(tmp_path, study, monk
     monkeypatch.setitem(sys.modules, "pyhpke", None)
     encapsulation._suite.cache_clear()
     device = consenting(tmp_path / "other", "9", COLLECTOR)
-    with pytest.raises(MissingExtraError, match=r"ldp-client\[oblivious\]") as raised:
+    with raises(MissingExtraError, "extra.missing", "ldp-client[oblivious]") as raised:
         device.answer(study, YES)
     assert "\n" not in str(raised.value)
     assert device.epsilon_left == 9

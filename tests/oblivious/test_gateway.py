@@ -155,7 +155,7 @@ def test_collector_without_keys_has_no_gateway_routes(make_harness):
         assert (answer.status_code, answer.json["type"]) == (404, "urn:ldpkit:problem:oblivious-absent")
 
 
-def test_only_ohttp_collector_rejects_direct_reports(make_gateway, make_report, study):
+def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_report, study):
     gateway = make_gateway(require_ohttp=True)
     report = make_report(study)
     harness = gateway.harness
@@ -170,9 +170,15 @@ def test_only_ohttp_collector_rejects_direct_reports(make_gateway, make_report, 
     assert stored(gateway) == 0
 
 
-@pytest.mark.parametrize("settings", [{"require_ohttp": True}, {"require_ohttp": "perhaps"}])
-def test_inconsistent_settings_are_rejected(settings):
-    with pytest.raises(InputError, match="ohttp"):
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"require_ohttp": True}, "settings.require_ohttp_needs_keys"),
+        ({"require_ohttp": "perhaps"}, "settings.not_true_or_false"),
+    ],
+)
+def test_inconsistent_settings_are_rejected(settings, code):
+    with raises(InputError, code, "require_ohttp"):
         Settings.from_mapping(settings)
 
 

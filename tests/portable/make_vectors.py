@@ -32,7 +32,7 @@ from tests.portable.vector_texts import GOLDEN, reports, study_texts
 
 FOLDER = GOLDEN / "vectors"
 NODES = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
-PROTOCOL = {"name": "secure_sum", "nodes": NODES, "devices": 20, "max_dropouts": 5}
+PROTOCOL = {"name": "secure_sum", "nodes": NODES, "devices": 20, "max_faulty": 5}
 
 MECHANISM_TEXT = (
     "studies: each has one question, and the integers of its mechanism as decimal strings. "

@@ -205,7 +205,7 @@ def one_hot(size, spot, grid):
 def shared(question, protocol, size):
     """The distance that the noise of all devices but the tolerated ones and one hides."""
     one = hidden_radius(*stated(question), size * protocol["devices"])
-    return isqrt(one * one * (protocol["devices"] - protocol["max_dropouts"] - 1))
+    return isqrt(one * one * (protocol["devices"] - protocol["max_faulty"] - 1))
 
 
 def summed_vector(question, answer, protocol, random, place_of):

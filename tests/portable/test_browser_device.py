@@ -195,7 +195,7 @@ def test_a_memoized_question_of_one_drawn_costs_its_own_epsilon(page):
     assert all(4 - left == spent[drawn] for drawn, _, left in found)
 
 
-def test_ask_one_study_marks_every_question_as_asked(page):
+def test_sample_one_study_marks_every_question_as_asked(page):
     answered(page, ONE, ONE_ANSWERS)
     for question in (studies.NUMBER, studies.CHOICE, studies.LINEAR):
         script = OPEN + "return device.answer(study, answers);"

@@ -12,6 +12,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, Tran
 from ldp_client.files.signing import new_key
 from schemas import Report
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
+from tests.kit.errors import raises
 from tests.portable.chromium import run
 from tests.portable.embedding_guide import BOARD_LEDGER, GUIDE, code
 from tests.portable.platforms import REPOSITORY, run_micropython
@@ -55,7 +56,7 @@ def test_core_has_the_documented_size():
 def test_policy_and_withdrawal_examples_work(server, tmp_path):
     names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1]}
     exec(code("python", "signing_keys"), names)
-    with pytest.raises(RefusedError, match="signed"):
+    with raises(RefusedError, "device.not_known_signed"):
         names["device"].answer(build_study(), ANSWERS)
     names["device"] = Device(tmp_path, max_epsilon="4", collector=server.url)
     study = names["device"].fetch("habits")

@@ -160,7 +160,7 @@ console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
     ("change", "field"),
     [
         ({"protocol": {"name": "secure_sum"}}, "protocol"),
-        ({"privacy_unit": "holder"}, "privacy_unit"),
+        ({"respondent": "holder"}, "respondent"),
     ],
 )
 def test_unsupported_study_is_rejected_before_any_noise(change, field):

@@ -72,9 +72,7 @@ def test_bad_studies_are_rejected_with_the_stated_field():
     refused = {entry["name"]: entry.get("refused") for entry in vectors("studies")["studies"]}
     files = sorted((make_vectors.GOLDEN / "studies" / "bad").glob("*.json"))
     bad = {file.stem: json.loads(file.read_text()) for file in files}
-    of_devices = {
-        name: case for name, case in bad.items() if case["document"].get("privacy_unit") != "holder"
-    }
+    of_devices = {name: case for name, case in bad.items() if case["document"].get("respondent") != "holder"}
     assert len(of_devices) > 40
     assert {name: refused[name] for name in of_devices} == {
         name: case["field"] for name, case in of_devices.items()

@@ -43,7 +43,7 @@ def study_texts() -> Iterator[dict[str, Any]]:
     texts = {name: file.read_text(encoding="utf-8") for name, file in good.items()}
     for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
         bad = json.loads(file.read_text(encoding="utf-8"))
-        if bad["document"].get("privacy_unit") != "holder":  # such studies are not for devices
+        if bad["document"].get("respondent") != "holder":  # such studies are not for devices
             texts[file.stem] = json.dumps(bad["document"], separators=(",", ":"))
     texts.update(_odd_texts())
     for name, text in texts.items():

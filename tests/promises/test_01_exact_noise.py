@@ -153,8 +153,8 @@ NOISY = {
 def noise_problems(name: str, build: Callable[[Any], Any] = mechanism_for) -> list[str]:
     """A record's words have a draw of their own each: those that the same bytes give of the number's law."""
     asked, answer, kind = NOISY[name]
-    privacy_unit = "holder" if kind == "q" else "person"
-    m, law = build(Study(studies.document(asked, privacy_unit=privacy_unit)).questions[0]), strips.normal
+    respondent = "holder" if kind == "q" else "person"
+    m, law = build(Study(studies.document(asked, respondent=respondent)).questions[0]), strips.normal
     if "Laplace" in name:
         law = strips.laplace
     # Zeros give no noise.

@@ -17,7 +17,7 @@ import pytest
 from flask import has_request_context, request
 from sqlalchemy.exc import DataError
 
-from collector import memory_budget
+from collector import limiter
 from collector.metrics import Metrics
 from collector.problems import MALFORMED_JSON, ProblemError
 from collector.storage import queries
@@ -117,7 +117,7 @@ def label_by_path(_harness: Harness, monkeypatch: Patch) -> None:
 
 def tell_causes(_harness: Harness, monkeypatch: Patch) -> None:
     fail_inside(monkeypatch)
-    monkeypatch.setattr(memory_budget, "_way_of", repr)
+    monkeypatch.setattr(limiter, "_way_of", repr)
 
 
 def add_header(harness: Harness, _monkeypatch: Patch) -> None:

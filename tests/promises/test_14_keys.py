@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from collector import memory_budget
+from collector import limiter
 from collector.operator import key_checks
 from collector.reports.limits import TokenBucket
 from collector.storage import keys
@@ -42,7 +42,7 @@ def clocks(monkeypatch: Patch) -> None:
     seed_the_system(monkeypatch, "keys")
     monkeypatch.setattr(key_checks, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     ticks = count(1)
-    monkeypatch.setattr(memory_budget, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+    monkeypatch.setattr(limiter, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def hash_each_row(monkeypatch: Patch) -> None:
 
 
 def log_each(monkeypatch: Patch) -> None:
-    plain = memory_budget.LOGGER.warning
+    plain = limiter.LOGGER.warning
     monkeypatch.setattr(key_checks, "log_throttled", lambda _level, line, **_more: plain(line))
 
 

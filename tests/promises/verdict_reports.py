@@ -30,7 +30,7 @@ Answers = Callable[[Generator], Any]
 JOBS = ("student", "worker", "teacher")
 NODES = [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)]
 SUMMED = 5000
-SUM = {"name": "secure_sum", "nodes": NODES, "devices": SUMMED, "max_dropouts": 250}
+SUM = {"name": "secure_sum", "nodes": NODES, "devices": SUMMED, "max_faulty": 250}
 
 
 def same(payloads: Payloads) -> Payloads:

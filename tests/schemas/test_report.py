@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ldp_client.documents.errors import ReportError
 from schemas import Report
+from tests.kit.errors import raises
 
 reports = st.builds(
     Report,
@@ -56,5 +57,5 @@ def test_bad_reports_name_their_field(change, field):
 
 @pytest.mark.parametrize("key", sorted(GOOD))
 def test_every_field_is_needed(key):
-    with pytest.raises(ReportError, match="missing"):
+    with raises(ReportError, "report.invalid", field=key):
         Report.from_document({name: value for name, value in GOOD.items() if name != key})

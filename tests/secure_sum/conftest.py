@@ -85,7 +85,7 @@ PATIENCE = 60
 def build_study(*names: str, **protocol: Any) -> Study:
     """A study of these questions (all, if none is named); `protocol` replaces fields of its protocol."""
     questions = [{"id": name, **QUESTIONS[name]} for name in names or QUESTIONS]
-    stated = {"name": "secure_sum", "nodes": ADDRESSES, "devices": 20, "max_dropouts": 5, **protocol}
+    stated = {"name": "secure_sum", "nodes": ADDRESSES, "devices": 20, "max_faulty": 5, **protocol}
     head = {"format": "ldpkit.study/1", "id": "summed", "version": 1, "title": "A sum"}
     return Study({**head, "protocol": stated, "questions": questions})
 

@@ -44,7 +44,7 @@ def refusing(_environment):
 
 
 def test_devices_answer_send_and_are_summed(network, tmp_path):
-    study = network.publish(devices=4, max_dropouts=1)
+    study = network.publish(devices=4, max_faulty=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
         device.answer(study, ANSWERS, network.invitations.pop())

@@ -21,8 +21,9 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.errors import RefusedError
 from schemas import Study
+from tests.kit.errors import raises
 from tests.ports import held_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -124,7 +125,7 @@ def placed(text: str, nodes: list[Node]) -> str:
 def publish(nodes: list[Node], capsys) -> None:
     """The guide's study for fewer people, at both nodes."""
     document = json.loads(placed(STUDY, nodes))
-    document["protocol"] |= {"devices": CLIENTS, "max_dropouts": TOLERATED}
+    document["protocol"] |= {"devices": CLIENTS, "max_faulty": TOLERATED}
     Path("study.json").write_text(json.dumps(document))
     for command in lines_of(placed(PUBLISH, nodes)):
         done(capsys, command)
@@ -191,5 +192,5 @@ def test_a_device_refuses_a_node_that_its_owner_did_not_name(tmp_path):
     document = json.loads(STUDY)
     document["protocol"]["nodes"] = addresses
     device = Device(tmp_path, "4", max_delta="0.1", require_consent=False, nodes=[addresses[0]])
-    with pytest.raises(LdpkitError, match="node"):
+    with raises(RefusedError, "device.node_unknown", "https://b.example"):
         device.answer(Study(document), {"minutes": 3}, "word")

@@ -83,7 +83,7 @@ def close_until_done(study):
 @pytest.mark.slow
 def test_killed_nodes_neither_lose_nor_duplicate_shares(processes, monkeypatch):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
-    study = build_study("ever", nodes=[one.address for one in processes], devices=DEVICES, max_dropouts=1)
+    study = build_study("ever", nodes=[one.address for one in processes], devices=DEVICES, max_faulty=1)
     for one in processes:
         assert one.server.request("POST", "/v1/studies", study.document) == 201
     words = [f"word-{person}" for person in range(DEVICES)]

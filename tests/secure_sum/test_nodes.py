@@ -308,7 +308,7 @@ def test_set_of_too_few_devices_is_rejected(network):
 
 
 def test_exactly_n_of_more_devices_are_drawn(network):
-    study = network.publish("ever", devices=16, max_dropouts=1)
+    study = network.publish("ever", devices=16, max_faulty=1)
     network.answer(18)
     drawing = network.draw()
     chosen = drawing.chosen(study)

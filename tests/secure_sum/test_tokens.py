@@ -25,7 +25,7 @@ def tokened(network):
 
 def publish(network, issuer):
     addresses = [node.address for node in network.nodes]
-    plain = build_study("hours", nodes=addresses, devices=6, max_dropouts=3)
+    plain = build_study("hours", nodes=addresses, devices=6, max_faulty=3)
     study = Study({**plain.document, "channel": channel_of(issuer)})
     network.study, network.mechanisms = study, mechanisms_of(study)
     for node in network.nodes:

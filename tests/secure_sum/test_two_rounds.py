@@ -34,7 +34,7 @@ SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
 
 
 def first_study(epsilon="0.2", delta="2e-7", share="0.2", nodes=None, devices=1000):
-    document = build_study("spread", devices=devices, max_dropouts=devices // 20).document
+    document = build_study("spread", devices=devices, max_faulty=devices // 20).document
     if nodes:
         document = {**document, "protocol": {**document["protocol"], "nodes": nodes}}
     stated = {**document["questions"][0]["mechanism"], "epsilon": epsilon, "delta": delta, "share": share}
@@ -189,7 +189,7 @@ def guide_study(network):
     (text,) = guide_blocks("json")
     document = json.loads(text)
     nodes = [node.address for node in network.nodes]
-    document["protocol"] |= {"devices": DEVICES, "max_dropouts": 2, "nodes": nodes}
+    document["protocol"] |= {"devices": DEVICES, "max_faulty": 2, "nodes": nodes}
     document["questions"][0]["mechanism"] |= {"epsilon": "10", "delta": "1e-4"}
     return Study(document)
 

@@ -81,7 +81,7 @@ def test_rows_reduce_to_the_summary_of_their_reports(change):
     assert (found.read, found.bad.count) == (60, 0)
 
 
-def test_rows_of_ask_one_study_reduce_to_their_summary():
+def test_rows_of_sample_one_study_reduce_to_their_summary():
     study = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, sample_one_question=True))
     reports = [
         changed(

@@ -104,12 +104,12 @@ def test_frame_without_export_columns_is_rejected_by_name(summary_of: Summarized
 
 @pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
 def test_study_without_summary_is_rejected(summary_of: Summarized) -> None:
-    with pytest.raises(SummaryError, match="fit the reports themselves"):
+    with raises(SummaryError, "summary.needs_reports", field="questions.chance"):
         summary_of(Study(studies.document(studies.YES_NO_RECORD)), SimpleNamespace(columns=[]))
 
 
 def test_missing_dask_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask", None)
     columns = ["report_id", "study", "version", "digest", "public", "payloads"]
-    with pytest.raises(MissingExtraError, match=r"'ldpkit\[dask\]'"):
+    with raises(MissingExtraError, "extra.missing", "'ldpkit[dask]'"):
         dask_summary(FEW, SimpleNamespace(columns=columns))

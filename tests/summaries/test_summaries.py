@@ -163,17 +163,22 @@ def test_summaries_of_other_documents_do_not_merge():
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "field", "code"),
     [
-        ({"digest": "0" * 64}, "another study"),
-        ({"payloads": {"hours": bytes(4)}}, "is missing"),
-        ({"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}}, "payloads.ever"),
+        ({"digest": "0" * 64}, "digest", "report.other_study"),
+        # The first of the questions without a payload.
+        ({"payloads": {"hours": bytes(4)}}, "payloads.age", "report.payload_invalid"),
+        (
+            {"payloads": {**REPORTS[0].payloads, "ever": b"\x07"}},
+            "payloads.ever",
+            "report.payload_impossible",
+        ),
     ],
 )
-def test_foreign_or_invalid_reports_are_rejected(change, says):
+def test_foreign_or_invalid_reports_are_rejected(change, field, code):
     fields = {"id": "ab" * 16, "study": "survey", "version": 1, "digest": STUDY.digest}
     bad = Report(**{**fields, "payloads": REPORTS[0].payloads, **change})
-    with pytest.raises(ReportError, match=says):
+    with raises(ReportError, code, field=field):
         summarize(STUDY, [REPORTS[0], bad])
 
 

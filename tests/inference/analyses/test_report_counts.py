@@ -13,6 +13,7 @@ from schemas import Study
 from summaries import count_dataset
 from summaries.engines import parts
 from tests import studies
+from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, changed, made, write, write_dataset
 
 CELLS = made(FEW, 400)
@@ -26,12 +27,12 @@ def test_tables_from_counts_equal_tables_from_reports(tmp_path):
         wanted, found = table_of_reports(FEW, CELLS, some), table_of_reports(FEW, counts, some)
         assert found.n == wanted.n == 400
         assert shape_of(found) == shape_of(wanted)
-    with pytest.raises(InputError, match="reports were not counted by region"):
+    with raises(InputError, "engine.not_counted_by", "region"):
         table_of_reports(FEW, count_dataset(FEW, tmp_path, ["ever"]), names)
     other = Study({**FEW.document, "version": FEW.version + 1})
-    with pytest.raises(InputError, match="of reports on another study or version"):
+    with raises(InputError, "fit.counts_of_other_study", other.id):
         table_of_reports(other, counts, names)
-    with pytest.raises(UsageError, match="no question or public field age"):
+    with raises(UsageError, "engine.unknown_column", "age"):
         count_dataset(FEW, tmp_path, ["age"])
 
 
@@ -45,7 +46,7 @@ def shape_of(table):
     )
 
 
-def test_reports_of_ask_one_study_are_counted(tmp_path):
+def test_reports_of_sample_one_study_are_counted(tmp_path):
     study = Study(studies.document(studies.YES_NO, studies.CHOICE, sample_one_question=True))
     reports = [
         changed(one, payloads=dict([list(one.payloads.items())[number % 2]]))
@@ -70,7 +71,7 @@ def test_analysis_accepts_counts(tmp_path):
 
 def test_counting_too_many_distinct_reports_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "MOST_DISTINCT", 7)
-    with pytest.raises(InputError, match="more than 7 different reports"):
+    with raises(InputError, "engine.too_many_distinct", "7"):
         count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "occupation"])
 
 
@@ -88,6 +89,6 @@ def test_counting_stops_once_distinct_reports_are_too_many(tmp_path, monkeypatch
     distinct = len(count().seen)
     assert read[-1] == len(cells)
     monkeypatch.setattr(parts, "MOST_DISTINCT", distinct * 2 // 3)
-    with pytest.raises(InputError, match="different reports"):
+    with raises(InputError, "engine.too_many_distinct", str(parts.MOST_DISTINCT)):
         count()
     assert 0 < read[-1] < len(cells)

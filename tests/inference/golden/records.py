@@ -336,7 +336,7 @@ def _tables(name: str) -> Case:
             own = records[start : start + size]
             tables.append({field: [one[field] for one in own] for field in ("age", "rate")})
             start += size
-        return collected(name, question, tables, privacy_unit="holder")
+        return collected(name, question, tables, respondent="holder")
 
     return Case(data, fitted, _holders(name))
 

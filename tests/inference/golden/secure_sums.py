@@ -56,7 +56,7 @@ class Total(NamedTuple):
 
 def summed(question: Question, answers: list[Any]) -> Total:
     """What the nodes find: the sum of all devices' vectors."""
-    protocol = {"name": "secure_sum", "nodes": NODES, "devices": DEVICES, "max_dropouts": TOLERATED}
+    protocol = {"name": "secure_sum", "nodes": NODES, "devices": DEVICES, "max_faulty": TOLERATED}
     study = Study(studies.document(dict(question), protocol=protocol))
     mechanism, source = mechanisms_of(study)[question["id"]], seeded(question["id"], "summed")
     vectors = [mechanism.noisy_vector(mechanism.quantise(one), source) for one in answers]  # type: ignore[attr-defined]

@@ -113,6 +113,6 @@ def test_a_number_that_may_be_refused_has_the_general_bound():
 
 @pytest.mark.parametrize("question", [studies.NORMAL, studies.LINEAR, studies.RECORD])
 def test_noise_with_a_delta_is_refused_in_one_line(question):
-    with pytest.raises(InputError, match=f"^{question['id']}: its noise has its own delta") as refused:
+    with raises(InputError, "set.has_delta", question["id"]) as refused:
         law_of(built(question))
     assert "\n" not in str(refused.value)

@@ -111,7 +111,7 @@ def test_the_guides_two_rounds_end_in_narrower_bounds(tmp_path, monkeypatch, cap
             assert cli.main(line.split()[1:]) == 0
     assert "stay: epsilon 16, delta 0.0004 are left" in capsys.readouterr().out
     second = Study.from_json(Path("second.json").read_text())
-    assert (second.id, second.privacy_unit) == ("stays-2", "holder")
+    assert (second.id, second.respondent) == ("stays-2", "holder")
     low, high = map(float, second.questions[0].response.bounds)
     assert 0 <= low < 12.5 < high < 40
     assert (

@@ -8,6 +8,7 @@ import pytest
 
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.tables import rows
+from ldp_client.words.text import say
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.tables.asking import mechanism, random_places, table
@@ -95,12 +96,12 @@ def test_a_table_in_memory_is_read_in_parts(monkeypatch):
         m.quantise(lists)
 
 
-@pytest.mark.parametrize(("bad", "problem"), [(np.nan, "is missing"), (-np.inf, "is infinite")])
+@pytest.mark.parametrize(("bad", "problem"), [(np.nan, "core.missing"), (-np.inf, "core.infinite")])
 def test_arrays_and_lists_get_the_same_checks(bad, problem):
     column = COLUMNS["v"].copy()
     column[[617, 900]] = bad
     for columns in (COLUMNS | {"v": column}, InParts(COLUMNS | {"v": column}, 300)):
-        with pytest.raises(AnswerError, match=f"power.v: row 618: {problem}"):
+        with raises(AnswerError, "core.row", "618", say(problem), field="power.v"):
             mechanism().quantise(columns)
 
 

@@ -53,7 +53,7 @@ def audit_study(study, questions, samples=SAMPLES, clock=None):
                 study, question.id, mechanism, answers, samples // 8, sample_checks
             )
         yield audit
-    if study.privacy_unit == "person" and len(questions) == len(study.questions):
+    if study.respondent == "person" and len(questions) == len(study.questions):
         whole = Audit("(whole reports)", "", float(study.epsilon), float(study.delta))
         taken = {name: possible_answers(mechanisms[name], study.question(name)) for name in mechanisms}
         whole.checks = [*assembly_checks(study, mechanisms)]

@@ -136,11 +136,11 @@ def test_reports_with_more_or_other_payloads_are_refused():
     payloads = {name: m.perturb(ANSWERS[name]) for name, m in MECHANISMS.items()}
     for bad in (payloads, {"else": b"\x00"}, {"ever": payloads["ever"], "hours": payloads["hours"]}):
         report.payloads = bad
-        with pytest.raises(ReportError, match="payloads"):
+        with raises(ReportError, "report.payload_invalid", "payloads"):
             check_report(STUDY, MECHANISMS, report)
     for name, payload in payloads.items():
         report.payloads = {name: payload}
         check_report(STUDY, MECHANISMS, report)
         report.payloads = {name: payload + b"\x00"}
-        with pytest.raises(ReportError, match=f"payloads.{name}"):
+        with raises(ReportError, "report.payload_impossible", field=f"payloads.{name}"):
             check_report(STUDY, MECHANISMS, report)

@@ -14,6 +14,7 @@ from ldp_client.documents.errors import ReportError
 from schemas import Report
 from summaries import summarize
 from tests.collector.conftest import ANSWERS, build_study
+from tests.kit.errors import raises
 from tests.statistics import seeded
 
 
@@ -73,7 +74,7 @@ def test_impossible_payloads_are_rejected_by_the_parser(rules, one_study):
     ):
         report = Report("ab" * 16, one_study.id, 1, one_study.digest, payloads)
         assert rules.form.read(report.to_json().encode()) is None
-        with pytest.raises(ReportError, match=f"payloads.{next(iter(payloads))}"):
+        with raises(ReportError, "report.payload_impossible", field=f"payloads.{next(iter(payloads))}"):
             rules.pack(report)
 
 

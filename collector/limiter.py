@@ -11,7 +11,7 @@ from threading import Condition, Lock
 from typing import Generic, TypeVar
 
 
-class MemoryBudget:
+class Limiter:
     """A budget of some resource that all threads share.
 
     refuse: makes the error for a thread that has waited `patience` seconds. If nothing was given back for
