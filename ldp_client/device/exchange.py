@@ -6,6 +6,7 @@ their host and port.
 """
 
 import contextlib
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -231,4 +232,6 @@ class _Https(urllib.request.HTTPSHandler):
         self._hold = hold
 
     def https_open(self, req: urllib.request.Request) -> "Any":
-        return self.do_open(_SecureConnection, req, hold=self._hold)  # type: ignore[arg-type]
+        # A default that an app has patched, to accept any certificate, must not hold for reports.
+        context = ssl.create_default_context()
+        return self.do_open(_SecureConnection, req, hold=self._hold, context=context)  # type: ignore[arg-type]

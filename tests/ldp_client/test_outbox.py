@@ -270,6 +270,15 @@ def test_collector_with_an_untrusted_certificate_gets_nothing(tmp_path, secure):
     assert secure.requests == []
 
 
+def test_patched_default_context_does_not_turn_verification_off(tmp_path, secure, monkeypatch):
+    """An app that turned verification off for its own requests; another planted context would do as well."""
+    monkeypatch.setattr(ssl, "_create_default_https_context", ssl._create_unverified_context)
+    device = consenting(tmp_path, "4", secure.url)
+    device.answer(STUDY, YES)
+    assert "certificate verify failed" in device.flush(attempts=1).reason
+    assert secure.requests == []
+
+
 def test_redirect_from_https_to_http_is_not_followed(tmp_path, secure, server, certificate, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     device = consenting(tmp_path, "4", secure.url)
