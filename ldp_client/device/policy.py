@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
-    from ldp_client.documents.signed import Signature, SignedStudy
+    from ldp_client.documents.signed import SignedStudy
     from ldp_client.documents.study import Study
 
 LOOPBACK = HERE
@@ -219,21 +219,15 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
     """Return the pinned keys whose signatures on the study are valid.
 
-    Signatures of other keys do not count. Raises RefusedError if no pinned key signed, or if a signature is
-    wrong.
+    Neither other keys' signatures nor wrong signatures next to a valid one count. Raises RefusedError if no
+    pinned key signed, or if all signatures of pinned keys are wrong.
     """
     trusted = {key.id: key for key in keys}
-    found = [
-        _verified(signed, signature, trusted[signature.key])
-        for signature in signed.signatures
-        if signature.key in trusted
-    ]
-    if not found:
+    pinned = [signature for signature in signed.signatures if signature.key in trusted]
+    if not pinned:
         raise RefusedError.say("device.unsigned", study=signed.study.id)
-    return found
-
-
-def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> PublicKey:
-    if not is_signed_by_rsa(signed.study.canonical(), signature.value, key.value):
-        raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=key.id[:16])
-    return key
+    text = signed.study.canonical()
+    valid = [one.key for one in pinned if is_signed_by_rsa(text, one.value, trusted[one.key].value)]
+    if not valid:
+        raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=pinned[0].key[:16])
+    return [trusted[key] for key in valid]

@@ -88,6 +88,20 @@ def test_altered_signatures_are_refused(pair):
             verify_study(SignedStudy(STUDY, [Signature(key.id, value)]), [key])
 
 
+def test_wrong_signature_of_one_key_does_not_hide_a_right_one(pair):
+    """Of two pinned keys one signed another version; the study is good under the other key."""
+    private, public = pair
+    other_private, other_public = new_key()
+    wrong = Signature(
+        PublicKey.from_pem(other_public).id, sign_study(OTHER, other_private.encode()).signatures[0].value
+    )
+    signed = SignedStudy(STUDY, [wrong, *sign_study(STUDY, private.encode()).signatures])
+    keys = [PublicKey.from_pem(other_public), PublicKey.from_pem(public)]
+    assert verify_study(signed, keys) == keys[1:]
+    with raises(RefusedError, "device.wrong_signature"):
+        verify_study(SignedStudy(STUDY, [wrong]), keys)
+
+
 def test_a_strangers_signature_does_not_count(pair):
     signed = sign_study(STUDY, pair[0].encode())
     with raises(RefusedError, "device.unsigned"):
