@@ -52,6 +52,9 @@ class Ledger:
             raise LedgerError.say("device.no_folder", folder=folder, reason=reason) from None
         self.folder = folder
         self.path = os.path.join(folder, LEDGER_NAME)
+        for path in (self.path, os.path.join(folder, LOCK_NAME)):
+            if os.path.islink(path):  # planted there, it would lead writes and a new mode to another file
+                raise LedgerError.say("device.ledger_link", path=path)
         for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ldp_client.answering import perturb_answers
+from ldp_client.device.ledger import LEDGER_NAME, LOCK_NAME
 from ldp_client.device.pricing import terms_of
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
@@ -33,6 +34,19 @@ def test_answer_stores_spend_and_report_together(tmp_path):
     assert set(report.payloads) == {question.id for question in STUDY.questions}
     assert [spend.question for spend in device.ledger.spent()] == sorted(report.payloads)
     assert device.epsilon_left == 0
+
+
+@pytest.mark.parametrize("name", [LEDGER_NAME, LOCK_NAME])
+def test_link_in_place_of_the_ledger_is_refused(tmp_path, name):
+    """The file that it leads to keeps its mode and its bytes."""
+    other, folder = tmp_path / "others", tmp_path / "device"
+    other.write_text("others")
+    other.chmod(0o644)
+    folder.mkdir()
+    (folder / name).symlink_to(other)
+    with raises(LedgerError, "device.ledger_link", name):
+        consenting(folder, "4")
+    assert (other.read_text(), other.stat().st_mode & 0o777) == ("others", 0o644)
 
 
 def test_question_is_answered_once_across_restarts_and_versions(tmp_path):
