@@ -5,8 +5,8 @@ A source is a function n -> n random bytes: the operating system's, or a functio
 It applies the health tests of NIST SP 800-90B, 4.4, to sources that are passed in, with bytes as samples of
 8 bits of entropy each. Cutoffs are for false alarms below 2**-64: the repetition count test rejects 9 equal
 bytes in a row, the adaptive proportion test the 27th occurrence of the first byte of 512. Both tests run on
-all bytes that are read. Before first use they also run on 1024 bytes that are discarded: two reads, which
-must differ, and in which no byte at all may occur 27 times (false alarms below 2**-56).
+all bytes that are read. Before first use they also run on 1024 bytes that are discarded, which may not repeat
+with a period of up to 512, and in which no byte at all may occur 27 times (false alarms below 2**-56).
 
 The tests find a broken or stuck source, not a predictable source: no test of its bytes could.
 """
@@ -84,7 +84,8 @@ class Health:
 
     def _start(self) -> None:
         first, second = self._tested(WINDOW), self._tested(WINDOW)
-        if first == second:
+        whole = first + second
+        if any([whole[shift : shift + WINDOW] == first for shift in range(1, WINDOW + 1)]):
             self._fail(say("core.random_same"))
         for window in (first, second):
             if max([window.count(bytes([value])) for value in range(256)]) >= PROPORTION_CUTOFF:
