@@ -73,13 +73,17 @@ def context(digest: str, report_id: str, node: int) -> bytes:
 def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     """Encrypt a share so that only the owner of the X25519 key can read it. Adds 48 bytes.
 
-    Raises MissingExtraError without `cryptography`.
+    Raises MissingExtraError without `cryptography`, and RefusedError for a key of low order, under which
+    anybody could read the share.
     """
     try:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     except ImportError:
         raise MissingExtraError("secure-sum", "cryptography") from None
-    sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
+    try:
+        sealed: bytes = suite().encrypt(share, X25519PublicKey.from_public_bytes(sealing_key), info=info)
+    except ValueError:
+        raise RefusedError.say("device.node_key_weak", key=hexlify(sealing_key).decode()) from None
     return sealed
 
 

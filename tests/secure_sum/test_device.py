@@ -184,6 +184,16 @@ def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
     assert device.ledger.spent() == []
 
 
+def test_node_key_of_low_order_is_refused(tmp_path):
+    """Under it anybody could read the shares; it used to be reported as a damaged ledger."""
+    addresses = [f"https://{name}.example#{key * 64}{name * 64}" for name, key in (("a", "0"), ("b", "1"))]
+    study = build_study("ever", nodes=addresses)
+    device = Device(tmp_path, "8", require_consent=False, nodes=addresses)
+    with raises(RefusedError, "device.node_key_weak", "0" * 64):
+        device.answer(study, {"ever": True}, INVITATION)
+    assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
+
+
 def test_perturb_rejects_a_secure_sum_study(tmp_path):
     """Such reports would protect no one."""
     (tmp_path / "answers").write_text('{"ever": "yes"}\n')
