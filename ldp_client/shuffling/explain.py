@@ -18,8 +18,8 @@ def lines_of(study: Study, found: ShuffledPrivacy, words: Words = ENGLISH) -> li
     """Return the bound in words, with the observers for whom it holds and does not hold."""
     among, total = f"{found.hidden_among:,}", f"{found.people:,}"
     left_out = ""
-    if found.contamination:
-        left_out = words.say("set.left_out", false=f"{found.contamination:,}", people=total)
+    if found.false_reports:
+        left_out = words.say("set.left_out", false=f"{found.false_reports:,}", people=total)
     shown = {
         "epsilon": rounded_up(found.epsilon, SHOWN_DIGITS),
         "delta": rounded_up(found.delta, SHOWN_DIGITS),

@@ -31,7 +31,7 @@ class ShuffledPrivacy:
         delta: the δ for this ε, a probability.
         device_epsilon: the ε of the device's noise alone, towards everyone, rounded up.
         people: how many people send a report.
-        contamination: how many of these reports are assumed false. False reports hide no one.
+        false_reports: how many of these reports are assumed false. False reports hide no one.
         cells: how many combinations of public values there are. A report hides among reports in its cell.
         hidden_among: how many true reports there are in the set, including the person's own.
         is_even_spread: whether hidden_among assumes an even spread over the cells, because the size of the
@@ -42,7 +42,7 @@ class ShuffledPrivacy:
     delta: float
     device_epsilon: float
     people: int
-    contamination: int
+    false_reports: int
     cells: int
     hidden_among: int
     is_even_spread: bool

@@ -55,7 +55,7 @@ def test_answers_without_joint_law_get_the_general_bound():
 def test_false_reports_do_not_count_for_hiding():
     for false in ("0.1", 1000, "1000"):
         found = shuffled_privacy(study(), 10_000, contamination=false)
-        assert (found.contamination, found.hidden_among) == (1000, 9000)
+        assert (found.false_reports, found.hidden_among) == (1000, 9000)
         assert (
             found.epsilon
             == shuffled_privacy(study(), 9000).epsilon
