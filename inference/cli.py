@@ -245,7 +245,7 @@ def verdict_lines(posteriors: Mapping[str, Posterior], interval: Interval) -> It
         leads = "ok" if verdict.ok else "NOT OK"
         yield f"{name} ({posterior.model}, {posterior.size_in_words()}): {leads}: {verdict.headline()}"
         for part, state, meaning in verdict.lines():
-            yield f"  {part + ':':11}{state}: {meaning}"
+            yield f"  {part + ':':17}{state}: {meaning}"
         for line in verdict.reasons:
             yield f"  {line}"
         width = max(map(len, posterior.draws))

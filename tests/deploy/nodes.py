@@ -45,14 +45,14 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
     root = machine.roots["ldpkit"]
     for node, token in zip(nodes, tokens, strict=True):
         url = node.partition("#")[0]
-        call(root, ["ldpkit", "publish", "study.json", "--collector", url, "--collectorken", token], here)
+        call(root, ["ldpkit", "publish", "study.json", "--collector", url, "--token", token], here)
     call(
         root,
         ["ldpkit", "node", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
         here,
     )
     for number, (node, token) in enumerate(zip(nodes, tokens, strict=True), 1):
-        where = ["--collector", node.partition("#")[0], "--collectorken", token]
+        where = ["--collector", node.partition("#")[0], "--token", token]
         call(root, ["ldpkit", "invite", "commute", "--file", f"invited/node-{number}.txt", *where], here)
     call(root, ["python", "-c", DEVICES, *nodes, "invited/invitations.txt"], here)
     call(root, ["ldpkit", "node", "close", "study.json", "--out", "total.json"], here)
