@@ -163,7 +163,7 @@ def test_signed_study_is_withdrawn_where_report_was_sent(tmp_path):
         device.accept(sign_study(STUDY, signer.encode()))
         device.answer(STUDY, {"ever": True})
         assert device.flush().sent == 1
-        with raises(RefusedError, "device.of_others", "of the key"):
+        with raises(RefusedError, "device.of_others", "from the key"):
             consenting(tmp_path, "40", SQUATTER).withdraw("survey")
         assert consenting(tmp_path, "40", server.url).withdraw("survey") == 1
         assert device.flush().deleted == 1

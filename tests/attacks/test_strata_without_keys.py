@@ -59,7 +59,7 @@ def test_study_check_rejects_stratum_without_key(tmp_path, capsys):
         path.write_text(json.dumps(study_of(*strata).document))
         assert main(["check", str(path)]) == code
         said = capsys.readouterr()
-        assert ("have no key for region=west" in said.err) is bool(code)
+        assert ("lack a key for region=west" in said.err) is bool(code)
         assert ("each of the 3 strata has a separate key" in said.out) is not bool(code)
         assert ("2 of the 3 strata have a separate key" in said.out) is bool(code)
 
@@ -72,7 +72,7 @@ def test_publish_command_rejects_stratum_without_key(tmp_path, capsys, monkeypat
     path.write_text(json.dumps(study_of(NORTH, SOUTH).document))
     words = ["publish", str(path), "--collector", "http://127.0.0.1:9", "--token", "key", *more]
     assert main(words) == 3
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "have no key for" in line]
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "lack a key for" in line]
     assert f"{path}: " in said
     assert "region=west" in said
 

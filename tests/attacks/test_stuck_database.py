@@ -266,7 +266,7 @@ def test_uploads_behind_stuck_commit_are_refused_in_time(monkeypatch):
     writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
     clock = Waits(monkeypatch, lambda: begun.wait(LONGEST_SECONDS) and not release.is_set())
     upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
-    with raises(ProblemError, "unavailable", "may still be stored"):
+    with raises(ProblemError, "unavailable", "may still take effect"):
         writer.upload(upload)
     waited = clock.now
     assert PATIENCE <= waited < PATIENCE + 0.1

@@ -55,7 +55,7 @@ def meet(
 
     def meet(document: Mapping[str, Any] = SMALL, invitation: str = "") -> Participant:
         name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
-        study = Study({**document, "id": name[:64]})
+        study = Study({**document, "id": name[-64:].strip("-")})
         server.request("POST", "/v1/studies", study.document)
         browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
         browser.get_log("performance")
