@@ -46,7 +46,7 @@ def fit_of(cuts, people, law=POISSON, intercept=-2.0, slope=0.5):
     second = np.block([[vectors.T * law @ vectors, response[:, None]], [response[None], np.ones((1, 1))]])
     counts = np.rint(people * cell_probabilities(mechanism, {"second": second})).astype(int)
     summary = QuestionSummary(int(counts.sum()), counts)
-    return draw_posterior(study, question, model_for(question, summary), summary.n, 1, "laplace")
+    return draw_posterior(study, question, model_for(question, summary), summary.n, 1, "gaussian_approx")
 
 
 @pytest.mark.slow
