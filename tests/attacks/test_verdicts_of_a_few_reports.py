@@ -40,7 +40,7 @@ def test_a_few_reports_are_never_called_impossible(codes: list[int]) -> None:
 def test_many_impossible_reports_are_flagged() -> None:
     analysis = assemble(said([1] * 100), "armed ~ 1")
     (reason,) = impossible(analysis.privates, analysis.cells)
-    assert "reports of armed are impossible" in reason
+    assert "reports of armed are implausible" in reason
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def test_fit_notes_that_shares_are_of_those_who_answer():
     assert found["p"].mean == pytest.approx(0.3, abs=0.03)
     assert found["refused"].mean == pytest.approx(0.25, abs=0.03)
     assert found.is_share("refused")
-    assert "of those who answer" in " ".join(found.diagnostics.notes)
+    assert "describes people who answer" in " ".join(found.diagnostics.notes)
     low, high = found.identified.sets["p"]
     assert low < found["p"].interval()[0]
     assert found["p"].interval()[1] < high
