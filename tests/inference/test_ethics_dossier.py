@@ -36,7 +36,7 @@ def test_stated_certainty_is_never_too_low():
 
 def test_pack_states_only_what_applies_to_the_study():
     said = text_of(PLAIN)
-    assert "Nothing about a person is sent in clear" in said
+    assert "No public value is sent" in said
     assert "every answer exactly" not in said
     assert "Several records of one person" not in said
     public = Study({**PLAIN.document, "public": [{"id": "region", "choices": ["a", "b"]}]})
