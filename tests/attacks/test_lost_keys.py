@@ -83,7 +83,7 @@ def test_upkeep_fails_until_invitations_of_lost_key_are_forgotten(moved, capsys)
     assert moved.exit_code("upkeep") != 0
     said = capsys.readouterr().err
     assert "study lost: setting invitation_key" in said
-    assert "all else was done" in said
+    assert "all other upkeep was done" in said
     assert tags(moved) == USES
     assert moved.exit_code("invite", "lost", "--revoke-all") == 0
     assert moved.exit_code("upkeep") == 0
