@@ -107,7 +107,6 @@ class RefusalError(TransferError):
     """A refusal by a server; another attempt would fail too. status: its HTTP status."""
 
     code = "server.refused"
-
     exit_code = EXIT_REFUSED
 
     def __init__(self, message: str, status: int) -> None:

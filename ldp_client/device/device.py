@@ -163,9 +163,9 @@ class Device:
 
         Raises:
             RefusedError: its publisher had a higher version or another document of this version; its digest
-                is not a published one; or, if keys are pinned, a signature is wrong or missing.
+                is not a published one; or, if keys are pinned, no pinned key has a valid signature.
         """
-        plain, key_ids = (study.study, [""]) if isinstance(study, SignedStudy) else (study, [""])
+        plain, key_ids = study.study if isinstance(study, SignedStudy) else study, [""]
         refuse_no_study(plain)
         if isinstance(study, SignedStudy) and self.policy.keys:
             key_ids = [key.id for key in verify_study(study, self.policy.keys)]
