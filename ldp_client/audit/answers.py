@@ -1,6 +1,7 @@
 """Answers that an audit compares, chosen as the hardest to tell apart, and repeatable random bytes."""
 
 import hashlib
+from itertools import combinations
 from random import Random
 
 from ldp_client.core.randomness import NotForRealAnswers
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 
 RECORD_PAIRS = 2
+
+
+# Of more choices than this, only some are tried.
+FEW_CHOICES = 5
 
 
 FAR = 1000.0
@@ -46,17 +51,12 @@ def answers_for(question: "Question") -> "Answers":
 
 
 def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
-    """Return the pairs of names to compare. Numeric records and tables: only the pairs furthest apart.
-
-    A refusal is compared with every answer: if it looks like the first answer, it differs from the others.
-    """
-    first, *others = answers
-    if not isinstance(answers[first], dict) or not mechanism.words(bytes(mechanism.payload_size)):
-        refusals = [(other, REFUSAL) for other in others if other != REFUSAL and REFUSAL in answers]
-        return [(first, other) for other in others] + refusals
+    """Return all pairs of names to compare. Numeric records and tables: only the pairs furthest apart."""
+    pairs = list(combinations(answers, 2))
+    numeric = len(mechanism.words(bytes(mechanism.payload_size))) > 0
+    if not numeric or not isinstance(next(iter(answers.values())), dict):
+        return pairs
     silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
-    names = list(answers)
-    pairs = [(one, other) for index, one in enumerate(names) for other in names[index + 1 :]]
     pairs.sort(key=lambda pair: _square_distance(silent[pair[0]], silent[pair[1]]))
     return pairs[-RECORD_PAIRS:]
 
@@ -83,9 +83,10 @@ def _yes_no(question: "Question") -> "Answers":  # noqa: ARG001
 
 
 def _choices(question: "Question") -> "Answers":
-    """Return the first two choices, a choice whose bit is in another byte, the middle choice and the last."""
+    """Return all choices, or the first two, a choice in another byte, the middle choice and the last."""
     count = len(question.choices)
-    places = sorted({0, 1, min(8, count - 1), count // 2, count - 1})
+    few = count <= FEW_CHOICES
+    places = range(count) if few else sorted({0, 1, min(8, count - 1), count // 2, count - 1})
     return {f"choice {place}": question.choices[place] for place in places}
 
 

@@ -65,15 +65,17 @@ def _audit_stage(
     names = pairs_of(mechanism, answers)
     pairs = [Pair(mechanism, answers[one], answers[other]) for one, other in names]
     checks = [stated_check(stage, question), *_exact_checks(stage, pairs, answers, question)]
-    batches = {name: draw(mechanism, answers[name], samples) for pair in names for name in pair}
+    compared = dict.fromkeys([name for pair in names for name in pair])
+    batches = {name: draw(mechanism, answers[name], samples) for name in compared}
     share = false_alarm / (2 * len(names) * MOST_FAMILIES)
     found: "list[Found]" = []
+    supports: "list[list[Check]]" = []
     for one, other in [*names, *[pair[::-1] for pair in names]]:
         pair = Pair(mechanism, answers[one], answers[other])
         found += evidence_of(pair, f"{one} against {other}", batches[one], batches[other], share)
-    if pairs[0].lawful:
-        supports = [support_check(pair, batches[one], share) for pair, (one, _) in zip(pairs, names)]
-        checks += worst([[check] for check in supports])
+        if pair.lawful:
+            supports.append([support_check(pair, batches[one], share)])
+    checks += worst(supports)
     return checks + bound_checks(found), max([evidence.epsilon for evidence in found])
 
 
@@ -106,14 +108,14 @@ def _exact_checks(
         return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
     if not pairs[0].lawful:
         return []
-    return [*worst([law_checks(pair) for pair in pairs]), threshold_check(stage.coin, pairs[0])]
+    coins = [[threshold_check(stage.coin, stage.mechanism.quantise(answer))] for answer in answers.values()]
+    return [*worst([law_checks(pair) for pair in pairs]), *worst(coins)]
 
 
 def worst(runs: "Iterable[Iterable[Check]]") -> "list[Check]":
-    """Return one result for each check that several pairs share: the first failure, or else the last."""
+    """Return one result for each check that several runs share: the first failure, or a check not made."""
     kept: "dict[str, Check]" = {}
     for run in runs:
         for check in run:
-            if check.name not in kept or kept[check.name].passed:
-                kept[check.name] = check
+            kept[check.name] = min(kept.get(check.name, check), check, key=lambda c: (c.passed, c.made))
     return list(kept.values())

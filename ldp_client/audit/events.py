@@ -102,7 +102,7 @@ def evidence_of(
     pair: "Pair", answers: str, one: "Batch", other: "Batch", false_alarm: float
 ) -> "list[Found]":
     """Return evidence from each family of events; each is wrong with at most that probability."""
-    (learn, test), (learn_other, test_other) = one.halves(), other.halves()
+    (learn, test), (learn_other, test_other) = one.halves, other.halves
     found = []
     for family in families(pair, learn, learn_other):
         event = best_event(family, learn, learn_other)

@@ -125,10 +125,9 @@ MOST_WORDS = 4
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
 
-def threshold_check(coin: "Any", pair: "Pair") -> Check:
-    """Compare p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
-    own, other = pair.mechanism.quantise(pair.one), pair.mechanism.quantise(pair.other)
-    found = coin_of(coin, own, other)
+def threshold_check(coin: "Any", own: int) -> Check:
+    """Compare p, or q of a unary encoding, with the coin by which `coin` draws reports of choice `own`."""
+    found = coin_of(coin, own)
     stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
     title = f"the sampler's coin is exactly {name}"
     if found is None:
@@ -143,11 +142,19 @@ def _is_sliced(coin: "Any") -> bool:
     return coin.unary if isinstance(coin, Again) else is_unary(coin)
 
 
-def coin_of(coin: "Any", own: int, other: int) -> "int | None":
-    """Return the coin's probability × 2**32, for reports of choice `own`; unary: for the bit of `other`."""
-    if _is_sliced(coin):
-        return _step(lambda word: _sliced(coin, own, other, word))
-    return _word_that_decides(coin, own)
+def coin_of(coin: "Any", own: int) -> "int | None":
+    """Return the coin's probability × 2**32, for reports of choice `own`; unary: for all other bits.
+
+    If the other bits have different probabilities, this returns a wrong one.
+    """
+    if not _is_sliced(coin):
+        return _word_that_decides(coin, own)
+    others = ((1 << coin.choices) - 1) ^ (1 << own)
+    every = _step(lambda word: _sliced(coin, own, word) & others == others)
+    some = _step(lambda word: _sliced(coin, own, word) & others != 0)
+    if every is None or some is None or (every == some and every in (0, WHOLE)):
+        return None
+    return some if _is_stated(coin, every) else every
 
 
 def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
@@ -159,7 +166,7 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
     for seed in range(STREAMS):
         for place in _words_read(mechanism, own, seed):
             found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
-            if found is not None and _decides_alone(mechanism, own, seed, place, found):
+            if found not in (None, 0, WHOLE) and _decides_alone(mechanism, own, seed, place, found):
                 all_found.add(found)
     right = {found for found in all_found if _is_stated(mechanism, found)}
     # With "or else any choice", the draw of that choice decides too: it can hit the true choice.
@@ -227,9 +234,13 @@ def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
 
 
 def _step(outcome: "Callable[[int], bool]") -> "int | None":
-    """Return the threshold t if outcome(word) is `word < t` at every probe, else None."""
-    if not outcome(0) or outcome(WHOLE - 1):
-        return None
+    """Return the threshold t if outcome(word) is `word < t` at every probe, else None.
+
+    0 or WHOLE: the outcome is the same for the lowest and the highest word.
+    """
+    first = outcome(0)
+    if first == outcome(WHOLE - 1):
+        return WHOLE * first
     low, high = 0, WHOLE - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -237,15 +248,14 @@ def _step(outcome: "Callable[[int], bool]") -> "int | None":
     stream = Stream(1)
     words = [int.from_bytes(stream(4), "big") for _ in range(PROBES)]
     # A draw below a prime rejects the last two words: no coin has them as a threshold.
-    one_step = high < WHOLE - 2 and all([outcome(word) == (word < high) for word in words])
+    one_step = first and high < WHOLE - 2 and all([outcome(word) == (word < high) for word in words])
     return high if one_step else None
 
 
-def _sliced(mechanism: "Any", own: int, other: int, word: int) -> bool:
-    """Return another choice's bit if its digits (one a block of bytes, lowest first) spell `word`."""
+def _sliced(mechanism: "Any", own: int, word: int) -> int:
+    """Return a report's bits if the digits of each bit (one a block of bytes, lowest first) spell `word`."""
     size = mechanism.payload_size
     digits = b"".join([bytes([255 * (1 - (word >> place & 1))]) * size for place in range(WORD)])
     rest = Stream(2)
     source = NotForRealAnswers(lambda length: (digits + rest(max(length - len(digits), 0)))[:length])
-    report = mechanism.randomise(own, source)
-    return bool(int.from_bytes(report, "little") >> other & 1)
+    return int.from_bytes(mechanism.randomise(own, source), "little")

@@ -218,6 +218,7 @@ class Again:
     def __init__(self, of: "Any") -> None:
         self.of = of
         self.payload_size = of.payload_size
+        self.choices = of.choices
         self.supported = of.supported
         self.unary = is_unary(of.first)
         self.p = self.q = Rational(of.again, 1 << of.bits)

@@ -7,6 +7,7 @@ only in joint distributions: two bits, a whole byte, two bytes.
 import struct
 from bisect import bisect_right
 from collections import Counter
+from functools import cached_property
 from math import frexp
 
 from ldp_client.audit.answers import Stream, words_of
@@ -47,6 +48,7 @@ class Batch:
         self._joined = b"".join(payloads)
         self._bits: "dict[int, int]" = {}
         self._words: "list[list[int]]" = []
+        self._supports: "dict[int, list[bool]]" = {}
 
     def byte(self, place: int) -> bytes:
         """Return byte `place` of every payload."""
@@ -70,8 +72,15 @@ class Batch:
             self._words = [self.read(payload) for payload in self.payloads]
         return self._words
 
+    def supports(self, mechanism: "Any", index: int) -> "list[bool]":
+        """Return whether each payload supports the choice."""
+        if index not in self._supports:
+            self._supports[index] = [mechanism.supported(payload, index) for payload in self.payloads]
+        return self._supports[index]
+
+    @cached_property
     def halves(self) -> "tuple[Batch, Batch]":
-        """Return the first half, to find events, and the second half, to test them."""
+        """The first half, to find events, and the second half, to test them."""
         middle = self.n // 2
         return Batch(self.payloads[:middle], self.read), Batch(self.payloads[middle:], self.read)
 
@@ -207,7 +216,8 @@ def support_view(pair: Pair) -> View:
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
     def labels(batch: Batch) -> "list[int]":
-        return [2 * mechanism.supported(p, one) + mechanism.supported(p, other) for p in batch.payloads]
+        both = zip(batch.supports(mechanism, one), batch.supports(mechanism, other))
+        return [2 * first + second for first, second in both]
 
     return View("support of the two answers", labels)
 

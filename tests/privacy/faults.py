@@ -23,7 +23,7 @@ from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.mechanisms.unary import Oue
+from ldp_client.mechanisms.unary import Oue, bits_below, read_parts
 
 
 class OffByOneProducts(SampledProducts):
@@ -248,6 +248,42 @@ class OffByOneResponse(RandomizedResponse):
         other = uniform_below(self.choices - 1, random)
         other += other >= quantised
         return (quantised if truthful else other).to_bytes(self.payload_size, "big")
+
+
+class OffByOneLastBit(Oue):
+    """Draws the last choice's bit with the threshold above the stated one."""
+
+    def randomise(self, quantised, random):
+        parts = read_parts(self.bits + 1, self.payload_size, random)
+        last = 1 << self.choices - 1
+        bits = bits_below(self.threshold, parts) & ~last | bits_below(self.threshold + 1, parts) & last
+        own = 1 << quantised
+        return self.pack(bits & ~own | int.from_bytes(parts[-1], "little") & own)
+
+
+class NoiselessBit(Oue):
+    """Sets the bit of choice 11, an answer that the audit does not try, for that choice only."""
+
+    def randomise(self, quantised, random):
+        bits = int.from_bytes(super().randomise(quantised, random), "little")
+        return self.pack(bits if quantised == 11 else bits & ~(1 << 11))
+
+
+class OffByOneLastChoice(_OffByOne, RandomizedResponse):
+    """Draws another coin for the last choice only."""
+
+    def randomise(self, quantised, random):
+        draw = super().randomise if quantised == self.choices - 1 else super(_OffByOne, self).randomise
+        return draw(quantised, random)
+
+
+class OppositeChoices(RandomizedResponse):
+    """Choices 1 and 8 of nine change other choices in opposite directions: each is near choice 0."""
+
+    def randomise(self, quantised, random):
+        (reported,) = super().randomise(quantised, random)
+        moved = {1: {2: 5, 3: 6, 4: 7}, 8: {5: 2, 6: 3, 7: 4}}.get(quantised, {})
+        return bytes([moved.get(reported, reported) if random(1)[0] < 218 else reported])
 
 
 class FloatCoin(RandomizedResponse):

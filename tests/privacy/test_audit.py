@@ -17,6 +17,7 @@ from tests.privacy.checks.auditing import audit_mechanism
 SAMPLES = 8000
 WIDE = {**studies.CHOICE, "choices": [str(number) for number in range(16)]}
 ONE_OF_MANY = {**WIDE, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
+NINE = {**ONE_OF_MANY, "choices": [str(number) for number in range(9)]}
 
 
 def audit(question, kind=None, samples=None):
@@ -105,6 +106,10 @@ PLANTED = [
     (WIDE, faults.RoundedUp, {"within the study's epsilon and delta"}),
     (WIDE, faults.RoundedUpSilently, {"epsilon is not below the logarithm of the odds"}),
     (WIDE, faults.OffByOneOue, {"the sampler's coin is exactly q"}),
+    (WIDE, faults.OffByOneLastBit, {"the sampler's coin is exactly q"}),
+    (WIDE, faults.NoiselessBit, {"the sampler's coin is exactly q"}),
+    (ONE_OF_MANY, faults.OffByOneLastChoice, {"the sampler's coin is exactly p"}),
+    (NINE, faults.OppositeChoices, {"bound from whole payloads"}),
     (ONE_OF_MANY, faults.WrongOdds, {"odds, p and q are one law"}),
     (ONE_OF_MANY, faults.OffByOneResponse, {"the sampler's coin is exactly p"}),
     (asked_by("olh"), faults.OffByOneOlh, {"the sampler's coin is exactly p"}),

@@ -58,8 +58,16 @@ class LowNumber(RefusableNumber):
         self.middle = 0
 
 
+class HighNumber(RefusableNumber):
+    """Who refuses sends the noise of the highest number."""
+
+    def __init__(self, question, number):
+        super().__init__(question, number)
+        self.middle = self.levels
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [RawNumber, LowNumber])
+@pytest.mark.parametrize("kind", [RawNumber, LowNumber, HighNumber])
 def test_number_that_reveals_refusal_is_detected(kind):
     question = {**studies.with_epsilon(NUMBER, "2"), "refusal": {"share": "0.5"}}
     asked = Study(studies.document(question)).questions[0]

@@ -136,12 +136,12 @@ SUSPECTS = 20
 
 
 def every_choice_checks(
-    mechanism: "Any", answers: "Sequence[Any]", reports: int, coin: "Callable[[int, int], int | None]"
+    mechanism: "Any", answers: "Sequence[Any]", reports: int, coin: "Callable[[int], int | None]"
 ) -> "Iterator[Check]":
     """All choices, or so many at even distances: bytes read, and how often each is supported by its report.
 
     Of many choices those that look worst are asked once more, with reports of their own; of a few each is
-    asked so often at once. coin: the exact coin of a choice and another, None where it is not found.
+    asked so often at once. coin: the exact coin of a choice, None if it is not found.
     """
     count = len(answers)
     places = list(range(count)) if count <= MOST_CHOICES else list(range(0, count, count // MOST_CHOICES))
@@ -164,12 +164,8 @@ def every_choice_checks(
         worst < SURPRISE_LIMIT,
         f"{len(places)} of {count} choices, {each} reports each; worst {worst:.1f} standard errors",
     )
-    usual = coin(0, 1)
-    wrong = [
-        place
-        for place in few[:: 1 + len(few) // COINS]
-        if coin(place, (place + 1) % count) not in (None, usual)
-    ]
+    usual = coin(0)
+    wrong = [place for place in few[:: 1 + len(few) // COINS] if coin(place) not in (None, usual)]
     yield Check("every choice has the same coin", not wrong, f"{len(wrong)} of {min(len(few), COINS)} differ")
 
 
