@@ -12,6 +12,7 @@ import pytest
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from summaries import summarize_dataset
 from tests.kit.errors import raises
+from tests.kit.programs import need
 from tests.summaries.engines_data import REPORTS, RIGHT, STUDY, write, write_dataset
 
 
@@ -56,6 +57,7 @@ class _Files(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path):
+    need("aiohttp")
     write_dataset(tmp_path / "out", REPORTS)
     write(tmp_path / "one.parquet", REPORTS)
     server = Refusing(tmp_path)

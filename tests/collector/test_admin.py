@@ -24,6 +24,7 @@ from tests.collector.conftest import ensure_database
 from tests.collector.postgresql import restore
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
+from tests.kit.programs import need
 
 ROUTES = {
     "publish": [("POST", "/v1/studies"), ("POST", "/v1/studies/habits/close")],
@@ -256,6 +257,7 @@ def test_backup_uses_the_collectors_connection_options(postgresql, tmp_path):
 
 
 def test_password_is_not_passed_to_pg_dump_as_argument(monkeypatch):
+    need("postgres")
     seen = {}
 
     def run_nothing(command, env, **_options):

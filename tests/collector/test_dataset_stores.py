@@ -79,6 +79,7 @@ def test_missing_store_library_names_the_extra_to_install(monkeypatch):
 @pytest.mark.parametrize("lost", ["aiobotocore", "aiobotocore.session"])
 def test_store_library_with_missing_dependency_names_the_extra(monkeypatch, lost):
     """The error used to say that the address was invalid."""
+    need("s3fs")
     absent = ModuleNotFoundError(f"No module named {lost!r}", name=lost)
 
     def broken(_address):

@@ -49,6 +49,7 @@ def debian(folder: Path) -> Path:
     policy = folder / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
+    (folder / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     return folder
 
 

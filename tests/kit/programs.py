@@ -50,6 +50,7 @@ PROGRAMS = {
 # Python packages that `make test-all` alone installs.
 PACKAGES = frozenset(
     (
+        "aiohttp",
         "boto3",
         "build",
         "dask",
