@@ -114,8 +114,8 @@ REPORT_UNKNOWN = Kind(
 STUDY_CONFLICT = Kind(
     "study-conflict",
     409,
-    "This version is published with other contents",
-    "Raise the version to publish a change; a published version never changes.",
+    "The version conflicts with what is published",
+    "Raise the version to publish a change; give a changed memoized question a new id.",
 )
 STUDY_OUTDATED = Kind(
     "study-outdated",

@@ -23,17 +23,13 @@ from collector.operator.at_a_collector import (
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.files.disk import read_bytes
-from ldp_client.words.text import counted, visible
+from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from collector.remote.operating import RemoteCollector
     from schemas import Study
 
 FORBIDDEN, UNKNOWN = 403, 404
-# How many numbers before the current version's are requested.
-MOST_EARLIER = 100
 
 
 def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -82,10 +78,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
         if is_new:
             _refuse_keys_there(collector, study, before or b"", arguments.study)
-    # Noted before publishing, because a published version never changes.
-    notes = _told(_anew(collector, study, before) if before and is_new else [])
     if not arguments.dry_run:
-        notes += _told([line for line in collector.publish(document, study) if line not in notes])
+        collector.publish(document, study)
         again = "is published" if is_new else "was published before"
         said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
         links = _links(study, collector)
@@ -94,22 +88,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
     places = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
     named = {"study": study.id, "version": study.version, "digest": study.digest}
     done = {"done": not arguments.dry_run, "new": is_new, "closed": is_closed}
-    show({**named, **done, **places, "notes": notes}, arguments.json, lambda _: said, links)
+    show({**named, **done, **places}, arguments.json, lambda _: said, links)
     return 0
-
-
-def _told(notes: list[str]) -> list[str]:
-    """Print the notes and return them."""
-    for line in notes:
-        print(visible(line), file=sys.stderr)
-    return notes
-
-
-def _anew(collector: RemoteCollector, study: Study, before: bytes) -> list[str]:
-    """Return notes on what a new version costs again, compared with the versions that are served."""
-    from ldp_client.commands.study_warnings import anew_in_words
-
-    return anew_in_words(study, _earlier(collector, study, before))
 
 
 def _require_keys(study: Study, path: str) -> None:
@@ -158,23 +138,6 @@ def _state_of(collector: RemoteCollector, study_id: str) -> str:
         if error.status not in (FORBIDDEN, UNKNOWN):
             raise
         return ""
-
-
-def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterator[Study]:
-    """Yield the versions before this one in order; anyone may read them. before: the current version.
-
-    Most studies have few versions, and only memoized questions need them. If version numbers are dates,
-    millions of numbers lie between two versions: the collector itself checks versions farther back.
-    """
-    from schemas import Study
-
-    current = Study.from_json(before)
-    for version in range(max(1, current.version - MOST_EARLIER), min(current.version, study.version)):
-        text = collector.published(study.id, version)
-        if text is not None:
-            yield Study.from_json(text)
-    if current.version < study.version:
-        yield current
 
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:

@@ -96,7 +96,7 @@ KEPT = {
     "overdue": number,
 }
 RETENTION = members(retention=list_of(members(**KEPT)))
-PUBLISHED = besides(members(id=text, version=number, digest=text, notes=list_of(text)), notes=[])
+PUBLISHED = members(id=text, version=number, digest=text)
 DELETED = members(deleted=number, complete=truth)
 STUDIES = members(studies=list_of(members(**LISTED)))
 STATUS = besides(

@@ -86,22 +86,19 @@ class RemoteCollector:
             raise
         return answer.body, answer.headers.get(STUDY_STATE) == CLOSED
 
-    def publish(self, document: bytes, study: Study) -> list[str]:
-        """Publish a study, signed or not; return the collector's notes.
+    def publish(self, document: bytes, study: Study) -> None:
+        """Publish a study, signed or not.
 
         study: the study in the document. Raises TransferError if the collector says that it published another
         study.
         """
 
-        def read(body: Any) -> list[str]:
+        def read(body: Any) -> None:
             found = answers.PUBLISHED(body)
             if (found["id"], found["version"], found["digest"]) != (study.id, study.version, study.digest):
                 raise ValueError
-            notes: list[str] = found["notes"]
-            return notes
 
-        said: list[str] = self._json("POST", "/v1/studies", read, document)
-        return said
+        self._json("POST", "/v1/studies", read, document)
 
     def close(self, study_id: str) -> int:
         """Close a study; return its version."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from threading import Lock
@@ -31,6 +31,7 @@ from collector.storage.database import Database
 from collector.storage.invitations import count_unused
 from collector.storage.models import StudyRow
 from collector.storage.queries import StudyState
+from collector.studies.memoized import refuse_changed_questions
 from collector.studies.origins import require_room
 from collector.studies.token_keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
@@ -98,8 +99,9 @@ def publish(session: Session, study: Study) -> bool:
     """Make this version of a study the current version. Return True if it is new.
 
     A version that is current already may be published again unchanged. Raises ProblemError for
-    another document under that version, for an earlier version, for a closed or deleted study, and if the
-    header of all pages has no room for its issuer and relay; StudyError for a token key of another study.
+    another document under that version, for an earlier version, for a closed or deleted study, for a changed
+    memoized question, and if the header of all pages has no room for its issuer and relay; StudyError for a
+    token key of another study.
     """
     row = queries.locked_or_new_study(session, study.id)
     if row.deleted:
@@ -116,6 +118,7 @@ def publish(session: Session, study: Study) -> bool:
             "version",
         )
     _refuse_both(session, row, study)
+    refuse_changed_questions(session, study)
     refuse_keys_of_others(session, row.number, study)
     require_room(session, row.number, study.channel)
     queries.add_document(session, row.number, study.version, study.digest, study.canonical())
@@ -200,14 +203,6 @@ def load_keys(path: str | None) -> tuple[PublicKey, ...]:
             f"setting signing_keys: {path} has no public key in PEM", code="keys.no_public_key_in_file"
         )
     return keys
-
-
-def earlier_versions(session: Session, study: Study) -> Iterator[Study]:
-    """Yield the versions of a study that were published before this version, in order."""
-    for version in queries.published_versions(session, study.id):
-        canonical = queries.canonical_bytes(session, study.id, version)
-        if version < study.version and canonical is not None:
-            yield Study.from_json(canonical)
 
 
 def is_signed(document: Any) -> bool:

@@ -82,10 +82,7 @@ SCHEMAS: Document = {
         **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
         "additionalProperties": False,
     },
-    "Published": object_of(
-        {"id": TEXT, "version": COUNT, "digest": TEXT, "notes": {"type": "array", "items": TEXT}},
-        optional=("notes",),
-    ),
+    "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
     "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
     "Opened": object_of({"id": TEXT, "version": COUNT, "closed": {"const": False}}),
     "Studies": object_of({"studies": {"type": "array", "items": object_of(LISTED)}}),

@@ -16,7 +16,6 @@ from collector.storage.models import DocumentRow
 from collector.studies import publishing
 from collector.studies.publishing import (
     Published,
-    earlier_versions,
     fetch_signed,
     is_signed,
     publish_signed,
@@ -38,7 +37,6 @@ from collector.views.openapi import (
 )
 from collector.views.parameters import whole_parameter
 from ldp_client.commands.strata import require_keys
-from ldp_client.commands.study_warnings import anew_in_words
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
@@ -73,9 +71,6 @@ def publish() -> Response:
     if collector.node is None:
         _check_taken(rules, collector.settings.body_limit)
         _check_opened(study)
-    with collector.database.read() as session:
-        # Compared here, because all uploads wait for the writer's transaction.
-        notes = anew_in_words(study, earlier_versions(session, study))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
@@ -90,8 +85,7 @@ def publish() -> Response:
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
-    noted = {"notes": notes} if is_new and notes else {}
-    response = jsonify(id=study.id, version=study.version, digest=study.digest, **noted)
+    response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response

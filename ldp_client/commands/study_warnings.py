@@ -2,7 +2,6 @@
 
 from ldp_client.commands.channel_warnings import channel_warnings, names_in_words
 from ldp_client.commands.paper import epsilon_of
-from ldp_client.commands.repeated_questions import asked_anew
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_in
 from ldp_client.explain import factors
@@ -11,7 +10,7 @@ from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from ldp_client.documents.study import Study
@@ -104,16 +103,6 @@ def _mistakable(labels: "list[str]") -> "list[str]":
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """Return a line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
-
-
-def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENGLISH) -> "list[str]":
-    """Return a line for each memoized question that costs ε again. earlier: earlier versions, in order."""
-    lines = []
-    for name, anew in asked_anew(study, earlier).items():
-        key = "study.anew_unless" if anew.unless else "study.anew"
-        among = words.say("or").join([str(one) for one in anew.unless])
-        lines.append(words.say(key, name=name, version=anew.version, unless=among))
-    return lines
 
 
 def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -27,7 +27,6 @@ OF_COMMANDS = (
     "set.",
     "study.warning",
     "study.note",
-    "study.anew",
     "study.repeats",
     "study.unstated",
     "channel.warning",

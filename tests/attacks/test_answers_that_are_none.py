@@ -152,15 +152,6 @@ def test_publish_rejects_confirmation_of_another_study(says, tmp_path, monkeypat
     says(said)
     assert main(["publish", str(path), "--collector", URL]) == 0
     assert study.digest in capsys.readouterr().out
-    for notes in ("none", [1], None):
-        says({**said, "notes": notes})
-        assert main(["publish", str(path), "--collector", URL]) == 5
-        assert capsys.readouterr().out == ""
-    says({**said, "notes": [f"note: {CLEAR}"]})
-    assert main(["publish", str(path), "--collector", URL]) == 0
-    told = capsys.readouterr()
-    assert "note: " in told.err
-    assert "\x1b" not in told.err + told.out
 
 
 def test_wrong_url_is_distinguished_from_unknown_study(capsys):
