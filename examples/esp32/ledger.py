@@ -6,7 +6,6 @@ from binascii import hexlify
 
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.sections import names_of
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.memoized import Remembering
 
@@ -19,7 +18,7 @@ def read_ledger():
     """What was answered and what waits. A damaged file raises ValueError: then do not answer."""
     if LEDGER not in os.listdir():
         empty = {"epsilon": [0, 1], "delta": [0, 1]}
-        for kind in ("spent", "marks", "outbox", "secrets", "deletions", "left"):
+        for kind in ("spent", "outbox", "secrets", "deletions", "left"):
             empty[kind] = []
         return empty
     with open(LEDGER) as file:
@@ -30,48 +29,6 @@ def write_ledger(ledger):
     with open("ledger.new", "w") as file:
         json.dump(ledger, file)
     os.rename("ledger.new", LEDGER)
-
-
-def mark(study, name):
-    letters = [one for one in name.lower() if one.isalpha() or one.isdigit() or ord(one) > 127]
-    return study.id + "/" + ("".join(letters) or name)
-
-
-def alike(one, other):
-    """Whether two marks may be of the same words, however they are spelt.
-
-    MicroPython knows capitals, letters and signs in ASCII alone. So ASCII is what counts, and each other
-    character may stand for up to three letters of it, or none: as ß and SS, é and e, … and nothing do.
-    """
-    (study, _, words), (other_study, _, others) = one.partition("/"), other.partition("/")
-    short, long = sorted([ascii_of(words), ascii_of(others)], key=len)
-    odd = len(words) + len(others) - len(short) - len(long)
-    is_close = short and len(long) - len(short) <= 3 * odd and is_within(short, long)
-    return study == other_study and (short == long or bool(is_close))
-
-
-def ascii_of(words):
-    return "".join([one for one in words if ord(one) < 128 and (one.isalpha() or one.isdigit())])
-
-
-def is_within(short, long):
-    """Whether these letters stand in the other ones, in this order."""
-    place = 0
-    for letter in short:
-        place = long.find(letter, place) + 1
-        if not place:
-            return False
-    return True
-
-
-def languages_of(study):
-    return [study.shown_in(language) for language in study.languages] or [study]
-
-
-def marks_of(study):
-    """What its questions could come back as in clear: ids and texts, also of records' fields and of lists."""
-    asked = [(shown, question) for shown in languages_of(study) for question in shown.questions]
-    return [mark(study, name) for shown, question in asked for name in names_of(shown, question)]
 
 
 def refuse(study, answers, public, today, ledger):
@@ -89,9 +46,7 @@ def refuse(study, answers, public, today, ledger):
         raise RuntimeError("not open today, or the day is not known")
     if any([key in ledger["spent"] for key in keys_of(study)]):
         raise RuntimeError("answered before")
-    shown = [field for one in languages_of(study) for field in one.public]
-    names = [mark(study, name) for field in shown for name in (field.id, field.text) if name]
-    if any([alike(name, kept) for name in names for kept in ledger["marks"]]):
+    if any([study.id + "/" + name in ledger["spent"] for name in fields]):
         raise RuntimeError("would leave in clear, and was behind noise before")
 
 
@@ -103,7 +58,6 @@ def spend(study, ledger):
             raise RuntimeError("above the budget")
         ledger[kind] = [spent.numerator, spent.denominator]
     ledger["spent"].extend(keys_of(study))
-    ledger["marks"].extend(marks_of(study))
 
 
 def keys_of(study):

@@ -56,10 +56,10 @@ def run_budget(arguments: argparse.Namespace) -> int:
 
 def _lines(told: "Disclosure") -> "list[str]":
     facts = {"study": told.study, "version": told.version, "epsilon": rounded_up(float(told.epsilon))}
-    whose = visible(told.publisher) or say("cli.budget.unknown")
+    collector = visible(told.collector) or say("cli.budget.unknown")
     states = [say(SENTENCES[state], count=count) for state, count in told.reports.items() if count]
     return [
-        say("cli.budget.study", publisher=whose, **facts),
+        say("cli.budget.study", collector=collector, **facts),
         "  " + say("cli.budget.asked", questions=", ".join(told.questions)),
         "  " + (", ".join(states) or say("cli.budget.none")),
         *(["  " + say("cli.budget.untokened", count=told.untokened)] if told.untokened else []),
@@ -74,6 +74,6 @@ def _pairs(values: "dict[str, str]") -> str:
 
 def _document(told: "Disclosure") -> "dict[str, Any]":
     numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
-    asked = {"study": told.study, "publisher": told.publisher, "version": told.version}
+    asked = {"study": told.study, "collector": told.collector, "version": told.version}
     strata = {"strata": told.strata} if told.strata else {}
     return {**asked, "questions": told.questions, **numbers, "reports": told.reports, **strata}

@@ -9,7 +9,6 @@ from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import (
     EXIT_NETWORK,
-    EXIT_OTHER,
     EXIT_REFUSED,
     AlreadyAnsweredError,
     AnswerError,
@@ -63,7 +62,6 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     text = say("cli.help.withdraw")
     withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
     _add_common(withdraw)
-    withdraw.add_argument("--everywhere", action="store_true", help=say("cli.help.everywhere"))
     withdraw.add_argument("--now", action="store_true", help=say("cli.help.delete_now"))
     withdraw.set_defaults(run=run_withdraw)
 
@@ -328,13 +326,12 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
         nodes=arguments.node,
     )
     try:
-        count = device.withdraw(study_id, everywhere=arguments.everywhere)
+        count = device.withdraw(study_id)
     except InputError:
         raise InputError(unknown, code="device.unknown_report") from None
     line = say("cli.withdrew", study=study_id, count=count)
-    left = bool(device.answered_elsewhere(study_id))
-    document = {"study": study_id, "withdrawn": count, "answered_elsewhere": left}
-    return _show_sent(arguments, line, document, device, arguments.now) or (EXIT_OTHER if left else 0)
+    document = {"study": study_id, "withdrawn": count}
+    return _show_sent(arguments, line, document, device, arguments.now)
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:

@@ -8,33 +8,39 @@ from ldp_client.core.randomness import urandom
 from ldp_client.device.channels import note_channel
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.memory import recall, remember, wipe
+from ldp_client.device.origins import Origins, origin_of
 from ldp_client.device.outbox import (
     Queued,
     due_of,
     enqueue,
     invite,
     plain_window,
-    publishers_at,
     refuse_full,
-    reports_of_others,
     withdraw_reports,
 )
-from ldp_client.device.policy import Policy, folder_of, plain_invitation, refuse_no_text, verify_study
+from ldp_client.device.policy import (
+    Policy,
+    checked_url,
+    folder_of,
+    listed_texts,
+    plain_invitation,
+    refuse_no_text,
+    verify_study,
+)
 from ldp_client.device.pricing import terms_of
 from ldp_client.device.public_fields import refuse_asked_behind_noise, with_public
-from ldp_client.device.spending import refuse_others, refuse_overspending, refuse_second_answers, write_spends
+from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.trust import (
-    ANYBODY,
-    Publisher,
     forget_consent,
+    note_answered,
     note_consent,
-    note_publisher,
-    note_version,
+    note_identity,
+    note_signed,
     refuse_no_study,
+    refuse_older,
     refuse_unknown,
+    refuse_unsigned,
     refuse_without_consent,
-    signer_of,
-    warn_of_others,
 )
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
@@ -59,8 +65,11 @@ class Device:
         folder: the folder of ledger and outbox; a relative path is another device in each working folder.
         max_epsilon: the privacy budget for the device's life, over all studies, in nats. The ledger keeps the
             smallest value that was given; a larger value counts only with `raise_budget`.
-        collector: base URL, needed to fetch and to flush; https, or http on this machine.
+        collector: base URL, needed to fetch and to flush; https, or http on this machine. A study is known by
+            this URL's scheme, host and port and by the study's id.
         max_epsilon_per_study: the privacy budget for each study (None: no further limit).
+        max_epsilon_per_collector: the privacy budget for all studies of one collector (None: no further
+            limit). It keeps one collector's many small studies from using up the whole budget.
         max_delta: the largest sum of delta over all studies.
         allowed_hosts: the only hosts to talk to (None: any).
         signing_keys: PEM texts or files of public keys, the newest last. Each study must be signed with a key
@@ -73,6 +82,8 @@ class Device:
         known_digests: digests of studies that were published where all can see them. Any other study is
             refused, as it may have been made for this person alone (None: any).
         raise_budget: let the ledger keep a larger max_epsilon from now on.
+        formerly: base URLs at which this collector was before it moved. Answers that it got there count as
+            given here.
 
     Attributes:
         policy: what the owner allows, from these arguments.
@@ -94,6 +105,7 @@ class Device:
         collector: "Optional[str]" = None,
         *,
         max_epsilon_per_study: "Optional[str]" = None,
+        max_epsilon_per_collector: "Optional[str]" = None,
         max_delta: str = "0.0001",
         allowed_hosts: "Optional[Sequence[str]]" = None,
         signing_keys: "Optional[Sequence[str | os.PathLike[str]]]" = None,
@@ -102,16 +114,25 @@ class Device:
         nodes: "Sequence[str]" = (),
         known_digests: "Optional[Sequence[str]]" = None,
         raise_budget: bool = False,
+        formerly: "Sequence[str]" = (),
     ) -> None:
         self.policy = Policy(
-            max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys, nodes, known_digests
+            max_epsilon,
+            max_epsilon_per_study,
+            max_epsilon_per_collector,
+            max_delta,
+            allowed_hosts,
+            signing_keys,
+            nodes,
+            known_digests,
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
         if not isinstance(require_consent, bool):
             raise InputError.say("device.require_consent")
         self.require_consent = require_consent
         self.send_window = plain_window(send_window)
-        self.ledger = Ledger(folder_of(folder))
+        earlier = [origin_of(checked_url(url)[0]) for url in listed_texts("formerly", formerly)]
+        self.ledger = Ledger(folder_of(folder), Origins(origin_of(self.collector), earlier))
         self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
         # Digests of studies that the collector says are closed.
         self._closed: "set[str]" = set()
@@ -146,14 +167,14 @@ class Device:
             # With a channel, the identity may be unique to this address. Remembering it would mark the report
             # by the answers that settle it.
             with self.ledger.writing() as connection:
-                note_publisher(connection, study.digest, collector, found[1])
+                note_identity(connection, study.digest, collector, found[1])
         self._closed.discard(study.digest)
         if found[2]:
             self._closed.add(study.digest)
         return study
 
     def accept(self, study: "Study | SignedStudy") -> "Study":
-        """Check a study that came from elsewhere, and remember its version and the keys that signed it.
+        """Check a study that came from elsewhere, and remember the pinned keys that signed it.
 
         Args:
             study: the study, with its signatures if keys are pinned.
@@ -162,18 +183,17 @@ class Device:
             The study without signatures.
 
         Raises:
-            RefusedError: its publisher had a higher version or another document of this version; its digest
-                is not a published one; or, if keys are pinned, no pinned key has a valid signature.
+            RefusedError: the device answered a higher version, or another document of this version; its
+                digest is not a published one; or, if keys are pinned, no pinned key has a valid signature.
         """
-        plain, key_ids = study.study if isinstance(study, SignedStudy) else study, [""]
+        plain = study.study if isinstance(study, SignedStudy) else study
         refuse_no_study(plain)
-        if isinstance(study, SignedStudy) and self.policy.keys:
-            key_ids = [key.id for key in verify_study(study, self.policy.keys)]
         self.policy.refuse_unpublished(plain)
         with self.ledger.writing() as connection:
-            for key_id in key_ids:
-                note_version(connection, plain, self._publisher(key_id), key_id)
-            signer_of(connection, plain, self.policy.keys)
+            refuse_older(connection, plain)
+            if isinstance(study, SignedStudy) and self.policy.keys:
+                note_signed(connection, plain, verify_study(study, self.policy.keys))
+            refuse_unsigned(connection, plain, self.policy.keys)
         return plain
 
     def consent(self, study: "Study") -> None:
@@ -191,8 +211,8 @@ class Device:
         """
         refuse_no_study(study)
         with self.ledger.writing() as connection:
-            publisher = self._publisher_of(connection, study)
-            note_consent(connection, study, publisher, date.today())
+            refuse_unsigned(connection, study, self.policy.keys)
+            note_consent(connection, study, self.ledger.origins.name, date.today())
 
     def answer(
         self,
@@ -231,10 +251,25 @@ class Device:
         refuse_no_study(study)
         terms = terms_of(study)
         with self.ledger.writing() as connection:
-            publisher = self._publisher_of(connection, study)
-            self._refuse(connection, study, publisher)
-            told = with_public(study, answers, public, self.require_consent)
-            return self._record(connection, terms, publisher, told, invitation)
+            # 1. Refuse what the owner's policy, the study or the ledger forbids.
+            self._refuse(connection, terms)
+            values = with_public(study, answers, public, self.require_consent)
+            remembering = recall(connection, terms)
+            fresh = [
+                name for name in terms.mechanisms if name not in remembering or not remembering[name].answer
+            ]
+            refuse_overspending(connection, terms, fresh, self.policy.limits)
+            # 2. Draw the noise.
+            queued, answered = self._perturb(terms, {**terms.mechanisms, **remembering}, values, invitation)
+            # 3. Write spends, permanent answers and report in the ledger's one transaction.
+            origin = self.ledger.origins.name
+            write_spends(connection, terms, origin, fresh, answered)
+            remember(connection, terms, origin, remembering, fresh)
+            note_answered(connection, study, origin)
+            queued.origin = origin
+            note_channel(connection, study, queued.body)
+            enqueue(connection, queued)
+            return queued.report_id
 
     def invite(self, study_id: str, invitation: str) -> None:
         """Give a waiting report another invitation, as the first was not accepted.
@@ -248,67 +283,27 @@ class Device:
 
         Raises:
             InputError: the device does not know the study, or the invitation is not text.
-            RefusedError: only another publisher's study of that id was answered.
         """
         invitation = plain_invitation(invitation)
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
-            here = self._publishers_here(connection, study_id)
-            refuse_others(connection, study_id, here)
-            invite(connection, study_id, here, invitation)
+            invite(connection, study_id, invitation)
 
-    def _publisher(self, key_id: str) -> Publisher:
-        """Return the publisher: the holder of that signing key, else this device's collector.
-
-        All pinned keys belong to one publisher, as keys change. Before a key was pinned, rows named the
-        collector.
-        """
-        return Publisher(key_id or self.collector, [self.collector, *self.policy.key_ids])
-
-    def _publisher_of(self, connection: "sqlite3.Connection", study: "Study") -> Publisher:
-        return self._publisher(signer_of(connection, study, self.policy.keys))
-
-    def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
-        """Return the publisher whose study this device answers: its collector, or the pinned keys' holder."""
-        at = publishers_at(connection, study_id, self.collector)
-        return Publisher(self.collector, [*self.policy.key_ids, *at])
-
-    def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
+    def _refuse(self, connection: "sqlite3.Connection", terms: "Terms") -> None:
+        study = terms.study
         self.policy.refuse_unpublished(study)
-        note_version(connection, study, publisher)
+        refuse_unsigned(connection, study, self.policy.keys)
+        refuse_older(connection, study)
         self.policy.refuse_places(study, self.collector)
         if self.require_consent:
-            refuse_without_consent(connection, study, publisher)
-
-    def _record(
-        self,
-        connection: "sqlite3.Connection",
-        terms: "Terms",
-        publisher: Publisher,
-        answers: "dict[str, Any]",
-        invitation: str,
-    ) -> str:
-        """Make all changes of an answer in the ledger's one transaction."""
-        refuse_second_answers(connection, terms, publisher)
-        refuse_asked_behind_noise(connection, terms)
+            refuse_without_consent(connection, study)
+        refuse_second_answers(connection, terms)
+        refuse_asked_behind_noise(connection, study)
         # Checked after repeats: a report that was answered in time is sent on any day.
         terms.refuse_outside_days(date.today())
-        if terms.study.digest in self._closed:
-            raise RefusedError.say("device.closed_early", study=terms.study.id)
+        if study.digest in self._closed:
+            raise RefusedError.say("device.closed_early", study=study.id)
         refuse_full(connection)
-        remembering = recall(connection, terms, publisher)
-        fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
-        # Includes answers to the same collector under a key that is no longer pinned.
-        here = self._publishers_here(connection, terms.study.id)
-        refuse_overspending(connection, terms, here, fresh, self.policy.limits)
-        mechanisms = {**terms.mechanisms, **remembering}
-        queued, answered = self._perturb(terms, mechanisms, answers, invitation)
-        write_spends(connection, terms, publisher, fresh, answered)
-        remember(connection, terms, publisher, remembering)
-        queued.publisher = publisher.name
-        note_channel(connection, terms.study, queued.body)
-        enqueue(connection, queued)
-        return queued.report_id
 
     def _perturb(
         self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
@@ -349,50 +344,26 @@ class Device:
         collector = self._needed_collector()
         return Sender(self.ledger, collector, self.policy).flush(attempts, now)
 
-    def withdraw(self, study_id: str, *, everywhere: bool = False) -> int:
+    def withdraw(self, study_id: str) -> int:
         """Wipe this device's data about its answers to a study, and request its reports' deletion.
 
-        The study belongs to this device's collector, or to the holder of the pinned keys. Other publishers'
-        studies of the same id are left alone, and a warning (logger "ldpkit") names these publishers. The
-        budget is not refunded, and no question is answered again.
+        The budget is not refunded, and no question is answered again.
 
         Args:
             study_id: the study's id.
-            everywhere: withdraw from every publisher's study of that id. A device with the report's collector
-                requests each report's deletion.
 
         Returns:
             How many reports the collector must delete. Each flush requests it until they are gone, in the
             next window if the report left in a window.
 
         Raises:
-            InputError: the device does not know the study.
-            RefusedError: only another publisher's study of that id was answered.
+            InputError: the device does not know a study of that id of its collector.
         """
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
-            publisher = ANYBODY if everywhere else self._publishers_here(connection, study_id)
-            refuse_others(connection, study_id, publisher, consents=True)
-            forget_consent(connection, study_id, publisher)
-            wipe(connection, study_id, publisher)
-            count = withdraw_reports(connection, study_id, publisher)
-        if others := self.answered_elsewhere(study_id):
-            warn_of_others(study_id, others)
-        return count
-
-    def answered_elsewhere(self, study_id: str) -> "list[str]":
-        """Return the other publishers of a study's id that have, or wait for, a report of this device.
-
-        `withdraw` leaves these reports where they are.
-
-        Args:
-            study_id: the study's id.
-
-        Returns:
-            Base URLs of collectors, or a key if its collector is not known.
-        """
-        with self.ledger.reading() as connection:
-            return reports_of_others(connection, study_id, self._publishers_here(connection, study_id))
+            forget_consent(connection, study_id)
+            wipe(connection, study_id)
+            return withdraw_reports(connection, study_id)
 
     @property
     def epsilon_left(self) -> Fraction:

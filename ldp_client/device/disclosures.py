@@ -3,8 +3,6 @@
 import json
 from fractions import Fraction
 
-from ldp_client.device.trust import shown_publisher
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.ledger import Ledger
@@ -21,12 +19,11 @@ STATES = ("sent", "waiting", "refused", "being_deleted")
 
 
 class Disclosure:
-    """One publisher's study, as far as this device answered it.
+    """One collector's study, as far as this device answered it.
 
     Attributes:
         study: its id.
-        publisher: its collector's base URL, or the key that signed it; "" if an old ledger does not record
-            it.
+        collector: the origin of its collector; "" if no collector was named yet.
         version: the latest version that was answered.
         questions: ids of the questions that were asked.
         epsilon: the exact cost of the answers, in nats.
@@ -39,9 +36,9 @@ class Disclosure:
             states these values, and the collector will add them.
     """
 
-    def __init__(self, study: str, publisher: str) -> None:
+    def __init__(self, study: str, collector: str) -> None:
         self.study = study
-        self.publisher = publisher
+        self.collector = collector
         self.version = 0
         self.questions: "list[str]" = []
         self.epsilon = Fraction(0)
@@ -53,44 +50,37 @@ class Disclosure:
 
 
 def told_by(ledger: "Ledger") -> "list[Disclosure]":
-    """Return an entry for each publisher's study, in the order of ids. Raises LedgerError.
-
-    Keys whose reports go to one collector count as one publisher: answers to one key are carried over to the
-    next key.
-    """
-    spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
-    sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
-    leaving = """SELECT reports.study, reports.publisher, channel, IFNULL(token, ''), key
+    """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
+    spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
+    sent = "SELECT study, origin, state FROM reports ORDER BY 1, 2"
+    leaving = """SELECT reports.study, reports.origin, channel, IFNULL(token, ''), key
       FROM reports JOIN channels USING (document) LEFT JOIN tokens ON report = id
       WHERE state IN ('queued', 'trying')"""
     with ledger.reading() as connection:
         together = connection.execute(leaving).fetchall()
         spends = connection.execute(spent).fetchall()
         reports = connection.execute(sent).fetchall()
-    places = {(study, publisher): collector for study, publisher, collector, _ in reports}
-    found: "dict[tuple[str, str], Disclosure]" = {}
+    entries: "dict[tuple[str, str], Disclosure]" = {}
 
-    def entry_of(study: str, publisher: str) -> Disclosure:
-        place = places.get((study, publisher), "")
-        name = shown_publisher(publisher, place) if publisher else place
-        return found.setdefault((study, place or publisher), Disclosure(study, name))
+    def entry_of(study: str, origin: str) -> Disclosure:
+        return entries.setdefault((study, origin), Disclosure(study, origin))
 
-    for study, publisher, question, version, epsilon, delta in spends:
-        entry = entry_of(study, publisher)
+    for study, origin, question, version, epsilon, delta in spends:
+        entry = entry_of(study, origin)
         entry.version = max(entry.version, version)
         # In a study that draws one question, the other questions cost nothing.
         if Fraction(epsilon) and question not in entry.questions:
             entry.questions.append(question)
         entry.epsilon += Fraction(epsilon)
         entry.delta += Fraction(delta)
-    for study, publisher, _, state in reports:
-        entry_of(study, publisher).reports[_STATES[state]] += 1
-    for study, publisher, channel, token, key in together:
-        entry = entry_of(study, publisher)
+    for study, origin, state in reports:
+        entry_of(study, origin).reports[_STATES[state]] += 1
+    for study, origin, channel, token, key in together:
+        entry = entry_of(study, origin)
         tokens = json.loads(channel).get("tokens")
         awaits = tokens is not None and not token
         entry.untokened += awaits
         entry.batched += not awaits
         stratum = tokens["keys"][key].get("public") if token else None
         entry.strata += [stratum] if stratum else []
-    return list(found.values())
+    return list(entries.values())

@@ -27,6 +27,7 @@ from ldp_client.device.locking import (
     make_private_file,
     mark,
 )
+from ldp_client.device.origins import Origins
 from ldp_client.device.outbox import Queued, pending
 from ldp_client.device.spending import Spend
 from ldp_client.documents.errors import LedgerError
@@ -37,10 +38,12 @@ LOCK_SECONDS = 10.0
 class Ledger:
     """The ledger in a folder of the device; created if missing.
 
-    Any trouble with the file raises LedgerError: a device that cannot read its past refuses to answer.
+    origins: of the device's collector; they decide which rows `is_own(origin)` in SQL selects. Any trouble
+    with the file raises LedgerError: a device that cannot read its past refuses to answer.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, origins: "Origins | None" = None) -> None:
+        self.origins = origins or Origins()
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if not os.path.isabs(folder):
@@ -163,6 +166,7 @@ class Ledger:
                 # The journal's removal is the commit: EXTRA makes that durable too.
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA secure_delete = ON")
+                connection.create_function("is_own", 1, self.origins.own)
                 yield connection
             except sqlite3.Error as error:
                 raise LedgerError.say("device.ledger_unusable", path=self.path, reason=error) from None

@@ -11,40 +11,40 @@ import sqlite3
 
 from ldp_client.documents.errors import LedgerError
 
-LAYOUT = 7
+LAYOUT = 8
 
-# publisher: the study's publisher, as in trust.py; "" if unknown, which matches any publisher.
-# secret: hexadecimal. version, document, closes: the answered study's version, digest and last day.
+# origin: the origin of the study's collector, as in origins.py. secret: hexadecimal. version, document,
+# closes: the answered study's version, digest and last day.
 _REPORTS = """
 CREATE TABLE reports (
-  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, publisher TEXT NOT NULL,
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
   invitation TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# The identity of the collector that serves a document at a base URL.
-_COLLECTORS = """
-CREATE TABLE publishers (
+# The identity of the collector that serves a document at a base URL, and the pinned keys that signed it.
+_DOCUMENTS = """
+CREATE TABLE identities (
   document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
+CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# words: a digest of each text that the question was asked in, "" for any; also the marks of public_fields.py.
+# noise: a digest of the permanent answer's law. answered: the latest version that was answered.
 _ANSWERS = """
 CREATE TABLE spent (
-  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
-  words TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
-  PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
+  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
+  epsilon TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
 CREATE TABLE permanent (
-  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL,
-  answer BLOB NOT NULL, PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
-CREATE TABLE seen (
-  study TEXT NOT NULL, publisher TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
-  key TEXT NOT NULL, PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, noise TEXT NOT NULL,
+  answer BLOB NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
+CREATE TABLE answered (
+  origin TEXT NOT NULL, study TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
+  PRIMARY KEY (origin, study)) WITHOUT ROWID;
 CREATE TABLE consents (
-  study TEXT NOT NULL, publisher TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
-  PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+  origin TEXT NOT NULL, study TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
+  PRIMARY KEY (origin, study)) WITHOUT ROWID;
 """
 
 # How a study's reports leave, by its digest; bytes of each report; the reports' tokens. See channels.py.
@@ -68,13 +68,14 @@ INSERT INTO seal VALUES (1, '');
 
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
 _SEALED = (
-    "SELECT study, publisher, question, version, words, epsilon, delta FROM spent ORDER BY 1, 2, 3",
-    "SELECT id, secret, collector, publisher, study, version, document, closes, state, due, digest, "
+    "SELECT origin, study, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3",
+    "SELECT id, secret, collector, origin, study, version, document, closes, state, due, digest, "
     "invitation FROM reports ORDER BY id",
-    "SELECT document, collector, identity FROM publishers ORDER BY document, collector",
-    "SELECT study, publisher, question, fingerprint, hex(answer) FROM permanent ORDER BY 1, 2, 3",
-    "SELECT study, publisher, version, digest, key FROM seen ORDER BY 1, 2",
-    "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
+    "SELECT document, collector, identity FROM identities ORDER BY 1, 2",
+    "SELECT document, keys FROM signed ORDER BY document",
+    "SELECT origin, study, question, noise, hex(answer) FROM permanent ORDER BY 1, 2, 3",
+    "SELECT origin, study, version, digest FROM answered ORDER BY 1, 2",
+    "SELECT origin, study, digest, day FROM consents ORDER BY 1, 2",
     "SELECT document, channel, size FROM channels ORDER BY document",
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
     "SELECT id, epsilon FROM budget",
@@ -84,7 +85,7 @@ _SEALED = (
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create an empty ledger, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in (_ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
+    for statement in (_ANSWERS + _REPORTS + _DOCUMENTS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")

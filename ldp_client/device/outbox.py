@@ -11,12 +11,11 @@ import sqlite3
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.ledger_layout import digest_of
-from ldp_client.device.trust import OF_PUBLISHER, shown_publisher
+from ldp_client.device.origins import origin_of
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.device.trust import Publisher
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
 
@@ -26,9 +25,7 @@ MOST_BYTES = 1 << 20
 LONGEST_WINDOW = 7 * 86_400
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
 _AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tokens"%')"""
-_SELECTED = (
-    "id, collector, study, body, due, invitation, secret, version, document, closes, publisher, digest"
-)
+_SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, origin, digest"
 
 
 class Queued:
@@ -37,8 +34,8 @@ class Queued:
     collector: base URL, "" if it was not known when the report was made; for a secure sum the base URLs of
     its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that takes invited reports
     only. secret: the hexadecimal digits that a deletion must present; "" for a report older than secrets.
-    version, document, closes: the answered study's version, digest and last day ("" for none). publisher: the
-    study's publisher, "" for unknown. A report whose deletion is requested has no body.
+    version, document, closes: the answered study's version, digest and last day ("" for none). origin: of the
+    study's collector, "" if it was not known. A report whose deletion is requested has no body.
     """
 
     def __init__(
@@ -53,7 +50,7 @@ class Queued:
         version: int = 0,
         document: str = "",
         closes: str = "",
-        publisher: str = "",
+        origin: str = "",
     ) -> None:
         self.report_id = report_id
         self.collector = collector
@@ -65,7 +62,7 @@ class Queued:
         self.version = version
         self.document = document
         self.closes = closes
-        self.publisher = publisher
+        self.origin = origin
 
     @classmethod
     def of(
@@ -125,22 +122,22 @@ def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
     if len(report.body) > MOST_BYTES:
         raise RefusedError.say("device.report_large", size=len(report.body), most=MOST_BYTES)
     digest = digest_of(report.body)
-    whose = (report.report_id, report.secret, report.collector, report.publisher)
+    whose = (report.report_id, report.secret, report.collector, report.origin)
     asked = (report.study, report.version, report.document, report.closes)
     row = (*whose, *asked, "queued", report.due, digest, report.body, report.invitation)
     connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher", invitation: str) -> None:
+def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
     """Give one of the study's waiting reports another invitation, as it admits one: the latest version's.
 
     A report without an invitation comes first. Nothing changes if a waiting report already has that
     invitation. "" removes the invitations of all waiting reports.
     """
     has_token = "id IN (SELECT report FROM tokens WHERE token <> '')"
-    waiting = f"{OF_PUBLISHER} AND state IN ('queued', 'trying') AND NOT {has_token}"
+    waiting = f"study = ? AND is_own(origin) AND state IN ('queued', 'trying') AND NOT {has_token}"
     query = f"SELECT id, invitation FROM reports WHERE {waiting} ORDER BY invitation = '' DESC, version DESC"
-    rows = connection.execute(query, publisher.of(study_id)).fetchall()
+    rows = connection.execute(query, (study_id,)).fetchall()
     given = [] if invitation in [kept for _, kept in rows] else rows[:1]
     for report_id, _ in given if invitation else rows:
         connection.execute("UPDATE reports SET invitation = ? WHERE id = ?", (invitation, report_id))
@@ -184,6 +181,11 @@ def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> b
 
     A report that knew no collector belongs to the first collector that it is sent to: no other can delete it.
     """
+    query = "SELECT study FROM reports WHERE id = ? AND origin = ''"
+    for (study,) in connection.execute(query, (report_id,)).fetchall():
+        for table in ("reports", "spent", "permanent", "answered", "consents"):
+            query = f"UPDATE OR IGNORE {table} SET origin = ? WHERE study = ? AND origin = ''"
+            connection.execute(query, (origin_of(collector), study))
     mine = "collector = CASE collector WHEN '' THEN ? ELSE collector END"
     query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND state IN ('queued', 'trying')"
     return connection.execute(query, (collector, report_id)).rowcount == 1
@@ -217,35 +219,19 @@ def drop(connection: sqlite3.Connection, report_id: str) -> None:
     connection.execute("DELETE FROM reports WHERE id = ?", (report_id,))
 
 
-def publishers_at(connection: sqlite3.Connection, study_id: str, collector: str) -> "list[str]":
-    """Return the publishers whose study of that id was answered with reports or shares for a collector."""
-    # Blanks separate the nodes of a sum.
-    here = "INSTR(' ' || collector || ' ', ' ' || ? || ' ')"
-    query = f"SELECT DISTINCT publisher FROM reports WHERE study = ? AND {here}"
-    return [row[0] for row in connection.execute(query, (study_id, collector)).fetchall()]
-
-
-def reports_of_others(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> "list[str]":
-    """Return where reports to other publishers' studies of that id belong, except withdrawn reports."""
-    query = "SELECT DISTINCT publisher, collector FROM reports WHERE study = ? AND state <> 'withdrawn'"
-    rows = connection.execute(query, (study_id,)).fetchall()
-    return sorted({shown_publisher(*row) for row in rows if not publisher.is_own(row[0])})
-
-
-def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> int:
+def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
     """Wipe the study's reports. Return how many may have left and so must be deleted.
 
     A deletion leaves as the report did: alone it would reveal whose report it was.
     """
-    its = publisher.of(study_id)
-    connection.execute(f"DELETE FROM reports WHERE {OF_PUBLISHER} AND state = 'queued'", its)
+    its = "study = ? AND is_own(origin)"
+    connection.execute(f"DELETE FROM reports WHERE {its} AND state = 'queued'", (study_id,))
     # A deletion that is already pending keeps its time, however often the person withdraws.
     asked = {report.report_id for report in withdrawn(connection)}
-    fresh = f"{OF_PUBLISHER} AND state <> 'withdrawn'"
-    connection.execute(f"UPDATE reports SET due = 0 WHERE {fresh}", its)
+    connection.execute(f"UPDATE reports SET due = 0 WHERE {its} AND state <> 'withdrawn'", (study_id,))
     wiped = "state = 'withdrawn', digest = ?, body = '', invitation = ''"
-    query = f"UPDATE reports SET {wiped} WHERE {OF_PUBLISHER}"
-    count = connection.execute(query, (digest_of(""), *its)).rowcount
+    query = f"UPDATE reports SET {wiped} WHERE {its}"
+    count = connection.execute(query, (digest_of(""), study_id)).rowcount
     forget_tokens(connection)
     channels = Channels(connection)
     for report in withdrawn(connection):

@@ -22,11 +22,21 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Limits:
-    """The most privacy that may be lost: epsilon and delta for the device's life, epsilon for each study."""
+    """The most privacy that may be lost: epsilon and delta are for the device's life.
 
-    def __init__(self, epsilon: Fraction, epsilon_per_study: Fraction, delta: Fraction) -> None:
+    epsilon_per_study, epsilon_per_collector: None for no further limit.
+    """
+
+    def __init__(
+        self,
+        epsilon: Fraction,
+        epsilon_per_study: "Optional[Fraction]",
+        epsilon_per_collector: "Optional[Fraction]",
+        delta: Fraction,
+    ) -> None:
         self.epsilon = epsilon
         self.epsilon_per_study = epsilon_per_study
+        self.epsilon_per_collector = epsilon_per_collector
         self.delta = delta
 
 
@@ -37,22 +47,24 @@ class Policy:
         self,
         max_epsilon: str,
         max_epsilon_per_study: "Optional[str]",
+        max_epsilon_per_collector: "Optional[str]",
         max_delta: str,
         allowed_hosts: "Optional[Sequence[str]]",
         signing_keys: "Optional[Sequence[str | os.PathLike[str]]]",
         nodes: "Sequence[str]" = (),
         known_digests: "Optional[Sequence[str]]" = None,
     ) -> None:
-        life = _above_zero("max_epsilon", max_epsilon)
-        per_study = max_epsilon if max_epsilon_per_study is None else max_epsilon_per_study
         self.limits = Limits(
-            life, _above_zero("max_epsilon_per_study", per_study), _above_zero("max_delta", max_delta)
+            _above_zero("max_epsilon", max_epsilon),
+            _above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study),
+            _above_zero_or_none("max_epsilon_per_collector", max_epsilon_per_collector),
+            _above_zero("max_delta", max_delta),
         )
-        hosts = None if allowed_hosts is None else _texts("allowed_hosts", allowed_hosts)
+        hosts = None if allowed_hosts is None else listed_texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
         self.keys = [] if signing_keys is None else _keys(signing_keys)
-        self.nodes = TrustedNodes(_texts("nodes", nodes))
-        known = None if known_digests is None else _texts("known_digests", known_digests)
+        self.nodes = TrustedNodes(listed_texts("nodes", nodes))
+        known = None if known_digests is None else listed_texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
     def hold_to(self, kept: str) -> None:
@@ -65,11 +77,6 @@ class Policy:
             raise RefusedError.say(
                 "device.unpublished", study=study.id, version=study.version, digest=study.digest
             )
-
-    @property
-    def key_ids(self) -> "list[str]":
-        """Return the pinned keys' ids."""
-        return [key.id for key in self.keys]
 
     def refuse_places(self, study: "Study", collector: "Optional[str]" = None) -> None:
         """Raise an error if the device may not use the study's nodes, issuer or relay.
@@ -105,29 +112,38 @@ class Policy:
         Raises InputError for anything but an https URL in ASCII (http is accepted for this machine only),
         RefusedError for a host that is not allowed.
         """
-        from urllib.parse import urlsplit
-
-        refuse_no_text("collector", text)
-        if not text.isascii():
-            # Other letters have a second spelling each, and no request is made to them.
-            raise UsageError.say("device.collector_ascii", text=text)
-        try:
-            parts = urlsplit(text)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = None
-        odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
-        if not host or parts.scheme not in ("http", "https") or odd:
-            raise UsageError.say("device.collector_url", text=text)
-        if parts.scheme == "http" and host not in LOOPBACK:
-            raise UsageError.say("device.collector_https", text=text)
-        place = f"[{host}]" if ":" in host else host
-        default = DEFAULT_PORTS[parts.scheme]
-        names = {host, place, f"{place}:{port or default}"}
+        url, host, names = checked_url(text)
         if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
             raise RefusedError.say("device.host", host=host)
-        shown = place if port in (None, default) else f"{place}:{port}"
-        return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
+        return url
+
+
+def checked_url(text: "Any") -> "tuple[str, str, set[str]]":
+    """Return a base URL in the spelling of `Policy.base_url`, its host, and the host's other spellings.
+
+    Raises InputError as `Policy.base_url` does.
+    """
+    from urllib.parse import urlsplit
+
+    refuse_no_text("collector", text)
+    if not text.isascii():
+        # Other letters have a second spelling each, and no request is made to them.
+        raise UsageError.say("device.collector_ascii", text=text)
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
+    if not host or parts.scheme not in ("http", "https") or odd:
+        raise UsageError.say("device.collector_url", text=text)
+    if parts.scheme == "http" and host not in LOOPBACK:
+        raise UsageError.say("device.collector_https", text=text)
+    bracketed = f"[{host}]" if ":" in host else host
+    default = DEFAULT_PORTS[parts.scheme]
+    shown = bracketed if port in (None, default) else f"{bracketed}:{port}"
+    names = {host, bracketed, f"{bracketed}:{port or default}"}
+    return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}", host, names
 
 
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
@@ -140,7 +156,8 @@ def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
         raise InputError.say("device.list", name=name) from None
 
 
-def _texts(name: str, given: "Sequence[Any]") -> "list[str]":
+def listed_texts(name: str, given: "Sequence[Any]") -> "list[str]":
+    """Return a list of strings. Raises InputError for anything else."""
     for text in (listed := _listed(name, given)):
         if not isinstance(text, str):
             raise InputError.say("device.texts", name=name, found=type(text).__name__)
@@ -189,6 +206,10 @@ def _above_zero(name: str, text: str) -> Fraction:
     if not Rational(0) < number:
         raise UsageError.say("device.above_zero", name=name)
     return Fraction(number.numerator, number.denominator)
+
+
+def _above_zero_or_none(name: str, text: "Optional[str]") -> "Optional[Fraction]":
+    return None if text is None else _above_zero(name, text)
 
 
 def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":

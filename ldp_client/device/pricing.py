@@ -1,19 +1,18 @@
 """A study as a device sees it: its mechanisms, their true cost, and its days."""
 
-from datetime import date, timedelta
+from datetime import date
 from fractions import Fraction
+from hashlib import sha256
 
-from ldp_client.device.fingerprint import told_in
-from ldp_client.device.public_fields import clear_mark, marks_in, public_marks_in
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import RefusedError, StudyError
-from ldp_client.documents.spoken import in_each_plain
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from ldp_client.documents.rational import Rational
     from ldp_client.documents.study import Question, Study
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     Document = TypeVar("Document")
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
-EARLY_DAYS = timedelta(days=1)
+EARLY_DAYS = 1
 
 _terms: "dict[str, Terms]" = {}
 
@@ -38,10 +37,8 @@ class Terms:
     """A study as a device sees it.
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so each version
-    of the study may ask them again. told: by question id, as `told_in` returns it. marks, public_marks: marks
-    by which questions and public fields may be recognised. clear_marks: a mark that tells each public field
-    from all others. With many labels in many languages these take seconds, so compute them before the ledger
-    is locked. Raises RefusedError for a mechanism that this version of ldpkit lacks.
+    of the study may ask them again. noise: by memoized question, a digest of its mechanism and the number of
+    its choices. Raises RefusedError for a mechanism that this version of ldpkit lacks.
     """
 
     def __init__(self, study: "Study") -> None:
@@ -53,11 +50,8 @@ class Terms:
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
         self.samples_one: bool = study.sample_one_question
-        documents = in_each_plain(study)
-        self.told = {name: told_in(documents, name) for name in self.mechanisms}
-        self.marks = {name: marks_in(documents, name) for name in self.mechanisms}
-        self.public_marks = public_marks_in(documents)
-        self.clear_marks = [clear_mark(field) for field in study.document.get("public", [])]
+        documents = {question["id"]: question for question in study.document["questions"]}
+        self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
 
     def total(self, questions: "list[str]") -> Cost:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
@@ -70,7 +64,8 @@ class Terms:
     def refuse_outside_days(self, today: date) -> None:
         """Raise RefusedError before the study opens and after it closes."""
         study = self.study
-        if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
+        # Days are counted as numbers: a clock may stand on the last day that `date` has.
+        if study.opens and today.toordinal() + EARLY_DAYS < date.fromisoformat(study.opens).toordinal():
             raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
         if study.closes and today > date.fromisoformat(study.closes):
             raise RefusedError.say("device.closed", study=study.id, closes=study.closes, today=today)
@@ -98,6 +93,12 @@ def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> 
 
 def _unknown(study: str, what: str) -> RefusedError:
     return RefusedError.say("device.cannot_be_answered", study=study, what=what)
+
+
+def _noise_of(question: "dict[str, Any]") -> str:
+    """Return a digest of what decides a permanent answer's law."""
+    law = {"mechanism": question["mechanism"], "choices": len(question.get("choices", ()))}
+    return sha256(canonical_json(law).encode("utf-8")).hexdigest()
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:

@@ -28,10 +28,10 @@ from ldp_client.device.pacing import (
 from ldp_client.device.relayed import KeyGoneError, way_of
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
-from ldp_client.device.trust import note_publisher, publisher_of
+from ldp_client.device.trust import identity_at, note_identity
 from ldp_client.device.upload import (
     Outcome,
-    ask_publisher,
+    ask_identity,
     delete_report,
     judged,
     put_report,
@@ -102,13 +102,12 @@ class Sender:
                 self._policy.base_url(channel.tokens.issuer)
             if channel is not None and channel.oblivious is not None:
                 self._policy.base_url(channel.oblivious.relay)
-            if report.nodes:
-                places = [self._policy.node_url(url) for url in report.nodes]
-            else:
-                places = [self._policy.base_url(report.collector or self._collector)]
+            for url in report.nodes:
+                self._policy.node_url(url)
+            self._policy.base_url(self._collector)
         except LdpkitError as error:
             return str(error)
-        if report.nodes or places == [self._collector]:
+        if self._ledger.origins.own(report.origin) or report.nodes:
             return ""
         return say("device.of_another_collector", collector=report.collector)
 
@@ -323,17 +322,17 @@ class Sender:
         if outcome.state not in ("sent", "refused"):
             return outcome
         with self._ledger.reading() as connection:
-            publisher = publisher_of(connection, report.document, place)
+            identity = identity_at(connection, report.document, place)
         deletion = not report.body
-        if (deletion or outcome.state == "refused") and not publisher and report.document:
-            publisher = ask_publisher(place, report, self._way(report)).identity
-            if deletion and not publisher:
+        if (deletion or outcome.state == "refused") and not identity and report.document:
+            identity = ask_identity(place, report, self._way(report)).identity
+            if deletion and not identity:
                 return Outcome("kept", say("device.kept_other_collector"))
-        elif not publisher:
-            publisher = outcome.identity
+        elif not identity:
+            identity = outcome.identity
         with self._ledger.writing() as connection:
-            note_publisher(connection, report.document, place, publisher)
-        return judged(report, outcome, publisher)
+            note_identity(connection, report.document, place, identity)
+        return judged(report, outcome, identity)
 
     def _put(self, report: "Queued") -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
@@ -342,23 +341,23 @@ class Sender:
         token = self._channels.token(report)
         if report.nodes:
             return put_shares(report, judge, token)
-        obstacle = self._find_publisher(report) if self._channels.of(report) is not None else None
+        obstacle = self._find_identity(report) if self._channels.of(report) is not None else None
         if obstacle is not None:
             return obstacle
         along = (token, self._way(report))
         return judge(self._collector, put_report(self._url(report), report.body, report.invitation, *along))
 
-    def _find_publisher(self, report: "Queued") -> "Optional[Outcome]":
+    def _find_identity(self, report: "Queued") -> "Optional[Outcome]":
         """Ask, as the report would leave, which collector takes it if that is unknown. Return any failure.
 
         The identity that the collector stated in the clear may be unique to this address.
         """
         with self._ledger.reading() as connection:
-            if publisher_of(connection, report.document, self._collector):
+            if identity_at(connection, report.document, self._collector):
                 return None
-        found = ask_publisher(self._collector, report, self._way(report))
+        found = ask_identity(self._collector, report, self._way(report))
         with self._ledger.writing() as connection:
-            note_publisher(connection, report.document, self._collector, found.identity)
+            note_identity(connection, report.document, self._collector, found.identity)
         return None if found.identity else found
 
     def _ask_token(self, report: "Queued") -> Outcome:

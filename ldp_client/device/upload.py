@@ -9,7 +9,7 @@ from another collector does not count either: that collector may never read the 
 import hashlib
 import urllib.request
 from binascii import hexlify
-from datetime import date, timedelta
+from datetime import date
 
 from ldp_client.core.tokens import header_of
 from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS, exchange
@@ -212,23 +212,23 @@ def strange(answer: "Answer") -> str:
     return say("device.no_collectors_answer", status=answer.status, came=came)
 
 
-def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
-    """Decide what the outcome means for the report. publisher: the study's collector, "" if unknown."""
-    if outcome.state == "sent" and publisher and outcome.identity != publisher:
+def judged(report: "Queued", outcome: Outcome, identity: str) -> Outcome:
+    """Decide what the outcome means for the report. identity: of the study's collector, "" if unknown."""
+    if outcome.state == "sent" and identity and outcome.identity != identity:
         return Outcome("kept", say("device.kept_other_collector"))
     if outcome.state != "refused":
         return outcome
-    why = _why_kept(report, outcome, publisher)
+    why = _why_kept(report, outcome, identity)
     if not why:
         return outcome
     is_over = why in (say("device.kept_closed_sum"), say("device.kept_over"))
     return Outcome("stuck" if is_over else "kept", f"{outcome.reason}; {why}")
 
 
-def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
+def _why_kept(report: "Queued", outcome: Outcome, identity: str) -> str:
     if not report.document or outcome.document != report.document:
         return say("device.kept_other_study")
-    if not publisher or outcome.identity != publisher:
+    if not identity or outcome.identity != identity:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
         why = why_not_over(report.closes, outcome.date)
@@ -247,7 +247,7 @@ def why_not_over(closes: str, said: str) -> str:
     """
     if not closes:
         return say("device.kept")
-    last = date.fromisoformat(closes) + timedelta(GRACE_DAYS)
+    last = date.fromordinal(min(date.fromisoformat(closes).toordinal() + GRACE_DAYS, date.max.toordinal()))
     if min(date.today(), _day_of(said)) > last:
         return ""
     return say("device.kept_until", day=last.isoformat())
@@ -263,7 +263,7 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> Outcome:
+def ask_identity(place: str, report: "Queued", way: "Exchange" = exchange) -> Outcome:
     """Return the identity of the collector there if it serves exactly the answered study, else why not.
 
     The collector may confirm it with the study's ETag, its digest: a relayed answer is too small for the

@@ -167,22 +167,9 @@ class BudgetError(RefusedError):
 
 
 class AlreadyAnsweredError(RefusedError):
-    """The device has answered this question before.
-
-    Args:
-        message: what is refused, in words.
-        by_other_publisher: as below.
-        code: as of every LdpkitError.
-
-    Attributes:
-        by_other_publisher: whether the answer went to another publisher, so that this publisher gets none.
-    """
+    """The device has answered this question before."""
 
     code = "device.already_answered"
-
-    def __init__(self, message: str, by_other_publisher: bool = False, code: str = "") -> None:
-        super().__init__(message, code)
-        self.by_other_publisher = by_other_publisher
 
 
 class LedgerError(LdpkitError):

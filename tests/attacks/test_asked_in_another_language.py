@@ -1,15 +1,14 @@
-"""A study asks again, in clear or for another noisy answer, what it asked before in one language.
+"""A study in several languages has labels or questions that are alike in one of them.
 
-Defence: The device: recognises a question by its words in every language of the study, and accepts labels
-of the study itself only; `ldpkit check` warns of questions that are alike in one language. In
-browsers too (`test_browsers_that_forget.py`).
+Defence: The device accepts labels of the study itself only; `ldpkit check` warns of questions that are alike
+in one language.
 """
 
 import pytest
 
 from ldp_client import Device
 from ldp_client.commands.study_warnings import warnings_of
-from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError, StudyError
+from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -19,17 +18,6 @@ PRIVATE = {**studies.YES_NO, "text": {"en": "Have you ever cheated?", "de": SAME
 OTHER = {**studies.YES_NO, "id": "other", "text": {"en": "Is it warm?", "de": "Ist es warm?"}}
 CLEAR = {"id": "asked", "text": {"en": "Did it happen?", "de": SAME}, "choices": ["no", "yes"]}
 LANGUAGES = {"languages": ["en", "de"]}
-
-
-def test_question_is_recognised_in_every_language(tmp_path):
-    device = Device(tmp_path, max_epsilon="8", require_consent=False)
-    device.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
-    later = Study(studies.document(OTHER, version=2, public=[CLEAR], **LANGUAGES))
-    with raises(RefusedError, "device.asked_behind_noise"):
-        device.answer(later, {"other": True}, public={"asked": "yes"})
-    innocent = {**CLEAR, "text": {"en": "Did it happen?", "de": "Ist es geschehen?"}}
-    fine = Study(studies.document(OTHER, version=2, public=[innocent], **LANGUAGES))
-    device.answer(fine, {"other": True}, public={"asked": "yes"})
 
 
 def test_check_warns_of_clear_question_in_one_language():
@@ -47,51 +35,6 @@ def test_translated_view_of_a_study_has_another_digest(tmp_path):
     device.consent(study)
     with pytest.raises(InputError):
         device.answer(shown, {"ever": True})
-
-
-def test_other_publisher_cannot_repeat_a_question_in_one_language(tmp_path):
-    mine = Device(tmp_path, "8", "https://a.example", require_consent=False)
-    mine.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
-    other = Device(tmp_path, "8", "https://b.example", require_consent=False)
-    for asked in (SAME, {"fr": "Chaud ?", "de": SAME}):
-        languages = {"languages": list(asked)} if isinstance(asked, dict) else {}
-        with pytest.raises(AlreadyAnsweredError):
-            other.answer(Study(studies.document({**PRIVATE, "text": asked}, **languages)), {"ever": True})
-
-
-def rounds(tmp_path, *texts):
-    """What is left of a budget of 8 after each version in which a memoized question has these texts."""
-    device = Device(tmp_path, max_epsilon="8", require_consent=False)
-    for version, text in enumerate(texts, 1):
-        languages = {"languages": list(text)} if isinstance(text, dict) else {}
-        asked = {**studies.MEMOIZED, "text": text}
-        device.answer(Study(studies.document(asked, version=version, **languages)), {"habit": True})
-        yield float(device.epsilon_left)
-
-
-CHEATS = {"en": "Have you ever cheated?", "de": SAME}
-ENGLISH, GERMAN = CHEATS.values()
-WARM = {**CHEATS, "de": "Ist es warm?"}
-
-
-@pytest.mark.parametrize(
-    ("texts", "draws"),
-    [
-        # More or fewer languages make no new question: a second draw would reveal more.
-        ((ENGLISH, CHEATS, {**CHEATS, "fr": "Jamais ?"}, ENGLISH), [1, 1, 1, 1]),
-        ((CHEATS, GERMAN, CHEATS), [1, 1, 1]),
-        # A changed text in one language is a new question for its readers.
-        ((CHEATS, WARM, CHEATS), [1, 2, 2]),
-        ((ENGLISH, CHEATS, GERMAN), [1, 1, 1]),
-        ((ENGLISH, CHEATS, WARM), [1, 1, 2]),
-        # An unused language does not carry the answer over to a question changed in the others.
-        (({"la": "Umquam?", **CHEATS}, {"la": "Umquam?", "de-CH": "Ist es warm?"}), [1, 2]),
-    ],
-)
-def test_permanent_answer_is_reused_for_translations_of_first_question(tmp_path, texts, draws):
-    left = list(rounds(tmp_path, *texts))
-    cost = 8 - left[0]
-    assert [(8 - one) / cost for one in left] == pytest.approx(draws)
 
 
 def test_ordered_flag_does_not_make_a_new_question(tmp_path):

@@ -98,6 +98,7 @@ def test_older_signed_version_is_refused_as_older(tmp_path):
     first, second = [Study(studies.document(studies.YES_NO, version=version)) for version in (1, 2)]
     for study in (first, second):
         device.accept(sign_study(study, private.encode()))
+    device.answer(second, {"ever": True})
     with raises(RefusedError, "device.older_version", "1", "2"):
         device.answer(first, {"ever": True})
 

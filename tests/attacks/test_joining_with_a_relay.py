@@ -20,7 +20,7 @@ from collector.oblivious import gateway
 from collector.oblivious.keys import GatewayKey, GatewayKeys
 from ldp_client.device import outbox, relayed
 from ldp_client.device.exchange import Answer
-from ldp_client.device.trust import note_publisher
+from ldp_client.device.trust import note_identity
 from ldp_client.oblivious.encapsulation import encapsulate
 from tests.attacks.test_joining_people_and_reports import (
     ADVERSARIES,
@@ -187,7 +187,7 @@ def test_relay_and_issuer_read_unencrypted_reports(world, tmp_path, monkeypatch)
         (queued,) = device.ledger.queued()
         with device.ledger.writing() as connection:
             # As if it had been asked who serves the study: of that nothing comes back here.
-            note_publisher(connection, world.study.digest, COLLECTOR, "a" * 32)
+            note_identity(connection, world.study.digest, COLLECTOR, "a" * 32)
         world.now = float(queued.due)
         device.flush(1)
         reports.append(Seen(0.0, queued.body.encode(), {}, ""))

@@ -136,17 +136,17 @@ ONE_OF_THREE = Study(
 )
 
 
-def forgetful(connection, terms, publisher):  # noqa: ARG001
+def forgetful(connection, terms):  # noqa: ARG001
     """What the ledger keeps of permanent answers is not looked at."""
     return {name: Remembering(terms.mechanisms[name], None) for name in terms.memoized}
 
 
-def last_answer_kept(connection, terms, publisher, remembering):
+def last_answer_kept(connection, terms, origin, remembering, fresh):
     """A later round would repeat another answer than it gave."""
     kept = [mechanism for mechanism in remembering.values() if mechanism.answer is not None]
     for mechanism in kept:
         mechanism.answer = bytes([mechanism.answer[0] ^ 1]) + mechanism.answer[1:]
-    return memory.remember(connection, terms, publisher, remembering)
+    return memory.remember(connection, terms, origin, remembering, fresh)
 
 
 def own_noise(study, mechanisms, answers, random):  # noqa: ARG001

@@ -37,17 +37,15 @@ def versions_of_one_question(asked):
 
 @pytest.mark.parametrize("build", [versions_of_one_template, versions_of_one_question])
 def test_each_version_is_answered_as_built(tmp_path, build):
-    """Another question under an old id has its own permanent answer and cost."""
-    differ = 0
-    for person in range(20):
-        first, second = build(["Did you cheat?", "Do you vote?"])
-        device = Device(tmp_path / str(person), "4", require_consent=False)
-        device.answer(first, {"ever": True})
-        device.answer(second, {"ever": False})
-        assert float(device.epsilon_left) == 0
-        reports = [Report.from_json(queued.body) for queued in device.ledger.queued()]
-        differ += reports[0].payloads != reports[1].payloads
-    assert differ
+    """A report states the digest of the version that was answered."""
+    first, second = build(["Did you cheat?", "Did you ever cheat?"])
+    assert [study.questions[0].text for study in (first, second)] == ["Did you cheat?", "Did you ever cheat?"]
+    device = Device(tmp_path, "4", require_consent=False)
+    digests = set()
+    for study in (first, second):
+        device.answer(study, {"ever": True})
+        digests.update(Report.from_json(queued.body).digest for queued in device.ledger.queued())
+    assert digests == {first.digest, second.digest}
 
 
 def test_editing_document_does_not_change_study():

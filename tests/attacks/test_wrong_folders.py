@@ -66,7 +66,7 @@ def test_withdraw_command_creates_nothing(documents, name, capsys):
     before = state(documents), state(documents.parent)
     url = "https://collector.example/v1/studies/survey"
     assert main(["withdraw", url, "--folder", str(documents.parent / name)]) == 3
-    assert "has not answered study survey: is --folder right?" in capsys.readouterr().err
+    assert "has not answered study survey of this collector" in capsys.readouterr().err
     assert (state(documents), state(documents.parent)) == before
 
 

@@ -55,9 +55,9 @@ def test_question_is_answered_once_across_restarts_and_versions(tmp_path):
     body = device.ledger.queued()[0].body
     later = Study(studies.document(studies.NUMBER, version=2))
     for again in (device, consenting(tmp_path, "100")):
-        with raises(AlreadyAnsweredError, "device.question_answered", "hours"):
+        with raises(AlreadyAnsweredError, "device.answered", "hours"):
             again.answer(PAIR, PAIR_ANSWERS)
-        with raises(AlreadyAnsweredError, "device.question_answered", "hours"):
+        with raises(AlreadyAnsweredError, "device.answered", "hours"):
             again.answer(later, {"hours": 3})
     assert [queued.body for queued in device.ledger.queued()] == [body]
     assert device.epsilon_left == 98

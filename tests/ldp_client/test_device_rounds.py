@@ -55,7 +55,7 @@ def test_answered_question_is_not_asked_again_as_memoized(tmp_path):
     once = {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]}
     device = device_in(tmp_path)
     device.answer(in_version(1, once), {"habit": "yes"})
-    with raises(AlreadyAnsweredError, "device.question_answered", "habit"):
+    with raises(AlreadyAnsweredError, "device.answered", "habit"):
         device.answer(in_version(2, studies.MEMOIZED), {"habit": "yes"})
     assert (device.epsilon_left, len(bodies(device))) == (3, 1)
 

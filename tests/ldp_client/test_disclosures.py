@@ -2,12 +2,9 @@
 
 import json
 
-import pytest
-
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.device.outbox import note_refused, note_sent, try_now
-from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 
@@ -46,7 +43,7 @@ def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     }
     assert kept == {"first": {"being_deleted": 1}, "second": {"refused": 1}}
     assert found["epsilon"] == 3
-    assert [one["publisher"] for one in found["studies"]] == [HOST, HOST]
+    assert [one["collector"] for one in found["studies"]] == [HOST, HOST]
 
 
 def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
@@ -58,30 +55,15 @@ def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
     assert "no report is left" in said.out
 
 
-def test_study_without_a_collector_is_named_by_its_key(tmp_path, capsys):
-    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
-    device.answer(SECOND, {"occupation": "worker"})
-    with device.ledger.writing() as connection:
-        connection.execute("UPDATE spent SET publisher = ?", ("0123456789abcdef" * 4,))
-        connection.execute("UPDATE reports SET publisher = ?, collector = ''", ("0123456789abcdef" * 4,))
+def test_study_is_named_by_the_first_collector_it_is_sent_to(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", require_consent=False)
+    report = device.answer(SECOND, {"occupation": "worker"})
     _, said = budget(capsys, tmp_path / "one")
-    assert "of the key 0123456789abcdef: epsilon 1" in said.out
-
-
-@pytest.mark.parametrize("second", ["Do you smoke?", "Do you take opiates?"])
-def test_study_moved_to_another_key_is_listed_once(tmp_path, capsys, second):
-    pairs = [new_key() for _ in range(2)]
-    for version, text in enumerate(("Do you smoke?", second), 1):
-        study = Study(studies.document({**studies.MEMOIZED, "text": text}, version=version))
-        keys = [public for _, public in pairs[:version]]
-        device = Device(tmp_path, "40", HOST, require_consent=False, signing_keys=keys)
-        device.accept(sign_study(study, pairs[version - 1][0].encode()))
-        device.answer(study, {"habit": "no"})
-    cost = float(40 - device.epsilon_left)
-    _, said = budget(capsys, tmp_path, "--json")
-    [told] = json.loads(said.out)["studies"]
-    assert (told["version"], told["questions"], told["epsilon"]) == (2, ["habit"], cost)
-    assert (told["publisher"], told["reports"]["waiting"]) == (HOST, 2)
+    assert "second, version 1, of no collector yet: epsilon 1" in said.out
+    with device.ledger.writing() as connection:
+        assert try_now(connection, report, f"{HOST}/ldp")
+    _, said = budget(capsys, tmp_path / "one")
+    assert f"second, version 1, of {HOST}: epsilon 1" in said.out
 
 
 def test_folder_without_a_device_is_rejected_and_unchanged(tmp_path, capsys):

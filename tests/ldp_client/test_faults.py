@@ -163,7 +163,7 @@ def test_missing_ledger_of_a_killed_device_is_detected(answered, tmp_path):
         ("reports", "collector"),
         ("reports", "body"),
         ("permanent", "question"),
-        ("seen", "digest"),
+        ("answered", "digest"),
         ("consents", "day"),
         ("seal", "digest"),
     ],

@@ -75,7 +75,7 @@ def test_added_question_is_charged_when_added(tmp_path):
 def test_a_question_without_memory_is_still_answered_once(tmp_path):
     device = consenting(tmp_path, "4")
     device.answer(wave(1, studies.YES_NO, studies.NUMBER), {"ever": True, "hours": 1})
-    with raises(AlreadyAnsweredError, "device.question_answered", "hours"):
+    with raises(AlreadyAnsweredError, "device.answered", "hours"):
         device.answer(wave(2, studies.YES_NO, studies.NUMBER), {"ever": True, "hours": 1})
     assert len(device.ledger.queued()) == 1
 

@@ -80,16 +80,19 @@ def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypat
     refuses(device, version(1, title="Understated"), YES, BudgetError, ("device.costs", "epsilon 3", "2"))
 
 
-def test_version_older_than_a_fetched_one_is_rejected(tmp_path):
-    with Server(version(3).canonical()) as server:
-        consenting(tmp_path, "4", server.url).fetch("survey")
+def test_version_older_than_the_answered_one_is_rejected(tmp_path):
+    """A version that was only fetched shuts out no lower one."""
+    with Server(version(4).canonical()) as server:
+        device = consenting(tmp_path, "4", server.url)
+        device.fetch("survey")
+        server.content = version(3).canonical()
+        device.answer(device.fetch("survey"), YES)
         server.content = version(2).canonical()
         with raises(RefusedError, "device.older_version", "2", "3"):
             consenting(tmp_path, "4", server.url).fetch("survey")
-    device = consenting(tmp_path, "4")
-    refuses(device, version(2), YES, RefusedError, "device.older_version")
-    refuses(device, version(3, title="Another"), YES, RefusedError, ("device.other_version", "3"))
-    device.answer(version(3), YES)
+        with raises(RefusedError, "device.other_version", "3"):
+            device.answer(version(3, title="Another"), YES)
+    assert len(device.ledger.queued()) == 1
 
 
 def test_unknown_mechanism_is_rejected_by_name(tmp_path):

@@ -91,7 +91,7 @@ def test_a_report_that_was_refused_after_its_acknowledgement_was_lost_is_deleted
     assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"]
 
 
-def test_withdrawal_at_another_collector_names_the_reports_own(tmp_path, server, capsys):
+def test_withdrawal_at_another_collector_is_refused(tmp_path, server, capsys):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
     assert device.flush().sent == 1
@@ -100,7 +100,7 @@ def test_withdrawal_at_another_collector_names_the_reports_own(tmp_path, server,
     assert cli.main(["withdraw", url, "--folder", str(tmp_path)]) != 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert f"this device has answered the study of this id from {server.url}: name that publisher" in told.err
+    assert "has not answered study survey of this collector" in told.err
     assert device.withdraw("survey") == 1
     elsewhere = consenting(tmp_path, "4", alias).flush()
     assert elsewhere.undeleted == 1
@@ -158,7 +158,7 @@ def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypat
 def test_withdrawal_affects_only_the_named_study(tmp_path, server):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
-    device.accept(Study(studies.document(studies.YES_NO, id="another")))
+    device.answer(Study(studies.document(studies.YES_NO, id="another")), YES)
     assert device.withdraw("another") == 0
     assert device.flush().sent == 1
 

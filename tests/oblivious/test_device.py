@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from ldp_client.device import clock, outbox
-from ldp_client.device.trust import note_publisher
+from ldp_client.device.trust import note_identity
 from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
 from schemas import Study
 from tests import studies
@@ -246,7 +246,7 @@ def test_oversized_invitation_is_kept_and_reported(tmp_path, relay, study, colle
     device = consenting(tmp_path / "other", "9", collector.url)
     device.answer(study, YES, "x" * 4000)
     with device.ledger.writing() as connection:
-        note_publisher(connection, study.digest, collector.url, "a" * 32)
+        note_identity(connection, study.digest, collector.url, "a" * 32)
     flushed = send(device)
     assert "does not fit" in flushed.reason
     assert (relay.requests, collector.requests) == ([], [])

@@ -49,7 +49,7 @@ def look_before_locking(monkeypatch: Patch) -> None:
 
     def early(device: Device, study: Study, *answers: Any) -> str:
         with device.ledger.reading() as connection:
-            look(connection, terms_of(study), device._publisher_of(connection, study))
+            look(connection, terms_of(study))
         with monkeypatch.context() as patch:
             patch.setattr(device_module, "refuse_second_answers", lambda *_: None)
             return answer(device, study, *answers)

@@ -19,7 +19,6 @@ from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.core.randomness import urandom
 from ldp_client.device import device as device_module
-from ldp_client.device import spending
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
 from ldp_client.mechanisms import MECHANISMS
@@ -137,9 +136,15 @@ def draw_free_answers(monkeypatch: Patch) -> None:
     monkeypatch.setattr(device_module, "recall", forgetting)
 
 
-def forget_earlier_words(monkeypatch: Patch) -> None:
-    """The cost of a question in other words replaces its cost so far."""
-    monkeypatch.setattr(spending, "_taken_over", lambda *_: [])
+def forget_earlier_cost(monkeypatch: Patch) -> None:
+    """The cost of a later round replaces the question's cost so far."""
+    write = device_module.write_spends
+
+    def forgetting(connection: sqlite3.Connection, *arguments: Any) -> None:
+        write(connection, *arguments)
+        connection.execute("UPDATE spent SET epsilon = '0' WHERE version > 1")
+
+    monkeypatch.setattr(device_module, "write_spends", forgetting)
 
 
 def count_each_collector_alone(monkeypatch: Patch) -> None:
@@ -147,29 +152,42 @@ def count_each_collector_alone(monkeypatch: Patch) -> None:
     refuse = device_module.refuse_overspending
 
     class SpendsAtCollector:
-        def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-            self._connection, self._name = connection, name
+        def __init__(self, connection: sqlite3.Connection) -> None:
+            self._connection = connection
 
         def execute(self, query: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
             if query.endswith("FROM spent"):
-                return self._connection.execute(f"{query} WHERE publisher = ?", (self._name,))
+                return self._connection.execute(f"{query} WHERE is_own(origin)")
             return self._connection.execute(query, values)
 
-    def alone(connection: sqlite3.Connection, terms: Any, publisher: Any, *more: Any) -> None:
-        refuse(SpendsAtCollector(connection, publisher.name), terms, publisher, *more)
+    def alone(connection: sqlite3.Connection, *arguments: Any) -> None:
+        refuse(SpendsAtCollector(connection), *arguments)
 
     monkeypatch.setattr(device_module, "refuse_overspending", alone)
 
 
-@pytest.mark.parametrize("fault", [draw_free_answers, forget_earlier_words, count_each_collector_alone])
+@pytest.mark.parametrize("fault", [draw_free_answers, forget_earlier_cost, count_each_collector_alone])
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: Patch, fault: Callable[[Patch], None]) -> None:
     fault(monkeypatch)
     wrong = problems(tmp_path, BUDGET, life(), monkeypatch)
     assert any(f" of {BUDGET}" in problem for problem in wrong)
 
 
+def test_one_collector_cannot_use_up_the_whole_budget(tmp_path: Path) -> None:
+    for index, collector in enumerate(
+        ("https://a.example/one", "https://a.example/two", "https://b.example")
+    ):
+        device = Device(tmp_path, "8", collector, max_epsilon_per_collector="1", require_consent=False)
+        study = Study(studies.document(studies.YES_NO, id=f"study-{index}"))
+        if index == 1:
+            with pytest.raises(BudgetError, match="the limit for one collector"):
+                device.answer(study, {"ever": True})
+        else:
+            device.answer(study, {"ever": True})
+
+
 def test_sums_of_floats_are_found(tmp_path: Path, monkeypatch: Patch) -> None:
-    def in_floats(connection: sqlite3.Connection, terms: Any, _: Any, fresh: list[str], limits: Any) -> None:
+    def in_floats(connection: sqlite3.Connection, terms: Any, fresh: list[str], limits: Any) -> None:
         rows = connection.execute("SELECT epsilon FROM spent").fetchall()
         life = sum([float(Fraction(row[0])) for row in rows], float(terms.total(fresh).epsilon))
         if life > float(limits.epsilon):

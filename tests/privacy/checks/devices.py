@@ -9,9 +9,7 @@ from ldp_client import answering
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.device.device import Device
-from ldp_client.device.public_fields import marks_in, public_marks_in
 from ldp_client.documents.errors import LdpkitError
-from ldp_client.documents.spoken import in_each_plain
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms.memoized import Remembering
 from tests.privacy.checks.reports import of_one_person
@@ -80,11 +78,11 @@ def versions_of(study: "Study", most: int) -> "list[Study]":
     again = [one for one in document["questions"] if one["mechanism"]["name"] == "memoized"]
     versions = [Study({**document, "version": 1})]
     for number in range(2, most + 1 if again else 2):
-        versions.append(Study({**_later(study, document, again), "version": number}))
+        versions.append(Study({**_later(document, again), "version": number}))
     return versions
 
 
-def _later(study: "Study", document: "dict[str, Any]", again: "list[dict[str, Any]]") -> "dict[str, Any]":
+def _later(document: "dict[str, Any]", again: "list[dict[str, Any]]") -> "dict[str, Any]":
     """A document that asks these questions alone, under the titles above them so far."""
     asked = [one["id"] for one in again]
     sections = [
@@ -93,18 +91,10 @@ def _later(study: "Study", document: "dict[str, Any]", again: "list[dict[str, An
     ]
     parts = {
         "sections": [one for one in sections if one["questions"]],
-        "public": _unlike_questions(study, document.get("public", [])),
+        "public": document.get("public", []),
     }
     rest = {key: value for key, value in document.items() if key not in ("paper", *parts)}
     return {**rest, **{key: parts[key] for key in parts if parts[key]}, "questions": again}
-
-
-def _unlike_questions(study: "Study", public: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
-    """Those public fields of a document that have no question's id or words: browsers refuse others later."""
-    documents = in_each_plain(study)
-    clear = public_marks_in(documents)
-    asked = {name for question in study.questions for name in marks_in(documents, question.id)}
-    return [field for field, names in zip(public, clear) if not names & asked]
 
 
 def answers_to(version: "Study", answers: "Answers") -> "Answers":
