@@ -76,8 +76,6 @@ def marks_of(study):
 
 def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
-    if study.channel is not None and study.channel.oblivious is not None:
-        raise RuntimeError("wants a relay, which this board has not")
     tokens = study.channel and study.channel.tokens
     if tokens and not tokens.issuer.startswith("https://"):
         raise RuntimeError("its issuer is not reached over TLS")
