@@ -1,7 +1,7 @@
 """What oblivious HTTP costs a collector's processor for each request: `python -m benchmarks.oblivious`.
 
 All that is done for a request beside the request itself: opening it, reading it, calling the collector's
-application, and encapsulating an answer of the one size. The application here answers at once. CPU time of
+application, and encapsulating an answer of the fixed size. The application here answers at once. CPU time of
 this thread, of the quickest of many short rounds: other programs on the machine only make rounds slower. The
 median is shown beside it.
 """
@@ -20,7 +20,7 @@ from collector.oblivious.gateway import Gateway
 from collector.oblivious.keys import GatewayKey, GatewayKeys
 from ldp_client.oblivious.binary_http import Request
 from ldp_client.oblivious.encapsulation import encapsulate
-from ldp_client.oblivious.sizes import request_bytes
+from ldp_client.oblivious.sizes import padded
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -53,7 +53,7 @@ def measure(requests: int) -> dict[str, tuple[float, float]]:
     key = GatewayKey(1, X25519PrivateKey.generate())
     public = key.private.public_key().public_bytes_raw()
     fields = [("content-type", "application/json")]
-    plain = Request("PUT", "collector.example", PATH, fields, REPORT).encode(request_bytes(len(REPORT)))
+    plain = padded(Request("PUT", "collector.example", PATH, fields, REPORT))
     message = encapsulate(1, public, plain).message
     gateway = Gateway(GatewayKeys((key,)), at_once)
     return {

@@ -9,6 +9,7 @@ from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector
 from collector.oblivious.gateway import Gateway
+from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
@@ -64,7 +65,8 @@ def create_app(
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
         if settings.ohttp_keys:
             # Inner requests enter here, behind the layer that refuses direct requests.
-            app.extensions[GATEWAY] = Gateway(collector.gateway_keys, app.wsgi_app)
+            keys = GatewayKeys.load(settings.ohttp_keys)
+            app.extensions[GATEWAY] = Gateway(keys, app.wsgi_app)
         if settings.require_ohttp:
             headers = handling.default_headers(collector.identity)
             app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]

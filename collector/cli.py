@@ -72,7 +72,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
     text = "be a node of secure sums, with these keys from ldpkit node keygen"
     parser.add_argument("--node-key", metavar="FILE", help=text)
-    text = "refuse devices' requests that come in the clear, not through a relay"
+    text = "refuse reports that do not come through a relay"
     parser.add_argument("--require-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
     parser.add_argument("--tls-certificate", metavar="FILE", help=text)

@@ -15,13 +15,11 @@ from sqlalchemy.orm import Session
 
 from collector.limiter import CostBoundCache, Limiter, log_throttled
 from collector.metrics import Metrics
-from collector.oblivious.key_usage import relayed_with_reports
-from collector.oblivious.keys import GatewayKeys
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
-from collector.reports.rules import RuleBook, Rules, bodies_in_words
+from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
@@ -37,7 +35,6 @@ from collector.storage.upkeep import Upkeep
 from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError, UsageError
-from ldp_client.words.text import counted
 from schemas import Study
 
 EXTENSION = "ldpkit"
@@ -72,7 +69,6 @@ class Collector:
         exports: room for streams, each of which occupies a thread as long as its reader takes.
         counting: room for one summary that is counted on request.
         daily: lines of the audit log without a time.
-        gateway_keys: the keys, if any, that open requests that come through relays.
     """
 
     settings: Settings
@@ -88,7 +84,6 @@ class Collector:
     today: Callable[[], date]
     signers: tuple[PublicKey, ...]
     node: Node | None
-    gateway_keys: GatewayKeys
     identity: bytes
     parsing: Limiter
     exports: Limiter
@@ -141,39 +136,26 @@ class Collector:
         node = None
         if node_key is not None:
             node = Node(NodeKeys.load(node_key), database, settings.body_limit)
-        # A node ignores the gateway's keys that `ldpkit init` made.
-        gateway_file = settings.ohttp_keys if node is None else None
-        gateway_keys = GatewayKeys(()) if gateway_file is None else GatewayKeys.load(gateway_file)
-        needing = _check_studies(database, node, gateway_keys)
-        needing += _withdrawals(database, gateway_keys)
-        _check_limit(needing, settings.body_limit)
+        _check_limit(_check_studies(database, node), settings.body_limit)
         counting = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counting, today)
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
         lines = DailyLines(writer.act, today)
-        return cls(*held, signers, node, gateway_keys, identity, *_rooms(settings.body_limit), keys, lines)
+        return cls(*held, signers, node, identity, *_rooms(settings.body_limit), keys, lines)
 
     def node_part(self) -> Node:
         """Return this server's node of secure sums, for a server that is one."""
         assert self.node is not None, "the routes of a node belong to nodes"
         return self.node
 
-    def can_take(self, study_id: str, published: Published) -> bool:
+    def can_take(self, published: Published) -> bool:
         """Return True if an answer to the study by a device that fetches it now can be used.
 
-        A node without the key of its invitations takes no share, because it cannot make others. Without the
-        gateway's key that the study states, reports would wait forever.
+        A node without the key of its invitations takes no share, because it cannot make others.
         """
-        if self.node is None:
-            # A document without the word states no relay, so it need not be parsed.
-            if b'"oblivious"' not in published.canonical:
-                return True
-            lack = self.gateway_keys.lack_for(self.rules.find(study_id, published.version).study)
-            if lack:
-                log_throttled(logging.ERROR, lack, code="gateway-key")
-            return not lack
         known = self.settings.invitation_secret
-        if published.state.closed or Spending.fits(published.state.spending, known):
+        is_collector = self.node is None
+        if is_collector or published.state.closed or Spending.fits(published.state.spending, known):
             return True
         line = f"an open study is served as closed: {WRONG_KEY}"
         log_throttled(logging.ERROR, line, code="invitation-key")
@@ -259,13 +241,11 @@ def _refuse_pages(settings: Settings) -> None:
             )
 
 
-def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> list[Needed]:
+def _check_studies(database: Database, node: Node | None) -> list[Needed]:
     """Return the body sizes that open studies need.
 
     Raises InputError unless this server can take the reports of each open study, and sum the closed ones.
-    Otherwise it would refuse the reports permanently, and devices drop such reports. A missing gateway's key
-    is only logged, because devices keep their reports, and only a running collector closes a study or takes a
-    version with another key.
+    Otherwise it would refuse the reports permanently, and devices drop such reports.
     """
     with database.read() as session:
         unfinished = queries.unfinished_documents(session)
@@ -288,29 +268,9 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
                 code="settings.node_key_missing",
             )
         else:
-            rules = Rules.of(study)
-            problem = f"study {study.id} of this database makes {bodies_in_words(rules)}"
-            needed.append(Needed(rules.body_size, problem))
-            if lack := keys.lack_for(study):
-                log_throttled(logging.ERROR, lack, code="gateway-key")
-    return needed
-
-
-def _withdrawals(database: Database, keys: GatewayKeys) -> list[Needed]:
-    """Return the body sizes that devices need to withdraw through a relay.
-
-    Such requests are as long as the version's reports were; its study may be over since.
-    """
-    needed = []
-    with database.read() as session:
-        # Without a key no request is opened, however short.
-        for study, reports in relayed_with_reports(session) if keys.keys else ():
-            if keys.opens(study):
-                rules = Rules.of(study)
-                made = f"version {study.version} of study {study.id} makes {bodies_in_words(rules)}"
-                lost = f"devices could not withdraw {counted(reports, 'report')} of it"
-                needed.append(Needed(rules.body_size, f"{made}, and {lost}"))
-    database.engine.dispose()
+            size = Rules.of(study).form.size
+            problem = f"study {study.id} of this database makes reports of {size} bytes"
+            needed.append(Needed(size, problem))
     return needed
 
 

@@ -225,14 +225,14 @@ OHTTP_KEY = StandardKind(
     "ohttp-key",
     400,
     "The gateway has no such key",
-    "Keep the report: its study states a key that this gateway does not have.",
+    "Keep the report, and update the app: its key is no longer the collector's.",
     uri="https://iana.org/assignments/http-problem-types#ohttp-key",
 )
 OHTTP_MALFORMED = Kind(
     "ohttp-malformed",
     400,
     "The request is not encapsulated for this gateway",
-    "Send one message/ohttp-req as RFC 9458 has it, for the key that its study states.",
+    "Send one message/ohttp-req as RFC 9458 has it, for a key that `ldpkit ohttp show` prints.",
 )
 OBLIVIOUS_ABSENT = Kind(
     "oblivious-absent",
@@ -241,13 +241,13 @@ OBLIVIOUS_ABSENT = Kind(
     "Make its keys with `ldpkit ohttp rotate`, and name their file in the setting ohttp_keys.",
 )
 OBLIVIOUS_NEEDED = Kind(
-    "oblivious-needed", 403, "Requests in the clear are not taken", "Send it through the study's relay."
+    "oblivious-needed", 403, "Reports are taken only through a relay", "Send it through the relay of the app."
 )
 OBLIVIOUS_ROUTE = Kind(
     "oblivious-route",
     404,
     "Not through the gateway",
-    "Inside are PUT and DELETE of a report, and GET of a study's version; ask in the clear for the rest.",
+    "Inside are PUT and DELETE of a report, and GET of a study, signed or not.",
 )
 OBLIVIOUS_REQUEST = Kind(
     "oblivious-request",
@@ -259,7 +259,7 @@ ANSWER_TOO_LARGE = Kind(
     "answer-too-large",
     406,
     "The answer does not fit",
-    "Ask with If-None-Match for a study that is known already, or in the clear.",
+    "Tell the study's contact that its document is too long for apps that use a relay.",
 )
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))

@@ -40,7 +40,7 @@ BUDGETS = {
     "docs/machines.md": 5,
     "docs/methods.md": 17,
     "docs/models.md": 22,
-    "docs/oblivious.md": 11,
+    "docs/oblivious.md": 5,
     "docs/operating.md": 34,
     "docs/payloads.md": 19,
     "docs/privacy.md": 8,

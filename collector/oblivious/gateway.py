@@ -1,7 +1,7 @@
 """Turn an encapsulated request into the collector's answer and encapsulate it: gateway and target in one.
 
-The inner request may only do what a device does about its report: it reaches no operator's route and no
-second gateway. Every answer has the same size, whatever the result of the request.
+The inner request may only do what a device does: send or delete its report and fetch a study. It reaches no
+operator's route and no second gateway. An answer's size depends on the request's method, never on the result.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from ldp_client.oblivious.encapsulation import (
     header,
     require_hpke,
 )
-from ldp_client.oblivious.sizes import ANSWER_BYTES
+from ldp_client.oblivious.sizes import ANSWER_BYTES, answer_bytes
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication
 
 REPORT = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}/reports/[0-9a-f]{32}")
-STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}\?version=[0-9]{1,7}")
+STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}(/signed)?(\?version=[0-9]{1,7})?")
 ROUTES = {"PUT": REPORT, "DELETE": REPORT, "GET": STUDY}
 # Header fields that devices send. An operator's key in a device's request is refused: see _fields_of.
 SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-invitation", "ldpkit-withdrawal"))
@@ -97,8 +97,11 @@ class Gateway:
 
     def answer(self, received: Received) -> bytes:
         """Return the collector's answer to a decapsulated request, encapsulated for its device."""
+        size = ANSWER_BYTES
         try:
-            answer = self._ask(_environ_of(Request.decode(received.content)))
+            request = Request.decode(received.content)
+            size = answer_bytes(request.method)
+            answer = self._ask(_environ_of(request), size)
         except BinaryError:
             answer = _refusal(ProblemError(OBLIVIOUS_REQUEST, "what is inside is no request of known length"))
         except Exception as error:
@@ -106,21 +109,24 @@ class Gateway:
             answer = _refusal(problem_of(error))
         answer.fields.append(("date", formatdate(usegmt=True)))
         try:
-            return received.answer(answer.encode(ANSWER_BYTES))
+            return received.answer(answer.encode(size))
         except BinaryError:
-            detail = f"the answer is above the {ANSWER_BYTES} bytes that all answers have"
-            return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(ANSWER_BYTES))
+            detail = f"the answer is above the {size} bytes of every answer to this method"
+            return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(size))
 
-    def _ask(self, environ: dict[str, Any]) -> Answer:
-        """Return the target's answer. It runs in a fresh context, which has nothing of the outer request."""
-        return Context().run(_asked, self._target, environ)
+    def _ask(self, environ: dict[str, Any], most: int) -> Answer:
+        """Return the target's answer, cut after `most` bytes.
+
+        It runs in a fresh context, which has nothing of the outer request.
+        """
+        return Context().run(_asked, self._target, environ, most)
 
 
 def _environ_of(request: Request) -> dict[str, Any]:
     """Return a device's request as a WSGI environment. Raises ProblemError for any other request."""
     route = ROUTES.get(request.method)
     if route is None or not route.fullmatch(request.path):
-        raise ProblemError(OBLIVIOUS_ROUTE, "only what a device does about its report is done in here")
+        raise ProblemError(OBLIVIOUS_ROUTE, "a relayed request sends or deletes a report, or fetches a study")
     path, _, query = request.path.partition("?")
     return {
         **SERVER,
@@ -153,7 +159,7 @@ def _variable(name: str) -> str:
     return variable if name == "content-type" else f"HTTP_{variable}"
 
 
-def _asked(target: WSGIApplication, environ: dict[str, Any]) -> Answer:
+def _asked(target: WSGIApplication, environ: dict[str, Any], most: int) -> Answer:
     said: list[Any] = []
 
     def start(status: str, headers: list[tuple[str, str]], *_rest: Any) -> Any:
@@ -163,7 +169,7 @@ def _asked(target: WSGIApplication, environ: dict[str, Any]) -> Answer:
     start_response: StartResponse = start
     body = target(environ, start_response)
     try:
-        content = b"".join(_at_most(body, ANSWER_BYTES))
+        content = b"".join(_at_most(body, most))
     finally:
         if hasattr(body, "close"):
             body.close()

@@ -1,4 +1,4 @@
-"""A gateway's keys in a file: the newest, which studies state, and older keys that devices may still hold."""
+"""A gateway's keys in a file: the newest, which new apps ship, and older keys that apps may still have."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import read_bytes, replacing, write_new
 from ldp_client.oblivious.encapsulation import configuration
-from schemas import Study
 
 FORMAT = "ldpkit.ohttp-keys/1"
 OWNER_ONLY = 0o600
-# A valid key opens everything that was ever sent to it: retire the keys of studies that are over.
+# A valid key opens everything that was ever sent to it: retire a key once no app ships it.
 MOST_KEYS = 16
 IDS = 256
 
@@ -32,15 +31,15 @@ class GatewayKey:
     def generate(cls, number: int | None = None) -> GatewayKey:
         """Make a key pair.
 
-        number: None draws one. If a device's key is lost and a new key had the same number, the device would
-        not learn of the loss.
+        number: None draws one. If the key file is lost and its new key had the same number, apps would not
+        learn of the loss.
         """
         drawn = secrets.randbelow(IDS) if number is None else number
         return cls(drawn, X25519PrivateKey.generate())
 
     @property
     def configuration(self) -> bytes:
-        """The public part, as a study states it (RFC 9458, section 3.1)."""
+        """The public part, as an app ships it (RFC 9458, section 3.1)."""
         return configuration(self.number, self.private.public_key().public_bytes_raw())
 
 
@@ -85,28 +84,12 @@ class GatewayKeys:
         """Return the private key with this number, or None if it is not valid."""
         return next((key.private for key in self.keys if key.number == number), None)
 
-    def opens(self, study: Study) -> bool:
-        """Return True if these keys open the study's requests, or if the study states no relay."""
-        stated = _stated_in(study)
-        return stated is None or stated in [key.configuration for key in self.keys]
-
-    def lack_for(self, study: Study) -> str:
-        """Return a warning for operators if these keys cannot open an open study's requests, else ""."""
-        stated = _stated_in(study)
-        if stated is None or self.opens(study):
-            return ""
-        return (
-            f"study {study.id} states key {stated[0]} of a gateway, which is not in ohttp_keys: it is "
-            "served as closed, and devices keep their reports. Restore the key file; if the key leaked or "
-            "is lost, close the study, or publish a version with the key of `ldpkit ohttp show`"
-        )
-
     def rotated(self) -> GatewayKeys:
         """Return the keys with a new key in front. Raises InputError if the gateway is full."""
         if len(self.keys) == MOST_KEYS:
             raise InputError(
-                f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state "
-                "an older one, delete their reports or let them expire, and run ldpkit ohttp retire",
+                f"{MOST_KEYS} keys are valid, the most that a gateway holds: run ldpkit ohttp retire for a "
+                "key that no app ships any more",
                 code="oblivious.too_many_keys",
             )
         taken = {key.number for key in self.keys}
@@ -132,12 +115,6 @@ class GatewayKeys:
     def _text(self) -> str:
         keys = [{"number": key.number, "x25519": key.private.private_bytes_raw().hex()} for key in self.keys]
         return json.dumps({"format": FORMAT, "keys": keys})
-
-
-def _stated_in(study: Study) -> bytes | None:
-    """Return the configuration that a study's devices encapsulate to, None for a study without a relay."""
-    oblivious = study.channel.oblivious if study.channel else None
-    return oblivious.keys if oblivious else None
 
 
 def _read_key(stored: dict[str, object]) -> GatewayKey:

@@ -23,7 +23,7 @@ from collector.storage.invitations import (
     revoke_invitations,
 )
 from collector.storage.keys import hash_key, new_word
-from ldp_client.commands.channel_warnings import invitation_notes, names_in_words
+from ldp_client.commands.channel_warnings import names_in_words
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
@@ -148,13 +148,9 @@ def _last_day(session: Session, study_id: str) -> date | None:
 
 
 def warnings_of_invitations(session: Session, study_id: str) -> list[str]:
-    """Return warnings about a study's invitations.
-
-    A line says if they show whose report came through a relay. A line for each field that they carry warns if
-    its values may name a person.
-    """
+    """Return a warning for each field that a study's invitations carry if its values may name a person."""
     study = _current(session, study_id)
-    return [*invitation_notes(study), *names_in_words(study)] if study else []
+    return names_in_words(study) if study else []
 
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:

@@ -126,15 +126,11 @@ class Seen(NamedTuple):
         arrivals: reports of all studies, by day.
         refused: uploads of this study that were refused since the collector started.
         kept: how long its versions' reports are kept.
-        lack: why this server can open none of its reports, "" if it can.
-        lost: sentences about reports that no device can withdraw.
     """
 
     arrivals: Sequence[Arrivals]
     refused: Mapping[str, int]
     kept: Sequence[Kept]
-    lack: str
-    lost: Sequence[str]
 
 
 def status_of(
@@ -159,8 +155,7 @@ def status_of(
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
     }
-    lack = [seen.lack] if seen.lack and status["state"] in ("open", "not open yet") else []
-    return {**status, "attention": [*lack, *seen.lost, *_attention(status, seen, today)]}
+    return {**status, "attention": _attention(status, seen, today)}
 
 
 def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:

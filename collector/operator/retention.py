@@ -12,12 +12,10 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from collector.reports.paging import page_limit
-from collector.reports.rules import Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
 from collector.storage.emptying import empty_reports
 from collector.storage.invitations import disable_invitations
-from collector.storage.models import StudyRow
 from collector.storage.overviews import count_whole
 from collector.storage.packing import PackedReport
 from collector.storage.rewriting import LOCK_NOT_AVAILABLE
@@ -42,8 +40,7 @@ class Doomed:
         before: only reports that arrived before this day; None for all.
         version: only reports of this version; None for all.
         at_once: how many reports one transaction deletes.
-        is_stated: whether the study's stated retention deletes them. If so, a closed study may be reopened.
-        is_relayed: whether a relay may hold copies. If so, ids stay while the study may be reopened.
+        is_past: whether the retention of all these reports is over, so that no copy of them is accepted.
     """
 
     study: str
@@ -51,18 +48,14 @@ class Doomed:
     before: date | None = None
     version: int | None = None
     at_once: int = REPORTS_AT_ONCE
-    is_stated: bool = False
-    is_relayed: bool = False
+    is_past: bool = False
 
 
 def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
     """Delete the reports, or at most about `most`; return how many, without withdrawn reports.
 
-    Their ids are deleted too, so a device may send its report again while the study takes reports.
-
-    - Ids of withdrawn reports stay until the study is closed.
-    - With stated retention or a relay, they stay until it is closed permanently.
-    - With a relay, the ids of the other reports stay as long.
+    Their ids stay as long as a copy might be accepted, which a relay or a backup may have: until the study is
+    closed permanently, or the last day of all these reports is over.
 
     Raises WrongSumsError if nothing can be deleted before all reports are counted again.
     """
@@ -96,47 +89,35 @@ def _delete_whole(act: Act, doomed: Doomed) -> int | None:
 
 def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     study = queries.study_state(session, doomed.study)
-    if study is None or not partitions.are_in(session) or not _is_over(study, doomed):
+    if study is None or not partitions.are_in(session) or not study.final:
         return None
     # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
     found = count_whole(session, queries.Chosen(doomed.number, doomed.before, doomed.version))
     row = queries.locked_study(session, doomed.study)
-    if found.others or row is None or not _is_over(row, doomed):
+    if found.others or row is None:
         return None
     partitions.empty_partition(session, doomed.number)
     forget_sums(session, [doomed.number])
-    row.final = row.final or found.withdrawn > 0
     row.withdrawn_exported -= found.withdrawn
     row.deletions += found.reports > 0
     return found.reports
-
-
-def _is_over(study: StudyRow | queries.StudyState, doomed: Doomed) -> bool:
-    """Return True if ids of withdrawn reports may be deleted too, because no late copy can be accepted."""
-    may_open = doomed.is_stated or doomed.is_relayed
-    return study.final or study.deleted or (study.closed and not may_open)
 
 
 def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
     """Delete the next reports by id, and return them."""
     # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
     row = queries.locked_study(session, doomed.study)
-    is_over = row is not None and _is_over(row, doomed)
+    assert row is not None
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
-    if doomed.is_relayed and not is_over:
-        deleted = empty_reports(session, chosen, after, doomed.at_once)
-    else:
-        deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
+    delete = queries.delete_reports if row.final or doomed.is_past else empty_reports
+    deleted = delete(session, chosen, after, doomed.at_once)
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
-    if row is not None and not all(report.withdrawn for report in deleted):
+    if not all(report.withdrawn for report in deleted):
         # A running export would lack these reports and yet look complete.
         row.deletions += 1
-    if row is not None and is_over and any(report.withdrawn for report in deleted):
-        # If the study were reopened, late copies of them would be accepted.
-        row.final = True
-        # These ids are no longer counted, so subtract them to keep the next export's difference right.
-        row.withdrawn_exported -= sum(report.withdrawn for report in deleted)
+    # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
+    row.withdrawn_exported -= sum(report.withdrawn for report in deleted)
     return deleted
 
 
@@ -148,10 +129,8 @@ def delete_reports(
     by: the name of a key. Raises InputError for an unknown study.
     """
     number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
-    rules = [find(study_id, version) for version in versions]
-    at_once = min(REPORTS_AT_ONCE, page_limit(rules))
-    doomed = Doomed(study_id, number, before, at_once=at_once, is_relayed=any(map(is_relayed, rules)))
-    return delete_doomed(act, find, doomed, most)
+    at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
+    return delete_doomed(act, find, Doomed(study_id, number, before, at_once=at_once), most)
 
 
 def _begin(session: Session, study_id: str, before: date | None, by: str) -> tuple[int, list[int]]:
@@ -164,12 +143,6 @@ def _begin(session: Session, study_id: str, before: date | None, by: str) -> tup
     if before is not None and not audit_log.is_said_today(session, by, "expire", study_id, line):
         audit_log.record(session, by, "expire", study_id, line)
     return number, queries.published_versions(session, study_id)
-
-
-def is_relayed(rules: Rules) -> bool:
-    """Return True if a version's reports come through a relay, which can resend them: no token is spent."""
-    channel = rules.study.channel
-    return channel is not None and channel.oblivious is not None and rules.tokens is None
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:

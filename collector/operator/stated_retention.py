@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed, is_relayed
+from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.running_summary import FindRules, require_sums
@@ -92,10 +92,9 @@ def delete_overdue(
     """
     if not act(lambda session: _begin(session, kept, today, by)):
         return 0
-    rules = find(kept.study, kept.version)
-    at_once = min(REPORTS_AT_ONCE, page_limit([rules]))
-    which = (kept.study, kept.number, kept.before, kept.version)
-    doomed = Doomed(*which, at_once, is_stated=True, is_relayed=is_relayed(rules))
+    at_once = min(REPORTS_AT_ONCE, page_limit([find(kept.study, kept.version)]))
+    is_past = kept.until is not None
+    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, is_past)
     return delete_doomed(act, find, doomed, most)
 
 

@@ -54,7 +54,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--collector URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
-    from ldp_client.commands.channel_warnings import invitation_notes, issuer_warnings
+    from ldp_client.commands.channel_warnings import issuer_warnings
     from ldp_client.commands.paper import refuse_taken
     from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
 
@@ -67,7 +67,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         token_of(arguments, "publishing a study that is not signed")
     collector = RemoteCollector(arguments.collector, token)
     warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.collector)]
-    for line in [*warned, *invitation_notes(study), *unstated_in_words(study)]:
+    for line in [*warned, *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before, is_closed = collector.served(study.id)
     is_new = before != study.canonical()
@@ -284,7 +284,7 @@ def _what_opening_does(status: dict[str, Any] | None) -> str:
         )
     if status is not None and status["state"] not in OVER:
         return "it was not closed, and nothing would change"
-    return "it would take reports again, unless it is a secure sum, or its withdrawn ids are forgotten"
+    return "it would take reports again, unless it is a secure sum"
 
 
 def _show_change(

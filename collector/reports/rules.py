@@ -26,7 +26,6 @@ from collector.storage.queries import StudyState
 from collector.storage.sums import ON_DISK, Sums
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
-from ldp_client.oblivious.sizes import body_bytes
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, noise_tails
 from summaries.cells import cell_at, keeps_cells
@@ -159,13 +158,6 @@ class Rules:
             tokens = TokenCheck(study, study.channel.tokens)
         return cls(study, mechanisms, layout, public, form, tally, kept_until(study), tokens)
 
-    @property
-    def body_size(self) -> int:
-        """Return the size of the longest body from devices. Through a relay all requests have this size."""
-        channel = self.study.channel
-        relayed = channel is not None and channel.oblivious is not None
-        return body_bytes(self.form.size) if relayed else self.form.size
-
     def needs_invitation(self, study: StudyState) -> bool:
         """Return True if this version's reports need an invitation.
 
@@ -199,13 +191,6 @@ class Rules:
             raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_invalid")
         packed = self.public.pack(report.public) + self.layout.pack(report.payloads)
         return PackedReport(bytes.fromhex(report.id), report.version, packed)
-
-
-def bodies_in_words(rules: Rules) -> str:
-    """Describe the bodies that devices send, with their length, for an operator who has set a limit."""
-    if rules.body_size == rules.form.size:
-        return f"reports of {rules.form.size} bytes"
-    return f"requests of {rules.body_size} bytes through its relay"
 
 
 def require_same(published: Mapping[int, str], rules: Iterable[Rules]) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from collector.storage.models import AuditRow
 
 # Names of actors without a named key; no key's name has parentheses.
-BY_TOKEN, AT_DATABASE, BY_SIGNATURE, BY_SERVER = "(token)", "(database)", "(signature)", "(server)"
+BY_TOKEN, BY_SIGNATURE, BY_SERVER = "(token)", "(signature)", "(server)"
 ID_BYTES = 16
 
 

@@ -264,16 +264,12 @@ class Chosen(NamedTuple):
         return here if self.version is None else [*here, REPORTS.c.version == self.version]
 
 
-def delete_reports(
-    session: Session, chosen: Chosen, after: bytes, most: int, withdrawn: bool
-) -> list[PackedReport]:
-    """Delete the next `most` reports by id, and return their former contents.
+def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
+    """Delete the next `most` reports by id with their ids, and return their former contents.
 
-    after: the id to continue from, so that reports which stay are not read again. withdrawn: also delete
-    the ids of withdrawn reports.
+    after: the id to continue from, so that reports which stay are not read again.
     """
-    kept = [] if withdrawn else [REPORTS.c.payloads != b""]
-    ids = select(REPORTS.c.id).where(*chosen.conditions(), *kept, REPORTS.c.id > after)
+    ids = select(REPORTS.c.id).where(*chosen.conditions(), REPORTS.c.id > after)
     ids = ids.order_by(REPORTS.c.id).limit(most)
     deleted = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
     statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)

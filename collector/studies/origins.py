@@ -1,4 +1,4 @@
-"""Origins that devices contact besides the collector: every page names the issuers and relays of all studies.
+"""Origins that devices contact besides the collector: every page names the token issuers of all studies.
 
 Pages name them in a header. Proxies limit headers, so each publisher gets a limited share of it.
 """
@@ -25,12 +25,11 @@ CHANNEL_KEY = b'"channel":{'
 
 
 def origins_of(channel: Channel | None) -> list[str]:
-    """Return the origins that devices of a study contact besides the collector: its issuer and relay."""
-    tokens, oblivious = (channel.tokens, channel.oblivious) if channel else (None, None)
-    found = [tokens.issuer] if tokens else []
-    found += [oblivious.relay] if oblivious else []
-    parts = [urlsplit(address) for address in found]
-    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
+    """Return the origins that devices of a study contact besides the collector: its issuer, if it has one."""
+    if channel is None or channel.tokens is None:
+        return []
+    parts = urlsplit(channel.tokens.issuer)
+    return [f"{parts.scheme}://{parts.netloc}"]
 
 
 def published_origins(session: Session) -> dict[int, set[str]]:
@@ -53,7 +52,7 @@ def require_room(session: Session, number: int, channel: Channel | None) -> None
         channel: the version's channel.
 
     Raises:
-        ProblemError: its issuer or relay is new, and the header has no room for it.
+        ProblemError: its issuer is new, and the header has no room for it.
     """
     new = set(origins_of(channel))
     if not new:
@@ -63,7 +62,7 @@ def require_room(session: Session, number: int, channel: Channel | None) -> None
     is_long = not new <= own and _length(new | own) > MOST_OF_A_STUDY
     if is_long or (not new <= all_known and _length(new | all_known) > MOST_IN_ALL):
         detail = (
-            f"every page names all issuers and relays: at most {MOST_OF_A_STUDY} characters for all versions "
+            f"every page names all issuers: at most {MOST_OF_A_STUDY} characters for all versions "
             f"of a study, {MOST_IN_ALL} for all studies; use shorter names, or names of another study here"
         )
         raise ProblemError(STUDY_INVALID, detail, "channel")

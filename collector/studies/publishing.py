@@ -100,8 +100,8 @@ def publish(session: Session, study: Study) -> bool:
 
     A version that is current already may be published again unchanged. Raises ProblemError for
     another document under that version, for an earlier version, for a closed or deleted study, for a changed
-    memoized question, and if the header of all pages has no room for its issuer and relay; StudyError for a
-    token key of another study.
+    memoized question, and if the header of all pages has no room for its issuer; StudyError for a token key
+    of another study.
     """
     row = queries.locked_or_new_study(session, study.id)
     if row.deleted:
@@ -165,8 +165,7 @@ def reopen(session: Session, study_id: str) -> int:
     if row.deleted:
         raise deleted_study(study_id)
     if row.closed and row.final:
-        why = "it is a secure sum, or its withdrawals were forgotten and withdrawn reports could come back"
-        raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: {why}")
+        raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: it is a secure sum")
     row.closed = False
     return row.version
 

@@ -65,7 +65,7 @@ def opened_body(limit: int | None = None) -> Iterator[bytes]:
     most = collector.settings.body_limit
     limit = most if limit is None else min(limit, most)
     # Read the whole body before taking room, so that a slow sender does not block others.
-    body = _sent_bytes(limit)
+    body = sent_bytes(limit)
     encoding = request.headers.get("Content-Encoding", IDENTITY).lower()
     growth = len(body) if encoding == IDENTITY else inflated_limit(len(body), encoding, limit)
     with collector.parsing.hold(growth):
@@ -84,7 +84,7 @@ def operators_json(limit: int) -> Any:
     limit: in bytes, whatever the setting. Raises ProblemError.
     """
     require_json()
-    body = _sent_bytes(limit)
+    body = sent_bytes(limit)
     with _json_problems():
         return parse_json(body, DocumentError, limit)
 
@@ -108,7 +108,8 @@ def _json_problems() -> Iterator[None]:
         raise ProblemError(MALFORMED_JSON, error.problem, error.field) from None
 
 
-def _sent_bytes(limit: int) -> bytes:
+def sent_bytes(limit: int) -> bytes:
+    """Return the body as it was sent. limit: in bytes, whatever the setting. Raises ProblemError."""
     # One byte more than allowed, because Werkzeug silently cuts a chunked body at its limit.
     request.max_content_length = limit + 1
     body = request.get_data(cache=False)

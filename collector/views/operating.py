@@ -10,7 +10,6 @@ from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
 from collector.context import Collector, current_collector
-from collector.oblivious.key_usage import lost_withdrawals
 from collector.operator import actions
 from collector.operator.actions import make_invitations, require_token
 from collector.operator.daily import documents_of
@@ -82,11 +81,9 @@ def status(
 ) -> dict[str, Any]:
     """Return `status_of` for a study of a running collector. refusals: of all studies."""
     document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
-    versions, keys = documents_of(collector, study.id), collector.gateway_keys
-    kept = kept_of(study.id, study.number, versions, arrivals, today)
-    lost = lost_withdrawals(study.number, versions, arrivals, keys)
+    kept = kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
     with collector.database.read() as session:
-        seen = Seen(arrivals, refusals.get(study.id, {}), kept, keys.lack_for(document), lost)
+        seen = Seen(arrivals, refusals.get(study.id, {}), kept)
         return status_of(session, study, document, seen, today)
 
 

@@ -160,7 +160,6 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         # The token issuer also takes an invitation.
         invited=invited or (channel is not None and channel.tokens is not None),
         channel=channel,
-        relay=urlsplit(channel.oblivious.relay).netloc if channel and channel.oblivious else "",
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),
         in_words=partial(in_words, words=words),

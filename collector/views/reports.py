@@ -11,7 +11,6 @@ from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views import batches
 from collector.views.auth import withdrawing_key
 from collector.views.bodies import opened_body, parse_reports, require_json
-from collector.views.gateway import require_relay
 from collector.views.handling import refuse_upload
 from collector.views.openapi import (
     ENCODING,
@@ -78,8 +77,6 @@ def delete(study_id: str, report_id: str) -> Response:
     identifier = report_id_bytes(report_id, "report_id")
     key = withdrawing_key(report_id)
     collector = current_collector()
-    if key is None:
-        require_relay(study_id)
     withdraw(collector, study_id, identifier, by_device=key is None)
     if key is not None:
         collector.daily.write(key, "delete reports", study_id)
@@ -128,7 +125,6 @@ OPERATIONS = (
             problems.STUDY_UNKNOWN,
             problems.REPORT_UNKNOWN,
             problems.PARAMETER_INVALID,
-            problems.OBLIVIOUS_NEEDED,
             *WRITE,
         ),
         (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),

@@ -9,7 +9,7 @@ from collector import problems
 from collector.context import current_collector
 from collector.operator.actions import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
-from collector.reports.rules import Rules, bodies_in_words
+from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
@@ -70,7 +70,6 @@ def publish() -> Response:
     rules = Rules.of(study)
     if collector.node is None:
         _check_taken(rules, collector.settings.body_limit)
-        _check_opened(study)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
@@ -103,17 +102,10 @@ def _check_taken(rules: Rules, limit: int) -> None:
     if size > MOST_SENT_BYTES:
         problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
         raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
-    if rules.body_size > limit:
-        sent = f"make {bodies_in_words(rules)}"
-        problem = f"{sent}, and this collector takes {limit}: ask less, or raise body_limit"
+    if size > limit:
+        made = f"make reports of {size} bytes, and this collector takes {limit}"
+        problem = f"{made}: ask less, or raise body_limit"
         raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
-
-
-def _check_opened(study: Study) -> None:
-    """Raise StudyError if the gateway's key is missing here: reports would wait forever."""
-    if not current_collector().gateway_keys.opens(study):
-        problem = "is no key of this gateway: state what `ldpkit ohttp show` prints, and set ohttp_keys"
-        raise StudyError("channel.oblivious.keys", problem, code="study.key_not_of_gateway")
 
 
 def _read_study() -> SignedStudy:
@@ -138,7 +130,7 @@ def fetch(study_id: str) -> Response:
             document = queries.find_document(session, study_id, version)
     if document is None:
         raise unknown_study(study_id)
-    response = _served(study_id, document.canonical, current)
+    response = _served(document.canonical, current)
     response.set_etag(document.digest)
     response.make_conditional(request)
     return response
@@ -157,7 +149,7 @@ def _find_served(study_id: str, version: int | None) -> Published:
     return current
 
 
-def _served(study_id: str, document: bytes | str, current: Published) -> Response:
+def _served(document: bytes | str, current: Published) -> Response:
     """Return an answer with a document, and a header that says whether its study still takes reports.
 
     The document never changes, and an answer to a closed study would waste its privacy budget.
@@ -165,7 +157,7 @@ def _served(study_id: str, document: bytes | str, current: Published) -> Respons
     response = make_response(document)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
-    is_open = not current.state.closed and current_collector().can_take(study_id, current)
+    is_open = not current.state.closed and current_collector().can_take(current)
     response.headers[STUDY_STATE] = "open" if is_open else CLOSED
     return response
 
@@ -177,7 +169,7 @@ def fetch_signed_study(study_id: str) -> Response:
     current = _find_served(study_id, version)
     with current_collector().database.read() as session:
         signed = fetch_signed(session, study_id, version)
-    response = _served(study_id, signed, current)
+    response = _served(signed, current)
     response.add_etag()
     response.make_conditional(request)
     return response
@@ -257,8 +249,7 @@ OPERATIONS = (
         "post",
         "/v1/studies/{study_id}/open",
         "openStudy",
-        "Reopen a study that was closed; a secure sum, or a study whose withdrawn reports are forgotten, "
-        "stays closed.",
+        "Reopen a study that was closed; a secure sum stays closed.",
         {200: ("Open", json_of("Opened"))},
         (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.STUDY_FINISHED, *WRITE),
         (STUDY_ID,),

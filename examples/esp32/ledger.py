@@ -33,8 +33,6 @@ def write_ledger(ledger):
 
 def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
-    if study.channel is not None and study.channel.oblivious is not None:
-        raise RuntimeError("wants a relay, which this board has not")
     tokens = study.channel and study.channel.tokens
     if tokens and not tokens.issuer.startswith("https://"):
         raise RuntimeError("its issuer is not reached over TLS")

@@ -16,14 +16,11 @@ SHOWN = 3
 
 
 def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Return warnings: relay and issuer share an address, a stratum has no key, or reports of the last day
-    may leave after the collector stops accepting reports."""
+    """Return warnings: a stratum has no key, or the collector rejects reports that leave late."""
     channel = study.channel
     if channel is None:
         return []
-    tokens, oblivious, lines = channel.tokens, channel.oblivious, []
-    if tokens and oblivious and _host_of(tokens.issuer) == _host_of(oblivious.relay):
-        lines.append(words.say("channel.warning_one"))
+    lines = []
     lost, some = without_key(study)
     if lost:
         shown = "; ".join([*some, "…"] if lost > len(some) else some)
@@ -56,7 +53,7 @@ def without_key(study: "Study") -> "tuple[int, list[str]]":
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """Return warnings if the issuer or relay has the collector's address, or is on the device itself."""
+    """Return warnings if the issuer has the collector's address, or is on the device itself."""
     channel = study.channel
     if channel is None:
         return []
@@ -64,17 +61,7 @@ def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "
     lines = [words.say("channel.warning_here", place=visible(url)) for url in here]
     if channel.tokens is not None and _host_of(channel.tokens.issuer) == _host_of(collector):
         lines.append(words.say("channel.warning_issuer"))
-    if channel.oblivious is not None and _host_of(channel.oblivious.relay) == _host_of(collector):
-        lines.append(words.say("channel.warning_relay"))
     return lines
-
-
-def invitation_notes(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Return a note for the operator if a relay hides whose a report is but an invitation reveals it."""
-    channel = study.channel
-    if channel is None or channel.oblivious is None or channel.tokens is not None:
-        return []
-    return [words.say("channel.warning_invited")]
 
 
 def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

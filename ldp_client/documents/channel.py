@@ -1,7 +1,7 @@
-"""How to send reports so that they cannot be linked to a person: batches, blind tokens, a relay.
+"""How to send reports so that they cannot be linked to a person: in batches, with blind tokens.
 
-The study contains the keys of these protocols. Its digest and signatures ensure that all devices use the
-same keys, which the protocols do not do themselves (RFC 9578, section 10; RFC 9458, section 7).
+The study contains the keys of the tokens. Its digest and signatures ensure that all devices use the same
+keys, which the protocol does not do itself (RFC 9578, section 10).
 """
 
 from binascii import unhexlify
@@ -33,13 +33,6 @@ SPKI_HEAD = unhexlify(
 )
 SPKI_TAIL = unhexlify(b"0203010001")
 SPKI_BYTES = len(SPKI_HEAD) + MODULUS_BYTES + len(SPKI_TAIL)
-# DHKEM(X25519, HKDF-SHA256), and HKDF-SHA256 with AES-128-GCM (RFC 9180, section 7).
-_KEM = unhexlify(b"0020")
-_SUITE = unhexlify(b"00010001")
-# A configuration's parts (RFC 9458, section 3.1): id, KEM, public key, the suites' length, suites of 4 bytes.
-_POINT_AT = 3
-_LENGTH_AT = _POINT_AT + 32
-_SUITES_AT = _LENGTH_AT + 2
 _HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
 # The longest host name in the DNS, and the longest part of a host name.
 _NAME, _LABEL = 253, 63
@@ -84,21 +77,6 @@ class TokenSpki(Base64):
         return der
 
 
-class KeyConfiguration(Base64):
-    """One key configuration (RFC 9458, section 3.1) in base64: X25519, and HKDF-SHA256 with AES-128-GCM."""
-
-    def read(self, value: "Any", path: str, error: "Error") -> bytes:
-        raw = Base64.read(self, value, path, error)
-        suites = raw[_SUITES_AT:]
-        length = int.from_bytes(raw[_LENGTH_AT:_SUITES_AT], "big")
-        whole = len(raw) > _SUITES_AT and len(suites) == length and length % 4 == 0
-        known = _SUITE in [suites[start : start + 4] for start in range(0, length, 4)] if whole else False
-        if not known or raw[1:_POINT_AT] != _KEM:
-            problem = "must be a key configuration in base64 (RFC 9458): X25519, HKDF-SHA256, AES-128-GCM"
-            raise error(path, problem)
-        return raw
-
-
 _KEY = Record({"key": TokenSpki()}, {"public": PublicValues()})
 CHANNEL = Record(
     {"batches": Record({"hours": Integer(1, MOST_HOURS)})},
@@ -109,7 +87,6 @@ CHANNEL = Record(
                 "keys": ListOf(_KEY, 1, MOST_KEYS, repeats=True),
             }
         ),
-        "oblivious": Record({"relay": WebAddress(), "keys": KeyConfiguration()}),
     },
 )
 
@@ -119,12 +96,6 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     channel = parsed["channel"]
     if channel is None:
         return
-    if channel["tokens"] is None and channel["oblivious"] is None:
-        raise StudyError(
-            "channel",
-            "must have tokens, oblivious or both: batches alone hide no sender",
-            code="study.channel_empty",
-        )
     if parsed["respondent"] == "holder":
         raise StudyError(
             "channel",
@@ -134,12 +105,6 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     if parsed["paper"] is not None and channel["tokens"] is not None:
         raise StudyError(
             "channel.tokens", "do not go with paper, which has no tokens", code="study.tokens_with_paper"
-        )
-    if parsed["protocol"] is not None and channel["oblivious"] is not None:
-        raise StudyError(
-            "channel.oblivious",
-            "does not go with a secure sum, whose nodes have their own keys",
-            code="study.oblivious_with_secure_sum",
         )
     if channel["tokens"] is not None:
         _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
@@ -220,26 +185,6 @@ class Tokens:
         self.keys: "tuple[TokenKey, ...]" = tuple([TokenKey(one) for one in parsed["keys"]])
 
 
-class Oblivious:
-    """The relay that a device's requests go through, and the collector's key behind it (RFC 9458).
-
-    Args:
-        parsed: its part of a study document, as CHANNEL reads it.
-
-    Attributes:
-        relay: its URL, as stated.
-        keys: the bytes of the key configuration.
-        key_id: the configuration's number.
-        public_key: the X25519 key, 32 bytes.
-    """
-
-    def __init__(self, parsed: "dict[str, Any]") -> None:
-        self.relay: str = parsed["relay"]
-        self.keys: bytes = parsed["keys"]
-        self.key_id: int = self.keys[0]
-        self.public_key: bytes = self.keys[_POINT_AT:_LENGTH_AT]
-
-
 class Channel:
     """How a study's reports leave.
 
@@ -249,21 +194,19 @@ class Channel:
     Attributes:
         hours: the length of each window; a report that becomes ready in a window leaves in the next window.
         tokens: the tokens' issuer and keys, or None.
-        oblivious: the relay, or None.
     """
+
+    # Until the device owns its transport, ldp_client.device reads this.
+    oblivious: "Any" = None
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.hours: int = parsed["batches"]["hours"]
         self.tokens: "Optional[Tokens]" = Tokens(parsed["tokens"]) if parsed["tokens"] else None
-        self.oblivious: "Optional[Oblivious]" = (
-            Oblivious(parsed["oblivious"]) if parsed["oblivious"] else None
-        )
 
     def left_from_trial(self, collector: str) -> "list[str]":
-        """Return URLs of issuer and relay that name the local machine although the collector is remote."""
+        """Return the issuer's URL if it names the local machine although the collector is remote."""
         issuer = [self.tokens.issuer] if self.tokens else []
-        relay = [self.oblivious.relay] if self.oblivious else []
-        return [] if is_here(collector) else [url for url in issuer + relay if is_here(url)]
+        return [] if is_here(collector) else [url for url in issuer if is_here(url)]
 
 
 def is_here(url: str) -> bool:

@@ -35,38 +35,24 @@ const tokenKey = plain(
     /^MIIBUjA9BgkqhkiG9w0BAQowMKANMAsGCWCGSAFlAwQCAqEaMBgGCSqGSIb3DQEBCDALBglghkgBZQMEAgKiAwIBMAOCAQ8AMIIBCgKCAQEA[g-z\d+/][A-Za-z\d+/]{340}[Qw]IDAQAB$/.test(value),
 );
 
-/** A key configuration of RFC 9458 in base64: X25519, and among its suites HKDF-SHA256 with AES-128-GCM. */
-const configuration = plain((value) =>
-  holds(() => {
-    const found = atob(value);
-    const length = found.charCodeAt(35) * 256 + found.charCodeAt(36);
-    const isKnown = /^.\0 .{34}(.{4})*?\0\x01\0\x01(.{4})*$/s.test(found);
-    return btoa(found) === value && isKnown && found.length === 37 + length;
-  }),
-);
-
 const values = plain((value, names = isObject(value) ? Object.keys(value) : "") => names.length && !names[MOST_VALUES]);
 
 const CHANNEL = record(
   { batches: record({ hours: whole(1, MOST_HOURS) }) },
   {
     tokens: record({ issuer: address, keys: listOf(record({ key: tokenKey }, { public: values }), 1, MOST_KEYS, "key") }),
-    oblivious: record({ relay: address, keys: configuration }),
   },
 );
 
 /** Reads how a study's reports leave. Throws LdpkitError "study". */
 export function read(study) {
-  const { tokens, oblivious } = CHANNEL(study.channel, "channel");
-  check(tokens || oblivious, "channel");
+  const { tokens } = CHANNEL(study.channel, "channel");
   const { refuseToday } = study;
   // Before anything is answered.
   study.refuseToday = async (collector) => {
     refuseToday?.();
     // Left from a trial: no report would ever leave, and whoever listens here would get the invitation.
-    const isTrial = [tokens?.issuer, oblivious?.relay].some((url) => HERE.test(url));
-    check(!isTrial || HERE.test(collector), "channel");
-    if (oblivious) await (await import("./oblivious.js")).refuseUnable();
+    check(!HERE.test(tokens?.issuer) || HERE.test(collector), "channel");
   };
   check(!tokens || !study.paper, "channel.tokens");
   const carried = study.public?.filter(({ source }) => source) ?? [];

@@ -101,7 +101,7 @@ def _rest(fields: "Fields", content: bytes) -> bytes:
 
 def _padded(message: bytes, size: int) -> bytes:
     if size and len(message) > size:
-        raise BinaryError("the message is longer than its study's one size")
+        raise BinaryError("the message is longer than its fixed size")
     return message + bytes(max(0, size - len(message)))
 
 

@@ -1,25 +1,40 @@
-"""The one size of a study's requests, and of all answers: a relay sees sizes, so they must reveal nothing.
+"""Fixed sizes of all requests and answers before encryption, because a relay sees sizes.
 
-A request is an upload, a deletion, or the query who serves a study; an answer is a receipt or a problem.
+A request's size depends only on its own length, an answer's size only on the request's method. Neither
+depends on the study or on the result.
 """
 
+from ldp_client.oblivious.binary_http import BinaryError, Request
 from ldp_client.oblivious.encapsulation import OVERHEAD_BYTES
 
-# Bytes besides the report in the longest request: its address, an invitation, a token, a media type.
-BESIDE_BYTES = 1536
-STEP_BYTES = 512
-# Bytes of an answer before encryption: receipts have a hundred, problems with a challenge some 1,500.
-ANSWER_BYTES = 4096
+REQUEST_SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
+# The longest encapsulated request.
+MOST_MESSAGE_BYTES = REQUEST_SIZES[-1] + OVERHEAD_BYTES
+# Receipts have a hundred bytes, problems with a challenge some 1,500.
+ANSWER_BYTES = 4 << 10
+DOCUMENT_BYTES = 64 << 10
 
 
-def request_bytes(report_bytes: int) -> int:
-    """Return the size of all requests of a study, before they are encrypted.
+def request_bytes(content_bytes: int) -> int:
+    """Return the fixed size to which a request is padded.
 
-    report_bytes: the size of each report of the study.
+    Args:
+        content_bytes: the length of the request in binary HTTP, without padding.
+
+    Raises:
+        BinaryError: the request is longer than the largest size.
     """
-    return -(-(report_bytes + BESIDE_BYTES) // STEP_BYTES) * STEP_BYTES
+    for size in REQUEST_SIZES:
+        if content_bytes <= size:
+            return size
+    raise BinaryError("the request is longer than the largest fixed size")
 
 
-def body_bytes(report_bytes: int) -> int:
-    """Return the size of a study's encapsulated requests, as a relay and its gateway take them."""
-    return request_bytes(report_bytes) + OVERHEAD_BYTES
+def answer_bytes(method: str) -> int:
+    """Return the fixed size of the answer to a request: the method GET asks for a document."""
+    return DOCUMENT_BYTES if method == "GET" else ANSWER_BYTES
+
+
+def padded(request: Request) -> bytes:
+    """Return a request in binary HTTP, padded to its fixed size. Raises BinaryError if it is too long."""
+    return request.encode(request_bytes(len(request.encode())))

@@ -32,8 +32,5 @@ def lines_of(study: Study, found: ShuffledPrivacy, words: Words = ENGLISH) -> li
     lines += [words.say("set.not_towards", own=own)]
     if study.channel is None:
         return [*lines, words.say("set.no_channel")]
-    if study.channel.oblivious is None:
-        return [*lines, words.say("set.no_relay")]
-    if study.channel.tokens is None:
-        return [*lines, words.say("set.no_tokens", hours=study.channel.hours)]
-    return [*lines, words.say("set.batches", hours=study.channel.hours)]
+    which = "set.batches" if study.channel.tokens else "set.no_tokens"
+    return [*lines, words.say(which, hours=study.channel.hours)]

@@ -20,8 +20,6 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += ["  " + words.say(which, keys=keys, strata=f"{strata:,}")] if strata > 1 else []
     else:
         lines.append("  " + words.say("channel.invited"))
-    if channel.oblivious is not None:
-        lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
     return lines
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from collector.oblivious.keys import GatewayKeys
 from collector.studies import origins
 from schemas import Study
 from tests import studies
-from tests.oblivious.conftest import relayed_study
+from tests.ldp_client.issuers import study_of
 
 PRIOR = {"coefficients": {"channel": {"distribution": "normal", "loc": "0", "scale": "10"}}}
 SALES = {
@@ -26,16 +25,14 @@ SALES = {
     "model": {"name": "linear_regression", "prior": PRIOR},
 }
 PAGES = ("/s/habits", "/s/sales", "/assets/worker.js")
-RELAY = "https://relay.example"
+ISSUER = "https://issuer.example"
 
 
 @pytest.fixture
-def relayed(make_harness, study, tmp_path):
-    """A collector with the study `habits`, and one whose reports go through a relay."""
-    keys = GatewayKeys.generate()
-    keys.save(tmp_path / "ohttp.keys")
-    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
-    for one in (study, relayed_study(f"{RELAY}/ldpkit", keys, id="relayed")):
+def tokened(make_harness, study):
+    """A collector with the study `habits` and a study that names an issuer of tokens."""
+    harness = make_harness()
+    for one in (study, study_of(f"{ISSUER}/tokens", id="tokened")):
         assert harness.publish(one).status_code == 201
     return harness
 
@@ -46,11 +43,11 @@ def policies(harness):
     return [answer.headers["Content-Security-Policy"].split("connect-src ")[1] for answer in answers]
 
 
-def test_feature_named_channel_does_not_change_the_policy(relayed):
-    assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
+def test_feature_named_channel_does_not_change_the_policy(tokened):
+    assert tokened.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
     assert origins.CHANNEL_KEY in Study(studies.document(SALES, id="sales")).canonical()
-    for policy in policies(relayed):
-        assert policy.split(";")[0] == f"'self' {RELAY}"
+    for policy in policies(tokened):
+        assert policy.split(";")[0] == f"'self' {ISSUER}"
 
 
 DAMAGED = [b'{"channel":{', b'\xff"channel":{', b'[{"channel":{}}]', b'{"channel":{}}']
@@ -58,22 +55,22 @@ DAMAGED = [b'{"channel":{', b'\xff"channel":{', b'[{"channel":{}}]', b'{"channel
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_unreadable_document_does_not_break_other_pages(relayed, damaged):
-    assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
-    assert relayed.publish(Study(studies.document(SALES, id="other"))).status_code == 201
-    assert relayed.client.get("/s/other").status_code == 200
-    with relayed.collector.database.write() as session:
+def test_unreadable_document_does_not_break_other_pages(tokened, damaged):
+    assert tokened.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
+    assert tokened.publish(Study(studies.document(SALES, id="other"))).status_code == 201
+    assert tokened.client.get("/s/other").status_code == 200
+    with tokened.collector.database.write() as session:
         of_other = "(SELECT number FROM studies WHERE id = 'other')"
         statement = f"UPDATE documents SET canonical = :text WHERE study = {of_other}"
         session.execute(text(statement), {"text": damaged})
     # As in a process that has just started.
-    relayed.app.extensions.pop("ldpkit-origins")
+    tokened.app.extensions.pop("ldpkit-origins")
     origins._ORIGINS._found.clear()
-    for policy in policies(relayed):
-        assert policy.split(";")[0] == f"'self' {RELAY}"
+    for policy in policies(tokened):
+        assert policy.split(";")[0] == f"'self' {ISSUER}"
 
 
-def test_document_is_parsed_once_for_many_page_requests(relayed, monkeypatch):
+def test_document_is_parsed_once_for_many_page_requests(tokened, monkeypatch):
     """A key of one study could publish long versions until each page and publication took seconds."""
     read = []
     plain = origins._channel_in
@@ -81,7 +78,7 @@ def test_document_is_parsed_once_for_many_page_requests(relayed, monkeypatch):
     origins._ORIGINS._found.clear()
     for version in (1, 2, 3):
         sales = Study(studies.document(SALES, id="sales", version=version))
-        assert relayed.publish(sales).status_code == 201
-        relayed.app.extensions.pop("ldpkit-origins", None)
-        policies(relayed)
+        assert tokened.publish(sales).status_code == 201
+        tokened.app.extensions.pop("ldpkit-origins", None)
+        policies(tokened)
     assert len(read) == len(set(read)) == 5

@@ -1,4 +1,4 @@
-"""Takes down the pages of all studies with a key for one: their policies name every issuer and relay.
+"""Takes down the pages of all studies with a key for one: their policies name every issuer.
 
 nginx refuses an answer whose headers exceed 4 kB, unless it is told otherwise.
 
@@ -14,29 +14,26 @@ import pytest
 
 from collector.storage.keys import Role, add_key
 from collector.studies.origins import MOST_IN_ALL
+from tests import studies
 from tests.collector.answered import refusal
 from tests.collector.conftest import REPOSITORY
-from tests.oblivious.conftest import keys, make_gateway, relayed_study
-
-__all__ = ["keys", "make_gateway"]
+from tests.schemas.test_channel import spki
 
 NGINX_BYTES = 4096
 LABEL = "a" * 63
 
 
 @pytest.fixture
-def gatewayed(make_gateway):
-    """A collector with a gateway, and with the study `habits`."""
-    return make_gateway().harness
+def publishing(habits):
+    """Publish a version of a study with an issuer; return the status and the text of a refusal."""
+    seeds = {}
 
-
-@pytest.fixture
-def publishing(gatewayed, keys):
-    """Publishes a version of a study with a relay; its status, and what a refusal says."""
-
-    def published(study, version, relay, headers=gatewayed.operator):
-        document = relayed_study(relay, keys, id=study, version=version).document
-        response = gatewayed.client.post("/v1/studies", json=document, headers=headers)
+    def published(study, version, issuer, headers=habits.operator):
+        # No two studies share a token key.
+        key = spki(seeds.setdefault(study, len(seeds) + 1))
+        channel = {"batches": {"hours": 1}, "tokens": {"issuer": issuer, "keys": [{"key": key}]}}
+        document = studies.document(studies.YES_NO, id=study, version=version, channel=channel)
+        response = habits.client.post("/v1/studies", json=document, headers=headers)
         return response.status_code, refusal(response) if response.status_code >= 400 else None
 
     return published
@@ -48,9 +45,9 @@ def ann(harness):
         return {"Authorization": f"Bearer {add_key(session, 'ann', Role.PUBLISH, ['mine'])}"}
 
 
-def long_relay(number):
+def long_issuer(number):
     """Its host is as long as names may be, 253 characters."""
-    return f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/ldpkit"
+    return f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/tokens"
 
 
 def named(response):
@@ -70,22 +67,22 @@ def check_pages(harness):
 REFUSED = (422, ("study-invalid", "channel"))
 
 
-def test_study_key_cannot_use_up_page_header_room(gatewayed, publishing):
-    headers = ann(gatewayed)
-    found = [publishing("mine", version, long_relay(version), headers) for version in range(1, 13)]
+def test_study_key_cannot_use_up_page_header_room(habits, publishing):
+    headers = ann(habits)
+    found = [publishing("mine", version, long_issuer(version), headers) for version in range(1, 13)]
     assert found == [(201, None)] * 2 + [REFUSED] * 10
     # What is named already takes no more room.
-    assert publishing("mine", 3, long_relay(1), headers) == (201, None)
-    assert publishing("other", 1, "https://relay.example/ldpkit") == (201, None)
-    assert len(check_pages(gatewayed)) == 4
+    assert publishing("mine", 3, long_issuer(1), headers) == (201, None)
+    assert publishing("other", 1, "https://issuer.example/tokens") == (201, None)
+    assert len(check_pages(habits)) == 4
 
 
-def test_many_studies_keep_page_headers_within_limit(gatewayed, publishing, make_study):
-    found = [publishing(f"study-{number}", 1, long_relay(number)) for number in range(12)]
+def test_many_studies_keep_page_headers_within_limit(habits, publishing, make_study):
+    found = [publishing(f"study-{number}", 1, long_issuer(number)) for number in range(12)]
     assert found == [(201, None)] * 7 + [REFUSED] * 5
-    assert publishing("another", 1, long_relay(3)) == (201, None)
-    assert gatewayed.publish(make_study(version=2)).status_code == 201
-    assert len(check_pages(gatewayed)) == 8
+    assert publishing("another", 1, long_issuer(3)) == (201, None)
+    assert habits.publish(make_study(version=2)).status_code == 201
+    assert len(check_pages(habits)) == 8
 
 
 @pytest.mark.parametrize("recipe", ["docs/operating.md", "deploy/container/nginx.conf"])

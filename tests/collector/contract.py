@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from collector.views.gateway import EXTENSION
 from ldp_client.oblivious.binary_http import Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
-from ldp_client.oblivious.sizes import request_bytes
+from ldp_client.oblivious.sizes import padded
 from schemas import Report
 
 if TYPE_CHECKING:
@@ -97,4 +97,4 @@ def _encapsulated(gateway: Gateway, report: Report) -> bytes:
     upload = Request("PUT", "", f"/v1/studies/{report.study}/reports/{report.id}", fields, body)
     key = gateway.keys.keys[0]
     public = key.private.public_key().public_bytes_raw()
-    return encapsulate(key.number, public, upload.encode(request_bytes(len(body)))).message
+    return encapsulate(key.number, public, padded(upload)).message

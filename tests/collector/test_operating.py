@@ -158,17 +158,8 @@ def test_close_warns_about_reports_waiting_on_devices(asked, either, make_study,
     assert "under way" not in capsys.readouterr().err
 
 
-def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, either, study, make_report):
+def test_deleted_study_stays_closed(asked, either):
     asked(either)
-    report = make_report(study)
-    either.put(report)
-    either.withdraw(report.id, secret=report.secret)
-    at("close", "habits", "--yes")
-    tomorrow = (either.day + timedelta(1)).isoformat()
-    either.day += timedelta(1)
-    at("expire", "habits", "--before", tomorrow, "--yes")
-    with pytest.raises(LdpkitError, match="stays closed"):
-        at("open", "habits", "--yes")
     at("delete", "habits", "--yes")
     with pytest.raises(LdpkitError, match="was deleted"):
         at("open", "habits", "--yes")

@@ -175,15 +175,14 @@ class Histories(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def expire(self, pick):
-        """Deletes reports and their ids, so that they may come again; a withdrawn one's once none may."""
+        """Deletes reports except their ids, so that no copy is accepted."""
         before = self.day - timedelta(pick % 10)
         expired = [report_id for report_id in self.held if self.days[report_id] < before]
         deleted = delete_reports(self.harness.collector.database, "habits", before)
         assert deleted == len(expired)
         for report_id in expired:
             del self.held[report_id]
-        if self.closed:
-            self.gone -= {report_id for report_id in self.gone if self.days[report_id] < before}
+            self.gone.add(report_id)
 
     @invariant()
     def the_export_is_the_model(self):

@@ -33,7 +33,6 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.schemas.test_channel import OBLIVIOUS, channel
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
@@ -147,21 +146,21 @@ def test_methods_name_mechanism_draws_seed_and_digest(folder):
     assert "these reports do not show who added it" in page
 
 
-def test_methods_state_epsilon_of_set_for_oblivious_channel():
+def test_methods_state_epsilon_of_set_for_batches():
     def said(question=studies.YES_NO, **fields):
         study = Study(studies.document(question, **fields))
         posterior = posterior_of(question["id"], ["p"], study=study)
         return " ".join(methods.methods_of(study, {question["id"]: posterior}, made_now()))
 
-    relayed = said(channel=channel(oblivious=OBLIVIOUS))
-    assert "only the set of reports, in no order: epsilon 0.21" in relayed
-    assert "among 495 true reports (5 of 500 left out as false)" in relayed
-    assert "nor towards relay and collector together" in relayed
-    assert "this bound does not hold towards it" in said(channel=channel())
+    batched = said(channel={"batches": {"hours": 24}})
+    assert "only the set of reports, in no order: epsilon 0.21" in batched
+    assert "among 495 true reports (5 of 500 left out as false)" in batched
+    assert "nor towards relay and collector together" in batched
+    assert "all through an independent relay" in batched
     assert "the set of reports" not in said()
     # Of a cell the fewest people are not known here, and of noise with a delta no bound is certified.
-    assert "the set of reports" not in said(channel=channel(oblivious=OBLIVIOUS), public=[REGION])
-    assert "the set of reports" not in said(studies.NORMAL, channel=channel(oblivious=OBLIVIOUS))
+    assert "the set of reports" not in said(channel={"batches": {"hours": 24}}, public=[REGION])
+    assert "the set of reports" not in said(studies.NORMAL, channel={"batches": {"hours": 24}})
 
 
 def test_every_mechanism_has_its_papers_and_a_short_form():

@@ -1,10 +1,9 @@
 """Reports that need a token: asked for once, in one window, and sent with it in another.
 
 Attack: Telling whose report it was by its deletion, right after the person did something that is seen: the
-device: deletes a batched report in the next window, through the same relay and apart from visits and
-requests for tokens. Known limit: a person who deletes at once (`--now`, the page's button), as the text there
-says; boards, which do not wait, but send no deletion on a waking that asks for a token
-(`test_tokens_beside_reports_of_boards.py`).
+device: deletes a batched report in the next window, apart from requests for tokens. Known limit: a person
+who deletes at once (`--now`, the page's button), as the text there says; boards, which do not wait, but send
+no deletion on a waking that asks for a token (`test_tokens_beside_reports_of_boards.py`).
 
 Attack: Answer a device's request for a token with a wrong signature, another key's, a stalled or a
 redirected answer: the device: accepts only signatures of the study's key, and otherwise keeps the report and
@@ -42,7 +41,6 @@ from tests.ldp_client.issuers import (
     refusing,
     study_of,
 )
-from tests.schemas.test_channel import OBLIVIOUS
 from tests.statistics import follows, seed_the_system
 
 YES = {"ever": True}
@@ -417,7 +415,7 @@ class TestWithdrawal:
 
 def test_report_without_tokens_is_sent_in_the_next_window(tmp_path):
     device = consenting(tmp_path, "8", "https://collector.example")
-    stated = {"batches": {"hours": 1}, "oblivious": OBLIVIOUS}
+    stated = {"batches": {"hours": 1}}
     device.answer(Study(studies.document(studies.YES_NO, channel=stated)), YES)
     assert NOON + HOUR <= due(device) < NOON + 2 * HOUR
 

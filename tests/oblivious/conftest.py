@@ -12,6 +12,7 @@ from ldp_client.device import clock, outbox
 from ldp_client.device.pacing import note_visit
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
+from ldp_client.oblivious.sizes import padded
 from schemas import Study
 from tests import studies
 from tests.attacks.conftest import (
@@ -28,7 +29,7 @@ from tests.oblivious.relay_example import relaying
 __all__ = ["log_everything", "make_harness", "make_report", "make_study", "start_server", "study", "token"]
 
 JSON = ("content-type", "application/json")
-SIZE = 2560
+SIZE = 4096
 
 
 class Gateway:
@@ -54,7 +55,7 @@ class Gateway:
 
     def ask(self, method, path, *fields, content=b""):
         request = Request(method, "collector.example", path, fields, content)
-        return self.say(self.encapsulated(request.encode(SIZE)))
+        return self.say(self.encapsulated(padded(request)))
 
     def put(self, report, *fields):
         path = f"/v1/studies/{report.study}/reports/{report.id}"

@@ -9,9 +9,18 @@ from collector.problems import OHTTP_KEY
 from collector.settings import Settings
 from collector.storage import queries
 from ldp_client.documents.errors import InputError
-from ldp_client.oblivious.binary_http import Request
-from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES, EncapsulationError
-from ldp_client.oblivious.sizes import ANSWER_BYTES, BESIDE_BYTES, request_bytes
+from ldp_client.files.signing import new_key, sign_study
+from ldp_client.oblivious.binary_http import BinaryError, Request
+from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES, EncapsulationError, encapsulate
+from ldp_client.oblivious.sizes import (
+    ANSWER_BYTES,
+    DOCUMENT_BYTES,
+    MOST_MESSAGE_BYTES,
+    REQUEST_SIZES,
+    padded,
+    request_bytes,
+)
+from tests import studies
 from tests.kit.errors import raises
 from tests.oblivious.conftest import JSON, SIZE
 
@@ -61,7 +70,7 @@ def test_exact_replay_changes_nothing_and_reveals_nothing(gateway, make_report, 
         gateway.encapsulated(b"x").open(again.data)
 
 
-def test_all_requests_and_all_answers_have_one_size(gateway, make_report, study, monkeypatch):
+def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypatch):
     report, other = make_report(study), make_report(study)
     statuses = [gateway.put(report).status, gateway.put(report).status, gateway.delete(report).status]
     statuses += [gateway.put(report).status, gateway.delete(other, secret=bytes(16)).status]
@@ -69,11 +78,6 @@ def test_all_requests_and_all_answers_have_one_size(gateway, make_report, study,
     statuses += [gateway.put(make_report(study, version=7)).status]
     nowhere = f"/v1/studies/unheard-of/reports/{other.id}"
     statuses += [gateway.ask("PUT", nowhere, JSON, content=other.to_json().encode()).status]
-    statuses += [gateway.ask("GET", SERVED, ("if-none-match", f'"{study.digest}"')).status]
-    statuses += [
-        gateway.ask("GET", "/v1/studies/habits?version=9").status,
-        gateway.ask("GET", "/metrics").status,
-    ]
     gateway.harness.close()
     statuses.append(gateway.put(other).status)
 
@@ -83,18 +87,52 @@ def test_all_requests_and_all_answers_have_one_size(gateway, make_report, study,
     monkeypatch.setattr(gateway.harness.collector.writer, "upload", away)
     gateway.harness.client.post("/v1/studies/habits/open", headers=gateway.harness.operator)
     statuses.append(gateway.put(other).status)
-    assert statuses == [201, 200, 200, 410, 403, 422, 404, 422, 304, 404, 404, 410, 503]
-    ((sent, came),) = gateway.sizes
-    assert sent == SIZE + 55
-    assert came == ANSWER_BYTES + ANSWER_OVERHEAD_BYTES
+    assert statuses == [201, 200, 200, 410, 403, 422, 404, 422, 410, 503]
+    assert gateway.sizes == {(SIZE + 55, ANSWER_BYTES + ANSWER_OVERHEAD_BYTES)}
+    gateway.sizes.clear()
+    known = ("if-none-match", f'"{study.digest}"')
+    statuses = [gateway.ask("GET", path).status for path in (SERVED, SERVED + "9", "/metrics")]
+    statuses += [gateway.ask("GET", SERVED, known).status]
+    assert statuses == [200, 404, 404, 304]
+    assert gateway.sizes == {(SIZE + 55, DOCUMENT_BYTES + ANSWER_OVERHEAD_BYTES)}
 
 
-def test_oversized_answer_becomes_answer_too_large(make_gateway, make_study):
-    gateway = make_gateway()
-    assert gateway.harness.publish(make_study(2, purpose="long " * 900)).status_code == 201
-    assert problem(gateway.ask("GET", "/v1/studies/habits?version=2")) == (406, "answer-too-large")
-    assert gateway.ask("GET", SERVED).status == 200
-    assert {came for _, came in gateway.sizes} == {ANSWER_BYTES + ANSWER_OVERHEAD_BYTES}
+@pytest.mark.parametrize("path", ["/v1/studies/habits", SERVED])
+def test_study_is_fetched_through_the_gateway(gateway, study, path):
+    answer = gateway.ask("GET", path)
+    fields = dict(answer.fields)
+    assert (answer.status, answer.content) == (200, study.canonical())
+    assert (fields["ldpkit-study"], fields["etag"]) == ("open", f'"{study.digest}"')
+
+
+def test_signed_study_is_fetched_through_the_gateway(gateway, make_study):
+    signed = sign_study(make_study(2), new_key()[0].encode())
+    harness = gateway.harness
+    body = json.loads(signed.to_json())
+    assert harness.client.post("/v1/studies", json=body, headers=harness.operator).status_code == 201
+    for path in ("/v1/studies/habits/signed", "/v1/studies/habits/signed?version=2"):
+        assert gateway.ask("GET", path).content.decode() == signed.to_json()
+    assert problem(gateway.ask("GET", "/v1/studies/habits/signed?version=1")) == (404, "study-unsigned")
+
+
+def test_gzip_is_never_used_for_an_inner_document(gateway, study):
+    answer = gateway.ask("GET", SERVED, ("accept-encoding", "gzip"))
+    assert (answer.content, "content-encoding" in dict(answer.fields)) == (study.canonical(), False)
+
+
+def test_document_above_the_fixed_size_is_refused_inside(gateway, make_study):
+    def study_with(version, count):
+        questions = [{**studies.YES_NO, "id": f"q{place}", "text": "x" * 900} for place in range(count)]
+        return make_study(version, questions=questions)
+
+    bytes_each = len(study_with(2, 41).canonical()) - len(study_with(2, 40).canonical())
+    longest = study_with(2, (DOCUMENT_BYTES - 1000) // bytes_each)
+    too_long = study_with(3, DOCUMENT_BYTES // bytes_each + 1)
+    for study in (longest, too_long):
+        assert gateway.harness.publish(study).status_code == 201
+    assert gateway.ask("GET", "/v1/studies/habits?version=2").content == longest.canonical()
+    assert problem(gateway.ask("GET", "/v1/studies/habits")) == (406, "answer-too-large")
+    assert {came for _, came in gateway.sizes} == {DOCUMENT_BYTES + ANSWER_OVERHEAD_BYTES}
 
 
 def test_inner_answer_carries_collector_identity_and_date(gateway, make_report, study):
@@ -142,6 +180,19 @@ def test_key_numbers_are_distinct_and_limited():
     assert last.rotated().keys[0].number == 1
 
 
+def test_new_first_key_has_a_random_number():
+    """So a device with the lost key is told that the key is gone, not that its request was changed."""
+    assert len({GatewayKeys.generate().keys[0].number for _ in range(20)}) > 1
+
+
+def test_unopened_requests_are_counted(gateway, keys):
+    assert gateway.post(bytes(MOST_MESSAGE_BYTES + 1)).status_code == 413
+    public = keys.keys[0].private.public_key().public_bytes_raw()
+    strange = encapsulate((keys.keys[0].number + 7) % 256, public, b"")
+    assert gateway.post(strange.message).json["type"] == OHTTP_KEY.uri
+    assert gateway.harness.collector.metrics.totals().rejected == {"body-too-large": 1, "ohttp-key": 1}
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.ohttp-keys/1", "keys": []}', "[1]"])
 def test_invalid_key_file_is_rejected_without_its_content(tmp_path, text):
     (tmp_path / "keys").write_text(text)
@@ -159,12 +210,14 @@ def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_repor
     gateway = make_gateway(require_ohttp=True)
     report = make_report(study)
     harness = gateway.harness
-    # Deletions: see tests/attacks/test_withdrawals_in_the_clear.py.
     refused = [harness.put(report), harness.post([report.to_document()])]
     for answer in refused:
         assert (answer.status_code, answer.json["type"]) == (403, "urn:ldpkit:problem:oblivious-needed")
     assert result(gateway.put(report)) == (201, "stored")
-    # Studies are fetched, and operators work, as ever.
+    again = make_report(study)
+    assert result(gateway.put(again)) == (201, "stored")
+    # Studies are fetched, reports are withdrawn, and operators work, as ever.
+    assert harness.withdraw(again.id, secret=again.secret).json["result"] == "withdrawn"
     assert harness.client.get("/v1/studies/habits").status_code == 200
     assert harness.withdraw(report.id).json["result"] == "withdrawn"
     assert stored(gateway) == 0
@@ -182,6 +235,23 @@ def test_inconsistent_settings_are_rejected(settings, code):
         Settings.from_mapping(settings)
 
 
-def test_request_size_is_rounded_up_to_512_byte_steps():
-    assert request_bytes(1) == request_bytes(512) == BESIDE_BYTES + 512
-    assert request_bytes(513) == request_bytes(512) + 512
+def test_request_gets_the_smallest_size_that_fits():
+    assert [request_bytes(size) for size in (1, 4096, 4097, 65_536, 65_537, 262_144)] == [
+        4096,
+        4096,
+        16_384,
+        65_536,
+        262_144,
+        262_144,
+    ]
+    with pytest.raises(BinaryError):
+        request_bytes(REQUEST_SIZES[-1] + 1)
+
+
+def test_padded_requests_may_exceed_the_body_limit(make_gateway, make_report, study):
+    gateway = make_gateway(body_limit=1 << 12)
+    report = make_report(study)
+    large = gateway.encapsulated(padded(Request("PUT", "", "/", [], bytes(65_537))))
+    assert gateway.say(large).status == 404
+    assert result(gateway.put(report)) == (201, "stored")
+    assert gateway.post(bytes(MOST_MESSAGE_BYTES + 1)).status_code == 413

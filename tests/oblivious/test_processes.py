@@ -20,10 +20,7 @@ from base64 import b64decode
 
 import pytest
 
-from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings
-from collector.storage.database import Database
-from collector.studies.publishing import publish
 from ldp_client.cli import main
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from tests.collector.conftest import REPOSITORY
@@ -317,30 +314,6 @@ def _status_of_a_long_body(url, length, is_announced):
         with contextlib.suppress(ConnectionError):
             connection.sendall(b"" if is_announced else bytes(length))
         return int(connection.recv(64).split()[1])
-
-
-def test_key_of_an_open_study_cannot_be_retired(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "."]) == 0
-    keys = GatewayKeys.load("ohttp.keys")
-    database = Database(f"sqlite:///{tmp_path / 'ldpkit.sqlite3'}", 5)
-    with database.write() as session:
-        publish(session, relayed_study("https://relay.example/", keys, id="stating"))
-    newer = keys.rotated()
-    newer.replace("ohttp.keys")
-    number = str(keys.keys[0].number)
-    retire = ["ohttp", "retire", "ohttp.keys", "--number", number]
-    capsys.readouterr()
-    assert main(retire) == 3
-    said = capsys.readouterr().err
-    assert f"key {number} is stated by stating" in said
-    assert said.count("\n") == 1
-    assert len(GatewayKeys.load("ohttp.keys").keys) == 2
-    with database.write() as session:
-        publish(session, relayed_study("https://relay.example/", newer, id="stating", version=2))
-    assert main(retire) == 0
-    assert len(GatewayKeys.load("ohttp.keys").keys) == 1
-    database.engine.dispose()
 
 
 def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch, capsys):

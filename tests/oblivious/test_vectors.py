@@ -1,16 +1,19 @@
 """The bytes of the RFCs: HPKE with its exporter, and oblivious HTTP from its key to its answer."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
 
-from ldp_client.documents.channel import Oblivious
+from ldp_client.documents.errors import UsageError
 from ldp_client.oblivious import encapsulation
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import EncapsulationError, decapsulate, encapsulate
+from ldp_client.oblivious.key_configuration import read_configuration
+from tests.kit.errors import raises
 
 FOLDER = Path(__file__).parents[1] / "golden" / "rfc"
 
@@ -35,8 +38,8 @@ def gateway_key():
 
 
 def asked():
-    keys = Oblivious({"relay": "https://relay.example", "keys": APPENDIX["key_config"]})
-    return encapsulate(keys.key_id, keys.public_key, APPENDIX["request_bhttp"], ephemeral())
+    number, public_key = read_configuration(b64encode(APPENDIX["key_config"]).decode())
+    return encapsulate(number, public_key, APPENDIX["request_bhttp"], ephemeral())
 
 
 def test_hpke_library_matches_rfc_9180_vectors():
@@ -72,8 +75,35 @@ def test_key_configuration_starts_with_the_stated_key():
     raw = gateway_key().public_key().public_bytes_raw()
     # The appendix's gateway offers ChaCha20-Poly1305 too.
     assert encapsulation.configuration(1, raw)[:35] == APPENDIX["key_config"][:35]
-    stated = Oblivious({"relay": "", "keys": encapsulation.configuration(7, raw)})
-    assert (stated.key_id, stated.public_key) == (7, raw)
+    assert read_configuration(b64encode(encapsulation.configuration(7, raw)).decode()) == (7, raw)
+
+
+POINT = "ab" * 32
+WRONG_CONFIGURATIONS = {
+    "another KEM": f"010021{POINT}000400010001",
+    "another suite": f"010020{POINT}000400010002",
+    "suites longer than stated": f"010020{POINT}00040001000100010001",
+    "suites shorter than stated": f"010020{POINT}000800010001",
+    "half a suite": f"010020{POINT}0006000100010001",
+    "the suite across two suites": f"010020{POINT}0008000000010001ffff",
+    "no suite": f"010020{POINT}0000",
+    "two configurations": f"010020{POINT}000400010001" * 2,
+    "cut": "010020ffff",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("digits", WRONG_CONFIGURATIONS.values(), ids=WRONG_CONFIGURATIONS)
+def test_wrong_key_configurations_are_rejected(digits):
+    with raises(UsageError, "device.relay_configuration"):
+        read_configuration(b64encode(bytes.fromhex(digits)).decode())
+
+
+@pytest.mark.parametrize("change", ["{}\n", "?{}", "{} "])
+def test_misspelt_base64_of_a_key_configuration_is_rejected(change):
+    text = b64encode(bytes.fromhex(f"010020{POINT}000400010001")).decode()
+    with raises(UsageError, "device.relay_configuration"):
+        read_configuration(change.format(text))
 
 
 def test_binary_http_messages_match_the_rfc_appendix():

@@ -215,7 +215,7 @@ def test_content_policy_without_a_channel_allows_no_issuer(meet):
 def test_every_language_states_the_channel_with_the_same_fields(language):
     """No language falls back to English or omits a field."""
     english, words = words_of("en"), words_of(language)
-    prefixes = ("page.promise.batches", "page.promise.tokens", "page.promise.relay", "page.promise.address")
+    prefixes = ("page.promise.batches", "page.promise.tokens", "page.promise.address")
     prefixes += ("page.queued.channel", "page.uninvited.tokens", "script.leaves.", "script.reason.issuer")
     for prefix in prefixes:
         for key, sentence in english.sentences(prefix).items():

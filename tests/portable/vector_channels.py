@@ -34,24 +34,16 @@ def tokens(*keys: Any, issuer: Any = ISSUER) -> dict[str, Any]:
     return {"batches": {"hours": 24}, "tokens": {"issuer": issuer, "keys": list(keys) or [key()]}}
 
 
-def relay(keys: str = "010020" + "ab" * 32 + "000400010001", **parts: Any) -> dict[str, Any]:
-    stated = {"relay": "https://relay.example/a", "keys": b64encode(bytes.fromhex(keys)).decode(), **parts}
-    return {"batches": {"hours": 1}, "oblivious": stated}
-
-
-POINT = "ff" * 32
 CHANNELS: dict[str, Any] = {
     "one-key": tokens(),
     "other-lengths": {**tokens(), "batches": {"hours": 168}},
-    "a-relay": relay(),
-    "both": {**relay(), **tokens()},
-    "more-suites": relay(f"000020{POINT}000c000100020001000100010003"),
     "a-top-byte": tokens(key(first=0xFF, last=0xFF)),
     "sixty-four": tokens(*[key({"age": f"{18 + place}"}, seed=place) for place in range(64)]),
     "nothing": None,
     "a-list": [],
     "empty": {},
     "batches-alone": {"batches": {"hours": 24}},
+    "tokens-are-null": {"batches": {"hours": 24}, "tokens": None},
     "without-batches": {"tokens": tokens()["tokens"]},
     "no-hours": {**tokens(), "batches": {}},
     "zero-hours": {**tokens(), "batches": {"hours": 0}},
@@ -60,7 +52,6 @@ CHANNELS: dict[str, Any] = {
     "hours-in-words": {**tokens(), "batches": {"hours": "24"}},
     "more-of-batches": {**tokens(), "batches": {"hours": 24, "size": 10}},
     "unknown": {**tokens(), "mixnet": {}},
-    "no-tokens": {**relay(), "tokens": None},
     "no-keys": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER}},
     "empty-keys": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER, "keys": []}},
     "sixty-five": tokens(*[key({"age": f"{18 + place}"}, seed=place) for place in range(65)]),
@@ -87,18 +78,6 @@ CHANNELS: dict[str, Any] = {
     "public-is-null": tokens({"key": spki(), "public": None}),
     "two-without-public": tokens(key(), key(seed=2)),
     "keys-of-no-list": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER, "keys": {"key": spki()}}},
-    "x448": relay(f"010021{POINT}000400010001"),
-    "another-cipher": relay(f"010020{POINT}000400010002"),
-    "no-suites": relay(f"010020{POINT}0000"),
-    "longer-said": relay(f"010020{POINT}000800010001"),
-    "shorter-said": relay(f"010020{POINT}00040001000100010001"),
-    "not-whole": relay(f"010020{POINT}0006000100010001"),
-    "a-suite-askew": relay(f"010020{POINT}0008000000010001ffff"),
-    "two-configurations": relay((f"010020{POINT}000400010001") * 2),
-    "cut-configuration": relay("010020ffff"),
-    "no-configuration": relay(""),
-    "a-relay-alone": {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.example"}},
-    "a-point-of-zeros": relay(f"010020{'00' * 32}000400010001"),
 }
 ADDRESSES: dict[str, Any] = {
     "port": "https://issuer.example:8443",
@@ -174,7 +153,6 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, document(channel, *([AGE] if name.startswith("sixty") else []))
     for name, address in ADDRESSES.items():
         yield f"issuer-{name}", document(tokens(issuer=address))
-        yield f"relay-{name}", document(relay(relay=address))
     for name, channel in STRATA.items():
         yield f"stratum-{name}", document(channel, REGION, HAND)
     for name, age in AGES.items():
@@ -182,7 +160,7 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "without-strata", document(tokens(), HAND)
     yield "one-asked", document(tokens(), sample_one_question=True)
     yield "tokens-on-paper", document(tokens(), paper=PAPER)
-    yield "relay-on-paper", document(relay(), paper=PAPER)
+    yield "batches-on-paper", document({"batches": {"hours": 24}}, paper=PAPER)
     labels = [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]
     spoken = {"languages": ["en", "de"], "title": {"en": "Habits", "de": "Gewohnheiten"}}
     yield "in-two-languages", document(tokens(key(NORTH)), {**REGION, "choices": labels}, **spoken)

@@ -70,7 +70,7 @@ def read_all(limit: int) -> bytes:
         pytest.param(
             "inflate", inflate_all, "bytes for nothing but blanks, gzip", id="no limit on inflating"
         ),
-        pytest.param("_sent_bytes", read_all, "bytes", id="a body that is read whole before it is refused"),
+        pytest.param("sent_bytes", read_all, "bytes", id="a body that is read whole before it is refused"),
     ],
 )
 def test_a_planted_body_without_limit_is_found(

@@ -18,11 +18,8 @@ from tests import studies
 from tests.kit.errors import raises
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+BATCHES = {"batches": {"hours": 24}}
 STRATUM = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
-OBLIVIOUS = {
-    "relay": "https://relay.example/ldpkit",
-    "keys": b64encode(bytes.fromhex("010020" + "ab" * 32 + "0004" + "00010001")).decode(),
-}
 
 
 def spki(seed=1, first=0x80, last=1, head=SPKI_HEAD, tail=SPKI_TAIL, length=256):
@@ -48,15 +45,20 @@ def test_a_study_without_a_channel_has_none():
     assert Study(studies.document(studies.YES_NO)).channel is None
 
 
+def test_batches_alone_are_a_channel():
+    read = study_of(BATCHES).channel
+    assert (read.hours, read.tokens) == (24, None)
+    assert any("window of 24 hours" in line for line in describe(study_of(BATCHES)))
+
+
 def test_channel_fields_are_read_from_the_document():
     strata = tokens({"region": "north"}, {"region": "south"}, issuer="https://issuer.example:8443/a/")
-    study = study_of(channel(tokens=strata, oblivious=OBLIVIOUS), public=[STRATUM])
+    study = study_of(channel(tokens=strata), public=[STRATUM])
     read = study.channel
     assert (read.hours, read.tokens.issuer) == (24, "https://issuer.example:8443/a")
     assert read.tokens.name == "issuer.example:8443"
     assert [key.public["region"] for key in read.tokens.keys] == ["north", "south"]
     assert read.tokens.keys[1].modulus == b"\x80" + b"\x02" * 254 + b"\x01"
-    assert (read.oblivious.key_id, read.oblivious.public_key) == (1, b"\xab" * 32)
     assert json.loads(study.to_json())["channel"] == study.document["channel"]
 
 
@@ -89,15 +91,6 @@ def test_invalid_token_key_is_rejected(key):
     assert caught.value.field == "channel.tokens.keys[0].key"
 
 
-def oblivious(**parts):
-    return channel(oblivious={**OBLIVIOUS, **parts})
-
-
-def keys_of(text):
-    return oblivious(keys=b64encode(bytes.fromhex(text)).decode())
-
-
-POINT = "ab" * 32
 # As long as the DNS has names: a label of 63 characters, 253 in all.
 LABEL = "a" * 63
 LONGEST = f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:61]}"
@@ -109,7 +102,7 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
     ("stated", "field", "says"),
     [
         ({"tokens": tokens()}, "channel.batches", "missing"),
-        ({"batches": {"hours": 24}}, "channel", "must have tokens, oblivious or both"),
+        ({**channel(), "oblivious": {}}, "channel.oblivious", "unknown field"),
         ({**channel(), "batches": {"hours": 0}}, "channel.batches.hours", "from 1 to 168"),
         ({**channel(), "batches": {"hours": 169}}, "channel.batches.hours", "from 1 to 168"),
         ({**channel(), "mixnet": {}}, "channel.mixnet", "unknown field"),
@@ -122,15 +115,10 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
         (channel(tokens=tokens(issuer="https://a.example/?x")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="https://a.example:")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer=f"https://{LABEL}a.example")), "channel.tokens.issuer", "https://host"),
-        (oblivious(relay=f"https://{LONGEST}a/x"), "channel.oblivious.relay", "https://host"),
-        (oblivious(relay="https://relay..example"), "channel.oblivious.relay", "https://host"),
-        (oblivious(relay="https://relay.example."), "channel.oblivious.relay", "https://host"),
-        (oblivious(relay="ftp://relay.example"), "channel.oblivious.relay", "https://host"),
-        (keys_of("010010" + POINT + "000400010001"), "channel.oblivious.keys", "X25519"),
-        (keys_of("010020" + POINT + "000400010002"), "channel.oblivious.keys", "X25519"),
-        (keys_of("010020" + POINT + "000800010001"), "channel.oblivious.keys", "X25519"),
-        (keys_of("010020" + POINT + "0000"), "channel.oblivious.keys", "X25519"),
-        (keys_of("010020"), "channel.oblivious.keys", "X25519"),
+        (channel(tokens=tokens(issuer=f"https://{LONGEST}a/x")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://issuer..example")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://issuer.example.")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="ftp://issuer.example")), "channel.tokens.issuer", "https://host"),
     ],
 )
 def test_a_wrong_channel_is_named(stated, field, says):
@@ -156,22 +144,20 @@ def test_each_key_has_exactly_one_stratum(stated, field, says):
     assert says in caught.value.problem
 
 
-def test_channel_is_rejected_for_holders_secure_sums_and_paper():
+def test_channel_is_rejected_for_holders_and_its_tokens_for_paper():
     nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": 20, "max_faulty": 5}
     summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     holder = studies.document(studies.TABLE, channel=channel(), **studies.HOLDER)
-    sum_through_relay = studies.document(summed, protocol=protocol, channel=oblivious())
     paper = studies.document(studies.YES_NO, channel=channel(), paper=PAPER)
     for document, code, field in (
         (holder, "study.channel_for_holders", "channel"),
-        (sum_through_relay, "study.oblivious_with_secure_sum", "channel.oblivious"),
         (paper, "study.tokens_with_paper", "channel.tokens"),
     ):
         with raises(StudyError, code, field=field):
             Study(document)
     assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tokens
-    assert Study(studies.document(studies.YES_NO, channel=oblivious(), paper=PAPER)).channel.oblivious
+    assert Study(studies.document(studies.YES_NO, channel=BATCHES, paper=PAPER)).channel.hours == 24
 
 
 PAPER = {
@@ -203,7 +189,8 @@ def test_json_schema_accepts_the_same_channels():
     schema = Draft202012Validator(json_schema.schema("study.schema.json"))
     for stated in (
         channel(),
-        oblivious(relay=f"https://{LONGEST}:8443/a"),
+        BATCHES,
+        channel(tokens=tokens(issuer=f"https://{LONGEST}:8443/a")),
         channel(tokens=tokens(issuer="http://127.0.0.1:80/a!b")),
     ):
         schema.validate(studies.document(studies.YES_NO, channel=stated))
@@ -215,14 +202,13 @@ def test_json_schema_accepts_the_same_channels():
 
 
 def test_people_are_told_how_reports_leave():
-    strata = channel(tokens=tokens(NORTH, SOUTH), oblivious=OBLIVIOUS)
+    strata = channel(tokens=tokens(NORTH, SOUTH))
     lines = describe(study_of(strata, public=[STRATUM]))
     start = lines.index("HOW REPORTS LEAVE:")
-    batches, given, each, through = lines[start + 1 : start + 5]
+    batches, given, each = lines[start + 1 : start + 4]
     assert "window of 24 hours" in batches
     assert "https://issuer.example gives each person one" in given
     assert "2 strata" in each
-    assert "https://relay.example/ldpkit" in through
     assert not [line for line in describe(Study(studies.document(studies.YES_NO))) if "LEAVE" in line]
 
 
@@ -241,23 +227,6 @@ def test_participants_are_warned_if_issuer_is_the_collector():
     study = study_of(channel())
     assert issuer_warnings(study, "https://issuer.example:8000/a")
     assert not issuer_warnings(study, "https://collector.example")
-    assert not issuer_warnings(study_of(oblivious()), "https://collector.example")
-    (line,) = issuer_warnings(study_of(oblivious()), "https://relay.example:8000")
-    assert "relay" in line
-
-
-@pytest.mark.parametrize(
-    ("issuer", "relay", "warned"),
-    [
-        ("https://trust.example:8100", "https://trust.example/ldpkit", True),
-        ("https://issuer.example", "https://relay.example/ldpkit", False),
-    ],
-)
-def test_study_check_warns_if_relay_is_the_issuer(issuer, relay, warned):
-    """An issuer that colludes with the collector is then also a relay that does."""
-    both = {"tokens": tokens(issuer=issuer), "oblivious": {**OBLIVIOUS, "relay": relay}}
-    found = warnings_of(study_of(channel(**both)))
-    assert any("relay and issuer" in line for line in found) is warned
 
 
 @pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])

@@ -12,7 +12,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted
-from tests.schemas.test_channel import OBLIVIOUS, channel, tokens
+from tests.schemas.test_channel import tokens
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 CHANNEL = {"batches": {"hours": 24}}
@@ -159,13 +159,12 @@ def test_study_check_prints_the_bound_and_its_adversary(checked):
 
 def test_bound_against_the_collector_needs_a_relay(checked):
     """Without a relay the collector recognises each sender by address, even in batches."""
-    for parts, says in (
-        ({"tokens": tokens()}, "without a relay. Their collector sees the address"),
-        ({"oblivious": OBLIVIOUS}, "Towards the collector alone, this bound holds if it gave none, and"),
-        ({"tokens": tokens(), "oblivious": OBLIVIOUS}, "the set of each batch of 24 hours"),
-    ):
-        _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--n", "1000")
-        assert says in said.out
+    for parts, is_invited in (({}, True), ({"tokens": tokens()}, False)):
+        stated = {"batches": {"hours": 24}, **parts}
+        _, said = checked(studies.document(studies.YES_NO, channel=stated), "--n", "1000")
+        assert "holds for a batch of 24 hours if that many true reports leave in it" in said.out
+        assert "all through an independent relay" in said.out
+        assert ("without invitations" in said.out) is is_invited
 
 
 def test_study_check_prints_the_bound_as_json(checked):
