@@ -5,16 +5,20 @@ from ldp_client.mechanisms import Mechanism, Privacy, mechanism_for, mechanisms_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.device import Device
+    from ldp_client.device.transport import Direct, Oblivious, Transport
     from ldp_client.documents.report import Report
     from ldp_client.documents.study import Study
     from ldp_client.explain import describe
 
 __all__ = [
     "Device",
+    "Direct",
     "Mechanism",
+    "Oblivious",
     "Privacy",
     "Report",
     "Study",
+    "Transport",
     "describe",
     "mechanism_for",
     "mechanisms_of",
@@ -24,8 +28,11 @@ __all__ = [
 # Loaded on first use: mechanisms alone need neither SQLite nor HTTP.
 _HOMES = {
     "Device": "ldp_client.device.device",
+    "Direct": "ldp_client.device.transport",
+    "Oblivious": "ldp_client.device.transport",
     "Report": "ldp_client.documents.report",
     "Study": "ldp_client.documents.study",
+    "Transport": "ldp_client.device.transport",
     "describe": "ldp_client.explain",
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inference.design.device_epsilon import plan_shuffled
     from inference.design.difference import plan_difference
     from inference.design.plan import plan
-    from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
+    from ldp_client import Device, Direct, Mechanism, Oblivious, Transport, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
@@ -42,14 +42,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Device",
+    "Direct",
     "LdpkitError",
     "Mechanism",
+    "Oblivious",
     "Posterior",
     "Question",
     "Report",
     "ShuffledPrivacy",
     "Study",
     "Summary",
+    "Transport",
     "__version__",
     "analyse",
     "analyse_waves",
@@ -78,6 +81,9 @@ _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
 # For each name: its module, its name there, and the extra that the module needs.
 _HOMES = {
     "Device": ("ldp_client", "Device", ""),
+    "Direct": ("ldp_client", "Direct", ""),
+    "Oblivious": ("ldp_client", "Oblivious", ""),
+    "Transport": ("ldp_client", "Transport", ""),
     "LdpkitError": ("schemas", "LdpkitError", ""),
     "Mechanism": ("ldp_client", "Mechanism", ""),
     "Posterior": ("inference", "Posterior", "inference"),

@@ -113,7 +113,6 @@ def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
-    from ldp_client.device.held_back import MOST_DAYS
 
     if arguments.json and not arguments.yes:
         raise UsageError.say("cli.json_asks_nobody")
@@ -131,9 +130,6 @@ def run_answer(arguments: argparse.Namespace) -> int:
     if not device.ledger.spent():
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
-        if _leaves_unseen(device, study_id):
-            # Fetching the study now would link the device's address to the report.
-            raise AlreadyAnsweredError.say("cli.waits_unseen", study=study_id, days=MOST_DAYS)
         report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
@@ -177,14 +173,6 @@ def _is_more(stated: str, kept: str) -> bool:
         return Rational.parse(kept) < Rational.parse(stated)
     except ValueError:
         return False
-
-
-def _leaves_unseen(device: "Device", study_id: str) -> bool:
-    """Return True if queued reports for a relay block a fetch, and the study was answered here before."""
-    from ldp_client.device.held_back import holds_fetches
-
-    was_answered = study_id in [spend.study for spend in device.ledger.spent()]
-    return was_answered and holds_fetches(device.ledger, device.collector)
 
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:

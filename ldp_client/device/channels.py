@@ -49,9 +49,8 @@ class Channels:
     """The channels of all reports of a ledger, as they were when read."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        rows = connection.execute("SELECT document, channel, size FROM channels").fetchall()
-        self._of_document = {document: _read(channel) for document, channel, _ in rows}
-        self._sizes = {document: size for document, _, size in rows}
+        rows = connection.execute("SELECT document, channel FROM channels").fetchall()
+        self._of_document = {document: _read(channel) for document, channel in rows}
         held = connection.execute("SELECT report, token FROM tokens").fetchall()
         self._asked = {report for report, _ in held}
         self._tokens = {report: token for report, token in held if token}
@@ -59,11 +58,6 @@ class Channels:
     def of(self, report: "Queued") -> "Optional[Channel]":
         """Return how the report's study wants it to leave, None if the study does not say."""
         return self._of_document.get(report.document)
-
-    def size(self, report: "Queued") -> int:
-        """Return the bytes of each report of the study, even if this report's bytes are wiped."""
-        size: int = self._sizes[report.document]
-        return size
 
     def token(self, report: "Queued") -> bytes:
         """Return the report's token, b"" before it arrives."""
@@ -82,21 +76,6 @@ class Channels:
         """Return True if a token was requested, though perhaps not given."""
         return report.report_id in self._asked
 
-    def is_relayed(self, report: "Queued") -> bool:
-        """Return True if its next request goes through a relay."""
-        channel = self.of(report)
-        if channel is None or channel.oblivious is None:
-            return False
-        return not report.body or not self.awaits_token(report)
-
-    def is_shown(self, report: "Queued") -> bool:
-        """Return True if its next request shows the device's address to a collector or an issuer.
-
-        A report that waits for an invitation makes no request.
-        """
-        asks_none = report.body and self.awaits_token(report) and not report.invitation
-        return not asks_none and not self.is_relayed(report)
-
     def longest_wait(self, report: "Queued") -> int:
         """Return the most seconds until the report's time, 0 for a report that leaves alone."""
         channel = self.of(report)
@@ -107,11 +86,11 @@ def _read(channel: str) -> Channel:
     return Channel(CHANNEL.read(json.loads(channel), "channel", StudyError))
 
 
-def note_channel(connection: sqlite3.Connection, study: "Study", body: str) -> None:
-    """Store how a study's reports leave, as its document is not at hand then. body: a report's text."""
+def note_channel(connection: sqlite3.Connection, study: "Study") -> None:
+    """Store how a study's reports leave, as its document is not at hand then."""
     if study.channel is not None:
-        row = (study.digest, canonical_json(study.document["channel"]), len(body.encode("utf-8")))
-        connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?, ?)", row)
+        row = (study.digest, canonical_json(study.document["channel"]))
+        connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?)", row)
 
 
 def postpone(connection: sqlite3.Connection, report_id: str, hours: int) -> None:

@@ -30,6 +30,7 @@ from ldp_client.device.policy import (
 from ldp_client.device.pricing import terms_of
 from ldp_client.device.public_fields import refuse_asked_behind_noise, with_public
 from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
+from ldp_client.device.transport import Direct
 from ldp_client.device.trust import (
     forget_consent,
     note_answered,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.flushed import Flushed
     from ldp_client.device.pricing import Terms
+    from ldp_client.device.transport import Transport
     from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
 
@@ -84,12 +86,14 @@ class Device:
         raise_budget: let the ledger keep a larger max_epsilon from now on.
         formerly: base URLs at which this collector was before it moved. Answers that it got there count as
             given here.
+        transport: how all requests leave: `Direct()`, the default, or `Oblivious(relay, key)`.
 
     Attributes:
         policy: what the owner allows, from these arguments.
         collector: its base URL, "" for none.
         require_consent: as given.
         send_window: as given.
+        transport: as given.
         ledger: past answers, their cost, and unsent reports.
 
     Raises:
@@ -115,6 +119,7 @@ class Device:
         known_digests: "Optional[Sequence[str]]" = None,
         raise_budget: bool = False,
         formerly: "Sequence[str]" = (),
+        transport: "Optional[Transport]" = None,
     ) -> None:
         self.policy = Policy(
             max_epsilon,
@@ -127,6 +132,9 @@ class Device:
             known_digests,
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
+        self.transport = transport or Direct()
+        if self.transport.relay:
+            self.policy.base_url(self.transport.relay)
         if not isinstance(require_consent, bool):
             raise InputError.say("device.require_consent")
         self.require_consent = require_consent
@@ -142,9 +150,6 @@ class Device:
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
-        The request goes to the collector in the clear, even if the study states a relay. For an hour or two
-        afterwards nothing leaves through a relay.
-
         Args:
             study_id: the study's id.
 
@@ -157,19 +162,20 @@ class Device:
             StudyError: the collector's answer is not a study.
             RefusedError: as in `accept`, or the collector says that the study was deleted.
         """
-        from ldp_client.device.fetch import fetch_published
+        from ldp_client.device.fetch import fetch_document, fetch_signed
 
         collector = self._needed_collector()
         refuse_no_text("study_id", study_id)
-        found = fetch_published(self.ledger, collector, study_id, bool(self.policy.keys))
-        study = self.accept(found[0])
+        fetch = fetch_signed if self.policy.keys else fetch_document
+        document, identity, is_closed = fetch(self.transport, collector, study_id)
+        study = self.accept(document)
         if study.channel is None:
             # With a channel, the identity may be unique to this address. Remembering it would mark the report
             # by the answers that settle it.
             with self.ledger.writing() as connection:
-                note_identity(connection, study.digest, collector, found[1])
+                note_identity(connection, study.digest, collector, identity)
         self._closed.discard(study.digest)
-        if found[2]:
+        if is_closed:
             self._closed.add(study.digest)
         return study
 
@@ -267,8 +273,8 @@ class Device:
             remember(connection, terms, origin, remembering, fresh)
             note_answered(connection, study, origin)
             queued.origin = origin
-            note_channel(connection, study, queued.body)
-            enqueue(connection, queued)
+            note_channel(connection, study)
+            enqueue(connection, queued, self.transport.most_report_bytes)
             return queued.report_id
 
     def invite(self, study_id: str, invitation: str) -> None:
@@ -294,7 +300,7 @@ class Device:
         self.policy.refuse_unpublished(study)
         refuse_unsigned(connection, study, self.policy.keys)
         refuse_older(connection, study)
-        self.policy.refuse_places(study, self.collector)
+        self.policy.refuse_places(study, self.collector, self.transport)
         if self.require_consent:
             refuse_without_consent(connection, study)
         refuse_second_answers(connection, terms)
@@ -342,7 +348,7 @@ class Device:
         from ldp_client.device.sending import Sender
 
         collector = self._needed_collector()
-        return Sender(self.ledger, collector, self.policy).flush(attempts, now)
+        return Sender(self.ledger, collector, self.policy, self.transport).flush(attempts, now)
 
     def withdraw(self, study_id: str) -> int:
         """Wipe this device's data about its answers to a study, and request its reports' deletion.

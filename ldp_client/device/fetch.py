@@ -2,9 +2,9 @@
 
 import urllib.request
 
-from ldp_client.device.exchange import MOST_CHARACTERS, exchange
-from ldp_client.device.pacing import note_visit
+from ldp_client.device.exchange import MOST_CHARACTERS
 from ldp_client.device.pricing import read_new
+from ldp_client.device.transport import Direct
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
 from ldp_client.documents.errors import RefusedError, TransferError, UsageError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
@@ -15,7 +15,7 @@ from ldp_client.documents.study import MAX_BYTES, Study
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.exchange import Answer
-    from ldp_client.device.ledger import Ledger
+    from ldp_client.device.transport import Transport
 
 STUDIES_PATH = "/v1/studies/"
 
@@ -36,36 +36,27 @@ def fetch_study(url: str) -> "tuple[Study, str]":
     newer ldpkit.
     """
     base, study_id = split_study_url(url)
-    return fetch_document(base, study_id)[0], base
+    return fetch_document(Direct(), base, study_id)[0], base
 
 
-def fetch_published(
-    ledger: "Ledger", collector: str, study_id: str, is_signed: bool
-) -> "tuple[Study | SignedStudy, str, bool]":
-    """Call `fetch_signed` or `fetch_document`, after noting durably that the collector sees this device."""
-    with ledger.writing() as connection:
-        note_visit(connection)
-    return fetch_signed(collector, study_id) if is_signed else fetch_document(collector, study_id)
-
-
-def fetch_document(collector: str, study_id: str) -> "tuple[Study, str, bool]":
+def fetch_document(transport: "Transport", collector: str, study_id: str) -> "tuple[Study, str, bool]":
     """Return the unsigned study of that id, the collector's identity, and whether the study is closed.
 
     The identity is "" if the collector states none. Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}"
-    answer = _get(url, MAX_BYTES)
+    answer = _get(transport, url, MAX_BYTES)
     study = _same(url, study_id, read_new(Study.from_json, answer.body))
     return study, identity_of(answer), _is_closed(answer)
 
 
-def fetch_signed(collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
+def fetch_signed(transport: "Transport", collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
     """Return the study of that id with its unverified signatures, and the rest as `fetch_document` does.
 
     Raises as fetch_study does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
-    answer = _get(url, MAX_SIGNED_BYTES, "device.http_absent_signed")
+    answer = _get(transport, url, MAX_SIGNED_BYTES, "device.http_absent_signed")
     signed = read_new(SignedStudy.from_json, answer.body)
     _same(url, study_id, signed.study)
     return signed, identity_of(answer), _is_closed(answer)
@@ -82,9 +73,9 @@ def _same(url: str, study_id: str, study: Study) -> Study:
     return study
 
 
-def _get(url: str, most: int, absent: str = "device.http_absent") -> "Answer":
+def _get(transport: "Transport", url: str, most: int, absent: str = "device.http_absent") -> "Answer":
     try:
-        answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
+        answer = transport.exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
         raise TransferError.say(
             "device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS)

@@ -11,7 +11,7 @@ import sqlite3
 
 from ldp_client.documents.errors import LedgerError
 
-LAYOUT = 8
+LAYOUT = 9
 
 # origin: the origin of the study's collector, as in origins.py. secret: hexadecimal. version, document,
 # closes: the answered study's version, digest and last day.
@@ -47,10 +47,10 @@ CREATE TABLE consents (
   PRIMARY KEY (origin, study)) WITHOUT ROWID;
 """
 
-# How a study's reports leave, by its digest; bytes of each report; the reports' tokens. See channels.py.
+# How a study's reports leave, by its digest; the reports' tokens. See channels.py.
 _CHANNELS = """
 CREATE TABLE channels (
-  document TEXT PRIMARY KEY, channel TEXT NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
+  document TEXT PRIMARY KEY, channel TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE tokens (
   report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
@@ -76,7 +76,7 @@ _SEALED = (
     "SELECT origin, study, question, noise, hex(answer) FROM permanent ORDER BY 1, 2, 3",
     "SELECT origin, study, version, digest FROM answered ORDER BY 1, 2",
     "SELECT origin, study, digest, day FROM consents ORDER BY 1, 2",
-    "SELECT document, channel, size FROM channels ORDER BY document",
+    "SELECT document, channel FROM channels ORDER BY document",
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
     "SELECT id, epsilon FROM budget",
 )

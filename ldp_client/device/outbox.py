@@ -12,6 +12,7 @@ from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.ledger_layout import digest_of
 from ldp_client.device.origins import origin_of
+from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 MOST_PENDING = 500
-MOST_BYTES = 1 << 20
+MOST_BYTES = Direct.most_report_bytes
 # Seconds in a week. A later moment was not drawn: the clock was moved.
 LONGEST_WINDOW = 7 * 86_400
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
@@ -117,10 +118,10 @@ def refuse_full(connection: sqlite3.Connection) -> None:
         raise RefusedError.say("device.outbox_full", most=MOST_PENDING)
 
 
-def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
-    """Add a report. Raises RefusedError if it is too large to send."""
-    if len(report.body) > MOST_BYTES:
-        raise RefusedError.say("device.report_large", size=len(report.body), most=MOST_BYTES)
+def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
+    """Add a report. Raises RefusedError if it is larger than `most` bytes, and so too large to send."""
+    if len(report.body) > most:
+        raise RefusedError.say("device.report_large", size=len(report.body), most=most)
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.collector, report.origin)
     asked = (report.study, report.version, report.document, report.closes)
@@ -162,18 +163,6 @@ def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
         raise LedgerError.say("device.report_changed")
     return [Queued(*row[:11]) for row in rows]
-
-
-def untried(connection: sqlite3.Connection) -> "set[str]":
-    """Return the ids of the reports and deletions that no request was made for yet."""
-    query = "SELECT id FROM reports WHERE state = 'queued' OR (state = 'withdrawn' AND due = 0)"
-    return {row[0] for row in connection.execute(query).fetchall()}
-
-
-def note_asked(connection: sqlite3.Connection, report_id: str) -> None:
-    """Note that a deletion outside any batch was requested: it counts as tried from now on."""
-    query = "UPDATE reports SET due = 1 WHERE id = ? AND state = 'withdrawn' AND due = 0"
-    connection.execute(query, (report_id,))
 
 
 def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
+    from ldp_client.device.transport import Transport
     from ldp_client.documents.signed import SignedStudy
     from ldp_client.documents.study import Study
 
@@ -78,26 +79,23 @@ class Policy:
                 "device.unpublished", study=study.id, version=study.version, digest=study.digest
             )
 
-    def refuse_places(self, study: "Study", collector: "Optional[str]" = None) -> None:
-        """Raise an error if the device may not use the study's nodes, issuer or relay.
+    def refuse_places(self, study: "Study", collector: str, transport: "Transport") -> None:
+        """Raise an error if the device may not use the study's nodes or issuer.
 
-        Raises RefusedError for a place that is not allowed, or that is on this device while the collector is
-        elsewhere. Raises UsageError without https, and MissingExtraError if a relay needs a library that is
-        not installed.
+        Raises RefusedError for a host that is not allowed, that is on this device while the collector is
+        elsewhere, or that the transport does not reach. Raises UsageError without https.
         """
-        trial = study.channel.left_from_trial(collector) if study.channel and collector is not None else []
-        for place in trial:
+        tokens = study.channel.tokens if study.channel is not None else None
+        nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
+        if transport.relay and (tokens or nodes):
+            raise RefusedError.say("device.beyond_the_relay", study=study.id)
+        for url in study.channel.left_from_trial(collector) if study.channel else []:
             # No report would ever leave, and any program that listens here would get the invitation.
-            raise RefusedError.say("device.place_here", study=study.id, place=place)
-        for node in study.protocol.nodes if study.protocol else ():
-            self.node_url(node.url)
-        if study.channel is not None and study.channel.tokens is not None:
-            self.base_url(study.channel.tokens.issuer)
-        if study.channel is not None and study.channel.oblivious is not None:
-            from ldp_client.oblivious.encapsulation import require_hpke
-
-            self.base_url(study.channel.oblivious.relay)
-            require_hpke()
+            raise RefusedError.say("device.place_here", study=study.id, place=url)
+        for url in nodes:
+            self.node_url(url)
+        if tokens is not None:
+            self.base_url(tokens.issuer)
 
     def node_url(self, text: str) -> str:
         """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""

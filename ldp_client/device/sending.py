@@ -5,29 +5,15 @@ import time
 from itertools import zip_longest
 
 from ldp_client.device import clock, outbox
-from ldp_client.device.beside import Apart
 from ldp_client.device.channels import Channels, postpone
-from ldp_client.device.exchange import backoff, exchange
+from ldp_client.device.exchange import backoff
 from ldp_client.device.flushed import Flushed
-from ldp_client.device.held_back import note_overdue
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
-from ldp_client.device.outbox import Queued
-from ldp_client.device.pacing import (
-    APART_SECONDS,
-    CHANCE,
-    MOST_REQUESTS,
-    allows,
-    apart_until,
-    forget_moments,
-    is_late,
-    note_relayed,
-    note_visit,
-    unseen_until,
-)
-from ldp_client.device.relayed import KeyGoneError, way_of
+from ldp_client.device.pacing import CHANCE, MOST_REQUESTS, allows, forget_moments
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
+from ldp_client.device.transport import KeyGoneError
 from ldp_client.device.trust import identity_at, note_identity
 from ldp_client.device.upload import (
     Outcome,
@@ -45,7 +31,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
-    from ldp_client.device.relayed import Exchange
+    from ldp_client.device.transport import Transport
 
 
 STILL_WAITS = ("waiting", "kept", "paced", "stuck")
@@ -56,31 +42,29 @@ LONGEST_FLUSH_SECONDS = 300.0
 class Sender:
     """Sends a ledger's reports for one collector and for the nodes of secure sums."""
 
-    def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
+    def __init__(self, ledger: Ledger, collector: str, policy: "Policy", transport: "Transport") -> None:
         self._ledger = ledger
         self._collector = collector
         self._policy = policy
+        self._transport = transport
         self._until = 0.0
-        self._now = False
-        self._has_relayed = False
         self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """Flush in one process of a device at a time, so that no deletion overtakes its report."""
         result = Flushed()
         self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
-        self._now = now
         try:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
-                    note_overdue(connection)
-                asked = self._withdrawn(set())
-                deletions = self._deletable(asked, now, result)
-                self._in_turn(*self._apart(deletions, self._due(now, result), result), attempts, result)
+                withdrawn, queued = self._read()
+                deletions, uploads = self._ready(withdrawn, now, result), self._ready(queued, now, result)
+                self._in_turn(*self._apart(deletions, uploads, now, result), attempts, result)
                 # Reports that were withdrawn while they were being sent.
-                late = self._withdrawn({report.report_id for report in asked})
-                self._in_turn(*self._apart(self._deletable(late, now, result), [], result), attempts, result)
+                asked = {report.report_id for report in withdrawn}
+                late = [report for report in self._read()[0] if report.report_id not in asked]
+                self._in_turn(self._ready(late, now, result), [], attempts, result)
                 # The process that made the ledger may have been stopped just before it marked the lock.
                 mark(lock)
         except BusyError:
@@ -91,6 +75,12 @@ class Sender:
         result.reason = result.reason or result.stuck_reason
         return result
 
+    def _read(self) -> "tuple[list[Queued], list[Queued]]":
+        """Return the reports to delete and those to send, and read their channels in the same state."""
+        with self._ledger.reading() as connection:
+            self._channels = Channels(connection)
+            return outbox.withdrawn(connection), outbox.pending(connection)
+
     def _obstacle(self, report: "Queued") -> str:
         """Return why this device may not make the report's requests, "" if it may.
 
@@ -100,8 +90,6 @@ class Sender:
         try:
             if channel is not None and channel.tokens is not None:
                 self._policy.base_url(channel.tokens.issuer)
-            if channel is not None and channel.oblivious is not None:
-                self._policy.base_url(channel.oblivious.relay)
             for url in report.nodes:
                 self._policy.node_url(url)
             self._policy.base_url(self._collector)
@@ -111,91 +99,67 @@ class Sender:
             return ""
         return say("device.of_another_collector", collector=report.collector)
 
-    def _due(self, now: bool, result: Flushed) -> "list[Queued]":
-        """Return the reports to send or to get a token for; count the reports that must wait."""
-        due = []
-        with self._ledger.reading() as connection:
-            queued = self._read(connection, outbox.pending(connection))
-        for report in queued:
+    def _ready(self, reports: "list[Queued]", now: bool, result: Flushed) -> "list[Queued]":
+        """Return the reports whose request may be made now; count the others."""
+        ready = []
+        for report in reports:
             if self._waits(report, now, result):
                 continue
             obstacle = self._obstacle(report)
             if obstacle:
-                result.waiting += 1
+                result.waiting += bool(report.body)
+                result.undeleted += not report.body
                 result.reason = result.reason or obstacle
             else:
-                due.append(report)
-        return due
+                ready.append(report)
+        return ready
 
     def _waits(self, report: "Queued", now: bool, result: Flushed) -> bool:
-        """Return True if the time of a report or its deletion is still to come, and count it then."""
+        """Return True if the time of a report or its deletion is still to come, and count it then.
+
+        now: only reports that leave together with others wait.
+        """
         wait = self._channels.longest_wait(report)
-        ahead = report.due - clock.now()
-        if wait and (ahead > wait or (-ahead > wait // 2 + 2 * APART_SECONDS and self._is_late(report))):
-            # The clock was moved: sending now could follow directly after its token's arrival.
-            self._postpone(report, Outcome("kept"))
-            result.count_batched()
-        elif (now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
+        if now and not (wait and report.body):
             return False
-        else:
-            result.scheduled += 1
-            result.batched += wait > 0
+        if wait and report.due - clock.now() > wait:
+            # The clock was moved back.
+            self._put_off(report, result)
+            return True
+        if outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
+            return False
+        result.scheduled += 1
+        result.batched += wait > 0
         return True
 
-    def _is_late(self, report: "Queued") -> bool:
-        if not report.due or (report.body and self._channels.awaits_token(report)):
-            return False
-        with self._ledger.writing() as connection:
-            return is_late(connection, report.report_id)
-
     def _apart(
-        self, deletions: "list[Queued]", uploads: "list[Queued]", result: Flushed
+        self, deletions: "list[Queued]", uploads: "list[Queued]", now: bool, result: Flushed
     ) -> "tuple[list[Queued], list[Queued]]":
-        """Return both lists without the reports that must leave at another time."""
-        with self._ledger.writing() as connection:
-            fresh, until = outbox.untried(connection), apart_until(connection)
-            is_unseen = unseen_until(connection) > 0
-        forced = {report.report_id for report in deletions} if self._now else set()
-        apart = Apart(self._channels, fresh, forced)
-        going = apart.going([*deletions, *uploads], until > 0, self._has_relayed, is_unseen)
-        self._has_relayed |= any([self._channels.is_relayed(report) for report in going])
-        for report in apart.postponed:
-            self._postpone(report, Outcome("kept"))
-        for _ in (*apart.postponed, *apart.held):
-            result.count_batched()
-        if until and apart.held:
-            result.reason = result.reason or _seen(until)
-        for report in apart.yielding:
-            result.reason = result.reason or say("device.unseen")
-            result.waiting += bool(report.body)
-            result.undeleted += not report.body
-        left = [[report for report in kind if report in going] for kind in (deletions, uploads)]
-        return left[0], left[1]
+        """Return both lists without the requests that must leave in another window.
 
-    def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
-        """Return the reports to delete, except the ids in `asked`."""
-        with self._ledger.reading() as connection:
-            withdrawn = self._read(connection, outbox.withdrawn(connection))
-        return [report for report in withdrawn if report.report_id not in asked]
+        A token request carries the person's invitation, so a batched report never leaves next to it. A first
+        token request goes first. Among retries chance decides, so none blocks the others permanently.
+        """
+        asking = [report for report in uploads if self._channels.asks_token(report)]
+        hurried = deletions if now else []
+        batched = [
+            report
+            for report in (*deletions, *uploads)
+            if self._channels.of(report) is not None and report not in asking and report not in hurried
+        ]
+        later: "list[Queued]" = []
+        if asking and batched:
+            is_first = not all([self._channels.has_asked(report) for report in asking])
+            later = batched if is_first or CHANCE.getrandbits(1) else asking
+        for report in later:
+            self._put_off(report, result)
+        deletions = [report for report in deletions if report not in later]
+        return deletions, [report for report in uploads if report not in later]
 
-    def _read(self, connection: sqlite3.Connection, reports: "list[Queued]") -> "list[Queued]":
-        """Return the reports, and read their channels in the same state: another process may add some."""
-        self._channels = Channels(connection)
-        return reports
-
-    def _deletable(self, withdrawn: "list[Queued]", now: bool, result: Flushed) -> "list[Queued]":
-        """Return the reports whose deletion this device can request; count the others. now: ignore times."""
-        able = []
-        for report in withdrawn:
-            if not now and self._waits(report, False, result):
-                continue
-            obstacle = self._obstacle(report)
-            if obstacle:
-                result.undeleted += 1
-                result.reason = result.reason or obstacle
-            else:
-                able.append(report)
-        return able
+    def _put_off(self, report: "Queued", result: Flushed) -> None:
+        """Move a request that was not made to a random moment of the next window, and count it."""
+        self._postpone(report, Outcome("kept"))
+        result.count_batched()
 
     def _in_turn(
         self, deletions: "list[Queued]", uploads: "list[Queued]", attempts: int, result: Flushed
@@ -267,11 +231,9 @@ class Sender:
         channel = self._channels.of(report)
         if outcome.state == "paced":
             return
-        with self._ledger.writing() as connection:
-            if channel is not None:
+        if channel is not None:
+            with self._ledger.writing() as connection:
                 postpone(connection, report.report_id, channel.hours)
-            elif not report.body:
-                outbox.note_asked(connection, report.report_id)
 
     def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
         with self._ledger.writing() as connection:
@@ -302,16 +264,9 @@ class Sender:
 
     def _leave(self, connection: sqlite3.Connection, report: "Queued") -> "Optional[Outcome]":
         """Note that a report's request leaves now, or return why it may not."""
-        is_deletion, until = not report.body, apart_until(connection)
-        if until and self._channels.is_relayed(report) and not (is_deletion and self._now):
-            # Another process of the device showed its address since this flush began.
-            return Outcome("kept", _seen(until))
+        is_deletion = not report.body
         if not allows(connection, clock.now(), is_deletion):
             return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
-        if self._channels.is_shown(report):
-            note_visit(connection)
-        if self._channels.is_relayed(report):
-            note_relayed(connection)
         leaves = not is_deletion and not self._channels.awaits_token(report)
         if leaves and not outbox.try_now(connection, report.report_id, self._collector):
             return Outcome("withdrawn")
@@ -325,7 +280,7 @@ class Sender:
             identity = identity_at(connection, report.document, place)
         deletion = not report.body
         if (deletion or outcome.state == "refused") and not identity and report.document:
-            identity = ask_identity(place, report, self._way(report)).identity
+            identity = ask_identity(self._transport, place, report).identity
             if deletion and not identity:
                 return Outcome("kept", say("device.kept_other_collector"))
         elif not identity:
@@ -340,12 +295,12 @@ class Sender:
 
         token = self._channels.token(report)
         if report.nodes:
-            return put_shares(report, judge, token)
+            return put_shares(self._transport, report, judge, token)
         obstacle = self._find_identity(report) if self._channels.of(report) is not None else None
         if obstacle is not None:
             return obstacle
-        along = (token, self._way(report))
-        return judge(self._collector, put_report(self._url(report), report.body, report.invitation, *along))
+        url = self._url(report)
+        return judge(self._collector, put_report(self._transport, url, report.body, report.invitation, token))
 
     def _find_identity(self, report: "Queued") -> "Optional[Outcome]":
         """Ask, as the report would leave, which collector takes it if that is unknown. Return any failure.
@@ -355,7 +310,7 @@ class Sender:
         with self._ledger.reading() as connection:
             if identity_at(connection, report.document, self._collector):
                 return None
-        found = ask_identity(self._collector, report, self._way(report))
+        found = ask_identity(self._transport, self._collector, report)
         with self._ledger.writing() as connection:
             note_identity(connection, report.document, self._collector, found.identity)
         return None if found.identity else found
@@ -363,27 +318,18 @@ class Sender:
     def _ask_token(self, report: "Queued") -> Outcome:
         channel = self._channels.of(report)
         assert channel is not None
-        return ask_token(self._ledger, report, channel)
+        return ask_token(self._transport, self._ledger, report, channel)
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
             return self._judged(report, place, outcome)
 
         if report.nodes:
-            return delete_shares(report, judge)
-        return judge(self._collector, delete_report(self._url(report), report.secret, self._way(report)))
-
-    def _way(self, report: "Queued") -> "Exchange":
-        """Return the function for the report's requests, through its study's relay if it states one."""
-        channel = self._channels.of(report)
-        return way_of(channel.oblivious, self._channels.size(report)) if channel else exchange
+            return delete_shares(self._transport, report, judge)
+        return judge(self._collector, delete_report(self._transport, self._url(report), report.secret))
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
-
-
-def _seen(until: float) -> str:
-    return say("device.seen", until=time.strftime("%H:%M", time.localtime(until)))
 
 
 def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":

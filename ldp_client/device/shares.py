@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from ldp_client.device.pricing import Terms
+    from ldp_client.device.transport import Transport
     from ldp_client.documents.study import Study
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
@@ -56,7 +57,7 @@ def _written(shares: "list[bytes]") -> str:
     return canonical_json([b2a_base64(share).decode().strip() for share in shares])
 
 
-def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
+def put_shares(transport: "Transport", queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
     """Send every share once: "sent" if every node has its share, "refused" if a node refuses permanently.
 
     judge: returns what the outcome of the node with this base URL means. token: each node accepts it once.
@@ -64,7 +65,8 @@ def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
     shares, digests = _sealed(queued)
 
     def put(url: str, index: int) -> Outcome:
-        return put_share(url, shares[index], node_invitation(queued.invitation, index), token, digests)
+        invitation = node_invitation(queued.invitation, index)
+        return put_share(transport, url, shares[index], invitation, token, digests)
 
     return _worst(_at_all(queued, put, judge), ("refused", "stuck", "waiting", "kept"))
 
@@ -83,7 +85,7 @@ def nonce_for(queued: "Queued") -> bytes:
     return shares_nonce(queued.report_id, _sealed(queued)[1]) if queued.nodes else b""
 
 
-def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
+def delete_shares(transport: "Transport", queued: "Queued", judge: "Judge") -> Outcome:
     """Ask every node once to delete its share: "sent" if all have deleted, "refused" if all keep theirs.
 
     No sum can be made without a share, but only its node says that the share is gone. While other nodes keep
@@ -91,7 +93,7 @@ def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
     secret. So the nodes are asked again ("stuck"), as a node whose sum lacks the device finally deletes its
     share. The outcome becomes "refused" when the wait for a closed study ends.
     """
-    outcomes = _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
+    outcomes = _at_all(queued, lambda url, _index: delete_report(transport, url, queued.secret), judge)
     kept = [outcome for outcome in outcomes if outcome.state == "refused"]
     deleted = [outcome for outcome in outcomes if outcome.state == "sent"]
     if not kept or not deleted or len(kept) + len(deleted) < len(outcomes):

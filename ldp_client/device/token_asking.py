@@ -9,7 +9,7 @@ from binascii import unhexlify
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, short_id_of
 from ldp_client.device.channels import Held, keep_token, prepared
-from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.exchange import MOST_CHARACTERS
 from ldp_client.device.shares import nonce_for
 from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
 from ldp_client.documents.errors import TransferError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ldp_client.device.exchange import Answer
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.outbox import Queued
+    from ldp_client.device.transport import Transport
     from ldp_client.documents.channel import Channel, Tokens
 
 TOKEN_PATH = "/v1/tokens"
@@ -30,7 +31,7 @@ TOKEN_PATH = "/v1/tokens"
 BY_PLACE, BY_ID = 1, 2
 
 
-def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
+def ask_token(transport: "Transport", ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
     """Request a report's token once, and once more with another key if the issuer names one.
 
     The outcome is "sent" once the token is stored and the report's time is drawn.
@@ -42,11 +43,11 @@ def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome
     try:
         bound = nonce_for(report)
         held = prepared(ledger, report, tokens, bound)
-        answer = _ask(report, tokens, held) if held else None
+        answer = _ask(transport, report, tokens, held) if held else None
         other = _other_key(answer, tokens, held) if held and answer else None
         if other is not None:
             held = prepared(ledger, report, tokens, bound, other)
-            answer = _ask(report, tokens, held) if held else None
+            answer = _ask(transport, report, tokens, held) if held else None
     except TransferError as error:
         return Outcome("waiting", say("device.no_issuer", reason=error))
     if held is None or answer is None:
@@ -67,12 +68,13 @@ def _asking(report: "Queued", tokens: "Tokens", held: Held) -> Asking:
     return Asking(tokens.keys[held.key], challenge, *secrets)
 
 
-def _ask(report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
+def _ask(transport: "Transport", report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
     """Return the issuer's answer. Raises TransferError."""
     headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
     headers["LDPKit-Invitation"] = report.invitation
     body = _asking(report, tokens, held).body
-    return exchange(urllib.request.Request(tokens.issuer + TOKEN_PATH, body, headers, method="POST"))
+    request = urllib.request.Request(tokens.issuer + TOKEN_PATH, body, headers, method="POST")
+    return transport.exchange(request)
 
 
 def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tuple[int, int]]":

@@ -12,7 +12,7 @@ from binascii import hexlify
 from datetime import date
 
 from ldp_client.core.tokens import header_of
-from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS, exchange
+from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
-    from ldp_client.device.relayed import Exchange
+    from ldp_client.device.transport import Transport
 
 # Temporary client errors: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
@@ -73,28 +73,29 @@ class Outcome:
 
 
 def put_report(
-    url: str, body: str, invitation: str = "", token: bytes = b"", way: "Exchange" = exchange
+    transport: "Transport", url: str, body: str, invitation: str = "", token: bytes = b""
 ) -> Outcome:
     """Send a report once. It waits if its invitation or token is not accepted.
 
-    invitation: for a study that takes invited reports only. token: for a study that takes tokens. way: the
-    function that makes the request.
+    invitation: for a study that takes invited reports only. token: for a study that takes tokens.
     """
-    return _put(url, body.encode("utf-8"), "application/json", invitation, token, way)
+    return _put(transport, url, body.encode("utf-8"), "application/json", invitation, token)
 
 
-def put_share(url: str, share: bytes, invitation: str, token: bytes, digests: bytes) -> Outcome:
+def put_share(
+    transport: "Transport", url: str, share: bytes, invitation: str, token: bytes, digests: bytes
+) -> Outcome:
     """Send a sealed share once, as `put_report` sends a report. digests: of all shares, for their token."""
-    return _put(url, share, "application/octet-stream", invitation, token, exchange, digests)
+    return _put(transport, url, share, "application/octet-stream", invitation, token, digests)
 
 
 def _put(
+    transport: "Transport",
     url: str,
     body: bytes,
     media_type: str,
     invitation: str,
     token: bytes,
-    way: "Exchange",
     digests: bytes = b"",
 ) -> Outcome:
     headers = {"Content-Type": media_type}
@@ -105,21 +106,25 @@ def _put(
         headers["Authorization"] = header_of(token)
     elif invitation:
         headers["LDPKit-Invitation"] = invitation
-    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL, way)
+    return _ask(transport, urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
 
 
-def delete_report(url: str, secret: str, way: "Exchange" = exchange) -> Outcome:
+def delete_report(transport: "Transport", url: str, secret: str) -> Outcome:
     """Request a report's deletion once.
 
     The outcome is "sent" if the collector will never take the report again, "refused" if the report is part
     of a sum. secret: the report's id was made of it, in hexadecimal digits; it appears in no URL.
     """
     headers = {"LDPKit-Withdrawal": secret}
-    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE, way)
+    request = urllib.request.Request(url, headers=headers, method="DELETE")
+    return _ask(transport, request, WITHDRAWN, UNDELETABLE)
 
 
 def _ask(
-    request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]", way: "Exchange"
+    transport: "Transport",
+    request: urllib.request.Request,
+    results: "tuple[str, ...]",
+    final: "tuple[str, ...]",
 ) -> Outcome:
     """Make a request whose URL ends with the report's id, and return its outcome.
 
@@ -127,7 +132,7 @@ def _ask(
     """
     request.add_header("User-Agent", "ldpkit")
     try:
-        answer = way(request, MOST_BYTES)
+        answer = transport.exchange(request, MOST_BYTES)
     except TransferError as error:
         return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
     document = document_of(answer)
@@ -263,17 +268,16 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_identity(place: str, report: "Queued", way: "Exchange" = exchange) -> Outcome:
+def ask_identity(transport: "Transport", place: str, report: "Queued") -> Outcome:
     """Return the identity of the collector there if it serves exactly the answered study, else why not.
 
-    The collector may confirm it with the study's ETag, its digest: a relayed answer is too small for the
-    document.
+    The collector may confirm it with the study's ETag, its digest.
     """
     url = f"{place}/v1/studies/{report.study}?version={report.version}"
     tag = f'"{report.document}"'
     request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
     try:
-        answer = way(request, MAX_BYTES)
+        answer = transport.exchange(request, MAX_BYTES)
     except TransferError as error:
         return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
     same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200

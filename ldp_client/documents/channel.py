@@ -196,9 +196,6 @@ class Channel:
         tokens: the tokens' issuer and keys, or None.
     """
 
-    # Until the device owns its transport, ldp_client.device reads this.
-    oblivious: "Any" = None
-
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.hours: int = parsed["batches"]["hours"]
         self.tokens: "Optional[Tokens]" = Tokens(parsed["tokens"]) if parsed["tokens"] else None

@@ -9,7 +9,7 @@ import pytest
 
 from collector.issuer import store
 from collector.issuer.store import Person
-from ldp_client.device import relayed, sending
+from ldp_client.device import sending
 from schemas import Study
 from tests import studies
 from tests.attacks.test_joining_people_and_reports import COLLECTOR, DAY, START, World
@@ -21,7 +21,6 @@ YES = {"ever": True}
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     made = World(tmp_path, monkeypatch)
-    monkeypatch.setattr(relayed, "exchange", made.exchange)
     monkeypatch.setattr(sending, "backoff", lambda _attempt: 0)
     yield made
     made.close()

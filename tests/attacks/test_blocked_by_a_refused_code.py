@@ -6,7 +6,7 @@ Defence: The device: after the first try, the order of requests is random.
 import pytest
 
 from collector.issuer.store import Person
-from ldp_client.device import relayed, sending
+from ldp_client.device import sending
 from tests.attacks.test_beside_reports import YES, another
 from tests.attacks.test_joining_people_and_reports import COLLECTOR, DAY, World
 from tests.ldp_client.devices import consenting
@@ -15,7 +15,6 @@ from tests.ldp_client.devices import consenting
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     made = World(tmp_path, monkeypatch)
-    monkeypatch.setattr(relayed, "exchange", made.exchange)
     monkeypatch.setattr(sending, "backoff", lambda _attempt: 0)
     yield made
     made.close()

@@ -24,8 +24,9 @@ from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.store import Person
 from collector.storage.database import Database
 from collector.storage.migrating import make
+from ldp_client import Direct
 from ldp_client.core.tokens import token_in
-from ldp_client.device import clock, relayed, token_asking, upload
+from ldp_client.device import clock
 from ldp_client.device.exchange import Answer
 from schemas import Study
 from tests import studies
@@ -60,7 +61,7 @@ def seed_all(monkeypatch, seed):
 class World:
     """Both servers in this process, a clock, and everything that reaches either of them."""
 
-    def __init__(self, folder, monkeypatch, oblivious=None, **settings):
+    def __init__(self, folder, monkeypatch, **settings):
         self.now, self.sender = float(START), None
         self.asked, self.sent = [], []
         monkeypatch.setattr(clock, "now", lambda: self.now)
@@ -73,7 +74,7 @@ class World:
             self.codes = store.add_codes(session, "survey", [Person("", {})] * (PEOPLE * BATCHES))
             tokens = store.tokens_block(session, "survey")
         database.engine.dispose()
-        channel = {"batches": {"hours": 24}, "tokens": tokens, **(oblivious or {})}
+        channel = {"batches": {"hours": 24}, "tokens": tokens}
         self.study = Study(studies.document(studies.YES_NO, channel=channel))
         self.issuer = create_issuer(url)
         file = f"sqlite:///{folder / 'collector.sqlite3'}"
@@ -86,10 +87,9 @@ class World:
             "/v1/studies", json=self.study.document, headers=operator
         )
         assert published.status_code == 201
-        for module in (token_asking, upload, relayed):
-            monkeypatch.setattr(module, "exchange", self.exchange)
+        monkeypatch.setattr(Direct, "exchange", lambda _transport, request, _most=0: self.exchange(request))
 
-    def exchange(self, request, *_):
+    def exchange(self, request):
         """The way to both servers, on which they note all that there is to note."""
         is_issuer = request.full_url.startswith(ISSUER_URL)
         app, seen = (self.issuer, self.asked) if is_issuer else (self.collector, self.sent)

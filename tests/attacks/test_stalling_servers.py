@@ -27,6 +27,7 @@ import pytest
 from collector.remote import client, download, nodes
 from collector.remote.download import fetch_reports, fetch_summary
 from collector.remote.nodes import NodeClient
+from ldp_client import Direct
 from ldp_client.device import exchange, sending
 from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import TransferError
@@ -146,7 +147,7 @@ def test_nothing_is_sent_after_deadline(monkeypatch, waits):
     waits.wait = lambda thread, _seconds: threads.append(thread)
     monkeypatch.setattr(exchange.HTTPConnection, "connect", late)
     with Server() as server:
-        assert put_report(f"{server.url}/x", "{}").state == "waiting"
+        assert put_report(Direct(), f"{server.url}/x", "{}").state == "waiting"
         over.set()
         (thread,) = threads
         threading.Thread.join(thread, LONGEST_SECONDS)
@@ -173,10 +174,10 @@ def test_redirect_loop_is_ended(tmp_path):
 def test_failing_report_blocks_no_other_or_deletion(tmp_path, monkeypatch):
     put = sending.put_report
 
-    def failing(url, *what):
+    def failing(transport, url, *what):
         if "/survey/" in url:
             raise ValueError("an odd one")
-        return put(url, *what)
+        return put(transport, url, *what)
 
     monkeypatch.setattr(sending, "put_report", failing)
     third = Study(studies.document(studies.YES_NO, id="third"))
@@ -216,7 +217,7 @@ def test_endless_answer_is_not_read_whole():
             connection.sendall(b" " * (1 << 16))
 
     with raw_server(endless) as url:
-        assert put_report(f"{url}/x", "{}").state == "kept"
+        assert put_report(Direct(), f"{url}/x", "{}").state == "kept"
 
 
 def test_local_requests_bypass_proxy(tmp_path, monkeypatch):
@@ -234,7 +235,7 @@ def test_local_requests_bypass_proxy(tmp_path, monkeypatch):
 def test_host_name_like_local_address_uses_proxy(monkeypatch):
     with Server() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        put_report("http://127.elsewhere.example/x", "{}")
+        put_report(Direct(), "http://127.elsewhere.example/x", "{}")
         assert len(proxy.requests) == 1
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from inference import fit, summarize
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.device.upload import put_report
 from schemas import Report, Study
 from summaries.reading import load_summary
@@ -18,7 +18,7 @@ STUDY = Study(studies.document(studies.YES_NO))
 
 DIES_BEFORE_SENDING = """
 import os, sys
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.device import sending
 from schemas import Study
 from tests import studies
@@ -59,7 +59,7 @@ def test_a_lost_acknowledgement_and_a_restart_store_one_report(collector, tmp_pa
     report_id = device.answer(STUDY, {"ever": False})
     (queued,) = device.ledger.queued()
     url = f"{collector.url}/v1/studies/survey/reports/{report_id}"
-    assert put_report(url, queued.body).state == "sent"
+    assert put_report(Direct(), url, queued.body).state == "sent"
     collector.kill()
     assert device.flush(attempts=1).waiting == 1
     collector.start()

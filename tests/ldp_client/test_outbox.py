@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.fetch import fetch_study
 from ldp_client.device.outbox import due_within
@@ -102,7 +103,7 @@ def test_full_outbox_rejects_further_answers(tmp_path, monkeypatch):
 
 
 def test_a_report_that_is_too_large_is_refused_and_costs_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(outbox, "MOST_BYTES", 100)
+    monkeypatch.setattr(Direct, "most_report_bytes", 100)
     device = consenting(tmp_path, "4")
     with raises(RefusedError, "device.report_large", "100"):
         device.answer(STUDY, YES)
@@ -197,7 +198,7 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
 )
 def test_report_follows_only_redirects_that_preserve_the_request(server, code, follows):
     server.statuses, server.headers = [code], {"Location": f"{server.url}/moved/x"}
-    assert put_report(f"{server.url}/x", "{}").state == ("sent" if follows else "kept")
+    assert put_report(Direct(), f"{server.url}/x", "{}").state == ("sent" if follows else "kept")
     moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved/x"]
     assert moved == ([("PUT", b"{}")] if follows else [])
 
@@ -206,7 +207,7 @@ def test_body_of_a_redirect_is_not_read(server):
     """The body may be endless."""
     server.statuses = [307]
     server.headers = {"Location": f"{server.url}/moved/x", "Content-Length": str(10**12)}
-    put_report(f"{server.url}/x", "{}")
+    put_report(Direct(), f"{server.url}/x", "{}")
     assert server.asked("PUT") == ["/x", "/moved/x"]
 
 
@@ -217,7 +218,7 @@ def test_no_redirect_leads_to_another_host_or_port(server):
         no_port = f"http://127.0.0.1:{10**30}"
         for target in (elsewhere, other.url, no_port, "file:///etc/hosts", "ftp://127.0.0.1/x"):
             server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
-            assert put_report(f"{server.url}/x", "{}").state == "kept"
+            assert put_report(Direct(), f"{server.url}/x", "{}").state == "kept"
             with raises(TransferError, "device.http_status", "307"):
                 fetch_study(f"{server.url}/v1/studies/survey")
         assert other.requests == []

@@ -497,10 +497,10 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
         nodes = ("http://127.0.0.1:1", "http://127.0.0.1:2")
         body, invitation, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
 
-    shares.put_shares(Of(), lambda _place, outcome: outcome, b"token")
-    assert [a[3] for a in told] == [b"token"] * 2
-    assert [a[2] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
-    assert [a[4] for a in told] == [2 * sha256(b"\0").digest()] * 2
+    shares.put_shares(Direct(), Of(), lambda _place, outcome: outcome, b"token")
+    assert [a[4] for a in told] == [b"token"] * 2
+    assert [a[3] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
+    assert [a[5] for a in told] == [2 * sha256(b"\0").digest()] * 2
 
 
 def test_budget_command_lists_reports_without_a_token(tmp_path, places, at, capsys):

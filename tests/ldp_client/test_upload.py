@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from ldp_client import Direct
 from ldp_client.device.fetch import fetch_study
 from ldp_client.device.upload import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
@@ -30,7 +31,7 @@ def server():
 )
 def test_each_upload_status_gives_its_outcome(server, status, state):
     server.statuses = [status]
-    assert put_report(f"{server.url}/x", "{}").state == state
+    assert put_report(Direct(), f"{server.url}/x", "{}").state == state
 
 
 @pytest.mark.parametrize(
@@ -39,11 +40,11 @@ def test_each_upload_status_gives_its_outcome(server, status, state):
 )
 def test_each_deletion_status_gives_its_outcome(server, status, state):
     server.statuses = [status]
-    assert delete_report(f"{server.url}/x", "ab" * 16).state == state
+    assert delete_report(Direct(), f"{server.url}/x", "ab" * 16).state == state
 
 
 def test_report_waits_for_an_unreachable_collector():
-    outcome = put_report("http://127.0.0.1:9/x", "{}")
+    outcome = put_report(Direct(), "http://127.0.0.1:9/x", "{}")
     assert outcome.state == "waiting"
     assert outcome.reason.startswith("cannot reach 127.0.0.1:")
 
@@ -128,7 +129,7 @@ def test_report_waits_after_an_invalid_server_answer():
         answerer = threading.Thread(target=answer_nonsense, args=(listener,))
         answerer.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/x"
-        assert put_report(url, "{}").state == "waiting"
+        assert put_report(Direct(), url, "{}").state == "waiting"
         answerer.join()
 
 

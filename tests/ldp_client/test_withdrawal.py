@@ -125,12 +125,12 @@ def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, 
     device.answer(STUDY, YES)
     put = sending.put_report
 
-    def put_and_withdraw(url, body, *_):
+    def put_and_withdraw(transport, url, body, *_):
         other = consenting(tmp_path, "4", server.url)
         assert other.withdraw("survey") == 1
         # Another process must not send the deletion before the report has arrived.
         assert other.flush().reason == "another process of this device is sending"
-        return put(url, body)
+        return put(transport, url, body)
 
     monkeypatch.setattr(sending, "put_report", put_and_withdraw)
     flushed = device.flush()
@@ -144,7 +144,7 @@ def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypat
     device.answer(STUDY, YES)
     device.answer(second, YES)
 
-    def put_and_withdraw(url, *_):
+    def put_and_withdraw(_transport, url, *_):
         for study in ("survey", "second"):
             if study not in url:
                 device.withdraw(study)

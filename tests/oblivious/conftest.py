@@ -8,8 +8,8 @@ from base64 import b64encode
 import pytest
 
 from collector.oblivious.keys import GatewayKeys
+from ldp_client import Oblivious
 from ldp_client.device import clock, outbox
-from ldp_client.device.pacing import note_visit
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from ldp_client.oblivious.sizes import padded
@@ -108,12 +108,10 @@ def make_relay():
 
 @pytest.fixture
 def send(monkeypatch):
-    """Flushes a device once, at the moment that its reports wait for, as if it were long after any visit."""
+    """Flushes a device once, at the moment that its reports wait for."""
 
     def flush(device):
-        with device.ledger.writing() as connection:
-            note_visit(connection)
-            connection.execute("DELETE FROM apart")
+        with device.ledger.reading() as connection:
             moments = [report.due for report in (*outbox.pending(connection), *outbox.withdrawn(connection))]
         if moments:
             monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
@@ -122,8 +120,12 @@ def send(monkeypatch):
     return flush
 
 
-def relayed_study(relay, keys, *questions, **changes):
-    """A study whose reports go through that relay."""
-    stated = b64encode(keys.keys[0].configuration).decode()
-    channel = {"batches": {"hours": 1}, "oblivious": {"relay": relay, "keys": stated}}
+def batched_study(*questions, **changes):
+    """A study whose reports leave in windows of an hour."""
+    channel = {"batches": {"hours": 1}}
     return Study(studies.document(*(questions or (studies.YES_NO,)), channel=channel, **changes))
+
+
+def through(relay, keys):
+    """The transport of an app that ships this relay and the gateway's first key."""
+    return Oblivious(relay, b64encode(keys.keys[0].configuration).decode())

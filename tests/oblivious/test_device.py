@@ -1,39 +1,36 @@
-"""A device whose study states a relay sends its requests about the report only through the relay.
+"""A device with a relay sends all its requests through the relay, and believes only the collector.
 
-Defence: The device: the relay is not used for an hour, and up to a random hour more, after a direct visit,
-also after a restart or reload. Known limit: a visit by the person after the report was sent; the collector
-sees that an address visits and takes part.
+Defence: The device: each request is encapsulated for the gateway's key that the app ships, or not sent. Known
+limit: relay and collector together see whose report it is.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 import threading
-from contextlib import closing
+from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ldp_client.device import clock, outbox
-from ldp_client.device.trust import note_identity
-from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
+from ldp_client import Oblivious
+from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError, TransferError, UsageError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server as Recorder
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import relayed_study
+from tests.ldp_client.issuers import channel_of
+from tests.oblivious.conftest import batched_study, through
 
 YES = {"ever": True}
-HOUR = 3600
 COLLECTOR = "http://127.0.0.1:9"
 
 
 @pytest.fixture
 def collector():
-    """One that would take whatever comes in the clear: nothing must."""
+    """One that would take whatever comes directly: nothing must."""
     with Recorder() as recorder:
         yield recorder
 
@@ -80,18 +77,15 @@ def relay():
 
 
 @pytest.fixture
-def study(relay, keys):
-    return relayed_study(relay.url, keys)
+def study():
+    return batched_study()
 
 
 @pytest.fixture
-def device(tmp_path, collector, study):
-    device = consenting(tmp_path / "device", "9", collector.url)
+def device(tmp_path, collector, relay, keys, study):
+    device = consenting(tmp_path / "device", "9", collector.url, transport=through(relay.url, keys))
     device.answer(study, YES)
     return device
-
-
-RECEIPT = ("application/json", '{"id": "x", "result": "stored"}')
 
 
 @pytest.mark.parametrize(
@@ -144,10 +138,13 @@ def test_relay_redirect_is_not_followed(device, relay, collector, study, status,
     assert collector.requests == []
 
 
-def test_report_waits_for_an_unreachable_relay(tmp_path, keys, collector, send):
-    device = consenting(tmp_path, "9", collector.url)
-    device.answer(relayed_study("http://127.0.0.1:9/", keys), YES)
+def test_report_waits_for_an_unreachable_relay(tmp_path, keys, collector, study, send):
+    transport = through("http://127.0.0.1:9/", keys)
+    device = consenting(tmp_path, "9", collector.url, transport=transport)
+    device.answer(study, YES)
     assert send(device).waiting == 1
+    with raises(TransferError, "device.unreachable"):
+        device.fetch(study.id)
     assert collector.requests == []
 
 
@@ -163,6 +160,8 @@ def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
     send(device)
     device.withdraw(study.id)
     send(device)
+    with pytest.raises(TransferError):
+        device.fetch(study.id)
     for path, headers, body in relay.requests:
         assert path == "/ldpkit"
         assert set(headers) <= {
@@ -174,148 +173,60 @@ def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
             "User-Agent",
         }
         assert headers["Content-Type"] == "message/ohttp-req"
-        for told in (study.id, queued.report_id, queued.secret, study.digest):
-            assert told.encode() not in body
-            assert told not in json.dumps(headers)
+        for text in (study.id, queued.report_id, queued.secret, study.digest):
+            assert text.encode() not in body
+            assert text not in json.dumps(headers)
     assert len({len(body) for _, _, body in relay.requests}) == 1
     # Encapsulated anew each time: the same request twice looks like two.
-    assert len({body[7:39] for _, _, body in relay.requests}) == 2
+    assert len({body[7:39] for _, _, body in relay.requests}) == 3
 
 
-@pytest.mark.usefixtures("device")
-def test_route_is_stored_with_the_report(relay, tmp_path, collector, send):
-    ledger = tmp_path / "device" / "ledger.sqlite3"
-    with closing(sqlite3.connect(ledger)) as connection:
-        before = connection.execute("SELECT document, channel FROM channels").fetchall()
-        assert [json.loads(row[1])["oblivious"]["relay"] for row in before] == [relay.url]
-    again = consenting(tmp_path / "device", "9", collector.url)
-    send(again)
-    assert (len(relay.requests), collector.requests) == (1, [])
-    for change in ("DELETE FROM channels", "DROP TABLE channels"):
-        with closing(sqlite3.connect(ledger)) as connection:
-            connection.execute(change)
-            connection.commit()
-        with pytest.raises(LedgerError):
-            send(again)
-    assert collector.requests == []
-
-
-def test_other_studies_are_sent_directly(device, relay, collector, send):
-    plain = Study(studies.document(studies.YES_NO, id="plain"))
-    device.answer(plain, YES)
-    assert send(device).sent == 1
-    assert [path for path in collector.asked("PUT") if "plain" in path] == collector.asked("PUT")
-    # Not beside it.
-    assert relay.requests == []
-    send(device)
-    assert len(relay.requests) == 1
-
-
-def test_relay_outside_allowed_hosts_is_rejected_before_answering(tmp_path, keys):
-    device = consenting(tmp_path, "9", COLLECTOR, allowed_hosts=["127.0.0.1:9", "127.0.0.1"])
+def test_relay_outside_allowed_hosts_is_rejected(tmp_path, keys):
+    hosts = ["127.0.0.1:9", "127.0.0.1"]
     with raises(RefusedError, "device.host", "relay.example"):
-        device.answer(relayed_study("https://relay.example/", keys), YES)
-    with raises(UsageError, "device.collector_https"):
-        device.answer(relayed_study("http://relay.example/", keys), YES)
-    assert device.epsilon_left == 9
+        consenting(
+            tmp_path, "9", COLLECTOR, allowed_hosts=hosts, transport=through("https://relay.example/", keys)
+        )
 
 
-@pytest.mark.usefixtures("device")
-def test_report_waits_if_its_relay_is_no_longer_allowed(relay, tmp_path, collector, send):
-    host, _, _ = collector.url.removeprefix("http://").partition("/")
-    stricter = consenting(tmp_path / "device", "9", collector.url, allowed_hosts=[host])
-    flushed = send(stricter)
-    assert (flushed.waiting, relay.requests, collector.requests) == (1, [], [])
-    assert "127.0.0.1" in flushed.reason
+@pytest.mark.parametrize("relay", ["http://relay.example/", "relay.example", ""])
+def test_relay_without_https_is_rejected(keys, relay):
+    with pytest.raises(UsageError):
+        through(relay, keys)
 
 
-def test_missing_hpke_package_is_rejected_before_answering(tmp_path, study, monkeypatch):
+@pytest.mark.parametrize("change", ["", "AAAA", "no base64!", "wrong suite", "wrong curve"])
+def test_malformed_key_is_rejected(keys, change):
+    whole = bytearray(keys.keys[0].configuration)
+    if change.startswith("wrong"):
+        whole[-1 if change == "wrong suite" else 2] ^= 1
+        change = b64encode(whole).decode()
+    with raises(InputError, "device.relay_configuration"):
+        Oblivious("https://relay.example", change)
+
+
+def test_missing_hpke_package_is_rejected_at_the_start(keys, monkeypatch):
     from ldp_client.oblivious import encapsulation
 
     monkeypatch.setitem(sys.modules, "pyhpke", None)
     encapsulation._suite.cache_clear()
-    device = consenting(tmp_path / "other", "9", COLLECTOR)
     with raises(MissingExtraError, "extra.missing", "ldp-client[oblivious]") as raised:
-        device.answer(study, YES)
+        through("https://relay.example", keys)
     assert "\n" not in str(raised.value)
-    assert device.epsilon_left == 9
     encapsulation._suite.cache_clear()
 
 
-def test_oversized_invitation_is_kept_and_reported(tmp_path, relay, study, collector, send):
-    device = consenting(tmp_path / "other", "9", collector.url)
-    device.answer(study, YES, "x" * 4000)
-    with device.ledger.writing() as connection:
-        note_identity(connection, study.digest, collector.url, "a" * 32)
-    flushed = send(device)
-    assert "does not fit" in flushed.reason
+def test_study_with_an_issuer_or_nodes_is_rejected_before_answering(device):
+    """The relay reaches one collector."""
+    tokens = Study(studies.document(studies.YES_NO, id="tokens", channel=channel_of("https://i.example")))
+    with raises(RefusedError, "device.beyond_the_relay"):
+        device.answer(tokens, YES, "CODE")
+    assert device.epsilon_left == 8
+
+
+def test_oversized_invitation_is_kept_and_reported(tmp_path, relay, keys, collector):
+    device = consenting(tmp_path / "other", "9", collector.url, transport=through(relay.url, keys))
+    device.answer(Study(studies.document(studies.YES_NO)), YES, "x" * 300_000)
+    flushed = device.flush(1)
+    assert "longer than a relayed request may be" in flushed.reason
     assert (relay.requests, collector.requests) == ([], [])
-
-
-@pytest.fixture
-def seen(device, collector, study, monkeypatch):
-    """The report is overdue, the study was fetched: another process's flush so many seconds later."""
-    now = max(report.due for report in device.ledger.queued()) + 5 * HOUR
-    monkeypatch.setattr(clock, "now", lambda: float(now))
-    collector.content = study.canonical()
-    device.fetch(study.id)
-
-    def later(seconds):
-        monkeypatch.setattr(clock, "now", lambda: float(now + seconds))
-        return consenting(device.ledger.folder, "9", collector.url).flush(1)
-
-    return later
-
-
-def test_relay_is_not_used_for_an_hour_after_a_direct_fetch(seen, relay):
-    flushed = seen(60)
-    assert (flushed.batched, flushed.waiting, relay.requests) == (1, 0, [])
-    assert seen(HOUR).batched == 1
-    assert relay.requests == []
-    # Overdue as it was at the first of these, it waits as after a visit then.
-    assert seen(2 * HOUR + 60).waiting == 1
-    assert len(relay.requests) == 1
-
-
-def test_delay_after_a_direct_fetch_is_random(device, collector, study, monkeypatch):
-    collector.content = study.canonical()
-    monkeypatch.setattr(clock, "now", lambda: 0.0)
-    moments = []
-    for _ in range(12):
-        device.fetch(study.id)
-        with closing(sqlite3.connect(device.ledger.path)) as connection:
-            moments += connection.execute("SELECT until FROM apart").fetchone()
-    assert all(HOUR <= moment <= 2 * HOUR for moment in moments)
-    assert len(set(moments)) > 6
-
-
-def test_old_direct_visit_is_deleted_from_the_ledger(seen, device):
-    # Overdue as it is, the report waits once more, as after a visit.
-    seen(60)
-    seen(5 * HOUR)
-    with closing(sqlite3.connect(device.ledger.path)) as connection:
-        assert connection.execute("SELECT until FROM apart").fetchall() == []
-
-
-def test_wrong_clock_at_the_fetch_does_not_block_the_report(seen, relay):
-    # It was a year ahead then, and so was the report's moment, which is drawn anew.
-    year = 365 * 24 * HOUR
-    assert (seen(-year).batched, seen(2 * HOUR - 60 - year).batched, relay.requests) == (1, 1, [])
-    for hours in range(2, 9):
-        seen(hours * HOUR - year)
-    assert len(relay.requests) >= 1
-
-
-def test_deletion_keeps_the_same_delay_as_a_report(device, relay, collector, study, send, monkeypatch):
-    send(device)
-    device.withdraw(study.id)
-    with device.ledger.reading() as connection:
-        (report,) = outbox.withdrawn(connection)
-    monkeypatch.setattr(clock, "now", lambda: float(report.due + 1))
-    collector.content = study.canonical()
-    device.fetch(study.id)
-    assert device.flush(1).batched == 1
-    assert len(relay.requests) == 1
-    # Unless the person wants it at once.
-    assert device.flush(1, now=True).undeleted == 1
-    assert len(relay.requests) == 2

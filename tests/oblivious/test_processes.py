@@ -26,7 +26,7 @@ from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from tests.collector.conftest import REPOSITORY
 from tests.kit.programs import need, which
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import relayed_study
+from tests.oblivious.conftest import batched_study, through
 from tests.oblivious.test_device import Relay as Recorder
 from tests.ports import held_port
 
@@ -203,9 +203,9 @@ def test_report_is_sent_and_deleted_only_through_the_relay(start_server, tmp_pat
     collector = start_server("--require-ohttp", environment=environment)
     relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
     try:
-        study = relayed_study(url, keys)
+        study = batched_study()
         assert collector.request("POST", "/v1/studies", study.document) == 201
-        device = consenting(tmp_path / "device", "9", collector.url)
+        device = consenting(tmp_path / "device", "9", collector.url, transport=through(url, keys))
         device.answer(device.fetch(study.id), YES)
         (queued,) = device.ledger.queued()
         assert send(device).sent == 1

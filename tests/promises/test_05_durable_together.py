@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.device import device as device_module
 from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
@@ -184,9 +184,10 @@ def test_a_report_that_leaves_before_the_commit_is_found(
     """The report is sent while it is being queued."""
     enqueue = device_module.enqueue
 
-    def hasty(connection: sqlite3.Connection, report: Any) -> None:
-        enqueue(connection, report)
-        put_report(f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}", report.body)
+    def hasty(connection: sqlite3.Connection, report: Any, most: int) -> None:
+        enqueue(connection, report, most)
+        url = f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}"
+        put_report(Direct(), url, report.body)
 
     monkeypatch.setattr(device_module, "enqueue", hasty)
     wrong = not_yet_durable(tmp_path, server)

@@ -175,10 +175,10 @@ def test_a_planted_fault_is_found(
     """The first attempt is correct, and each later one is changed."""
     put, tried = sending.put_report, set()
 
-    def changed(url: str, body: str, *more: Any) -> Any:
+    def changed(transport: Any, url: str, body: str, *more: Any) -> Any:
         again = url in tried
         tried.add(url)
-        return put(url, change(body) if again else body, *more)
+        return put(transport, url, change(body) if again else body, *more)
 
     if is_older:
         thaw(tmp_path)

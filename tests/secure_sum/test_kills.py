@@ -10,6 +10,7 @@ import pytest
 
 from collector.operator.inviting import list_text, node_hashes
 from collector.storage.node_keys import NodeKeys
+from ldp_client import Direct
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
@@ -65,7 +66,8 @@ class Process:
 def put_until_taken(message):
     """Send the same bytes again and again, as a device does."""
     deadline = time.monotonic() + 60
-    while put_share(message.node + message.path, message.body, message.invitation, b"", b"").state != "sent":
+    share = (message.node + message.path, message.body, message.invitation, b"", b"")
+    while put_share(Direct(), *share).state != "sent":
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
