@@ -32,8 +32,7 @@ function whenItLeaves(state, channel, due, apart) {
 
 /** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */
 function countedAs(channel, asked) {
-  // Not of a token that was got before this was kept.
-  const values = Object.entries(channel.tokens.keys[asked?.place]?.public ?? {}).map(([field, value]) => `${field}: ${value}`);
+  const values = Object.entries(channel.tokens.keys[asked.place].public ?? {}).map(([field, value]) => `${field}: ${value}`);
   return values[0] ? say("script.leaves.stratum", { issuer: hostOf(channel), values: values.join(", ") }) : "";
 }
 

@@ -14,8 +14,6 @@ import { inWords, say, saidOf, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
 const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
-// What a report waits for, as index.d.ts has it.
-const REASONS = new Set(["unreachable", "operator", "problem", "foreign"]);
 const TIMEOUT_MS = 10_000;
 // After this long what waits is left to the browser, too.
 const LATE_MS = 2_000;
@@ -101,12 +99,12 @@ function listOf(entries) {
 /** What is wrong with an answer, and with which. */
 const wrong = ({ field, problem }) => `${field}: ${say(`script.answer.${problem}`)}`;
 
-/** Why a report was not settled; an older ledger says it in words. */
+/** Why a report was not settled, of a reason as index.d.ts has it. */
 function why(reason, channel) {
   const [kind, status, problem] = reason.split(" ");
   if (kind === "unserved") return say("script.reason.unserved", { reason: why(reason.slice(kind.length + 1)) });
   if (kind === "issuer") return whyNoToken(reason, channel);
-  return REASONS.has(kind) ? say(`script.reason.${kind}`, { status, problem }) : reason;
+  return say(`script.reason.${kind}`, { status, problem });
 }
 
 /** The same page in another language has the same invitation. */
@@ -203,8 +201,17 @@ async function start() {
   function forget() {
     entries = undefined;
     find("entered").replaceChildren();
+    if (!find("answers")) return;
     // Not the form's own, in whose place a question of that name stands.
-    if (find("answers")) HTMLFormElement.prototype.reset.call(find("answers"));
+    HTMLFormElement.prototype.reset.call(find("answers"));
+    entriesOf(find("answers"), asked).forEach(({ name }) => mark({ name, problem: "" }));
+  }
+
+  /** Forget what was entered before the person left the page, which the browser kept: others may use it. */
+  async function comeBack() {
+    find("problem").replaceChildren();
+    forget();
+    if (find("answers")) turnTo(0);
   }
 
   /** Forget what was entered here, where another tab, or the page behind this one, has answered meanwhile. */
@@ -288,8 +295,9 @@ async function start() {
   });
   on("now", "submit", () => flush({ now: true }));
   addEventListener("online", () => act(flush));
-  // Back from the browser's cache, from another tab, and from another window.
-  for (const back of ["pageshow", "visibilitychange", "focus"]) {
+  addEventListener("pageshow", ({ persisted }) => persisted && act(comeBack));
+  // Back from another tab, and from another window.
+  for (const back of ["visibilitychange", "focus"]) {
     addEventListener(back, () => lookAgain().catch((error) => console.error(error.code ?? error)));
   }
   if (find("answers")) turnTo(0);

@@ -15,12 +15,11 @@ export function toldInWords({ studies, limit, ...all }) {
 
 const PERCENT = { style: "percent", maximumFractionDigits: 1 };
 
-function linesOf({ owner, collector, days, questions, states, ...its }) {
-  const host = collector && new URL(collector).host;
-  const whom = [owner, host].filter(Boolean).join(", ");
+function linesOf({ owner, origin, days, questions, states, ...its }) {
+  const whom = [owner, new URL(origin).host].filter(Boolean).join(", ");
   const shown = (day) => new Intl.DateTimeFormat(locale(), { ...DAY, numberingSystem: "latn" }).format(new Date(day));
   return [
-    whom && say("script.told.whom", { whom: apart(whom) }),
+    say("script.told.whom", { whom: apart(whom) }),
     days.length && say("script.told.days", { days: days.map(shown).join("; ") }),
     questions.length && say("script.told.asked", { questions: questions.map(apart).join("; ") }),
     say("script.told.cost", { epsilon: cost(its) }),

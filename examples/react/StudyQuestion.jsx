@@ -152,6 +152,6 @@ const STEPS = {
   refused: says("The collector does not take it any more."),
   withdrawn: says("It was withdrawn."),
   uninvited: says("This study is by invitation."),
-  // Withdrawn, or answered to another address of the collector's: of this one the ledger has no report.
+  // The report was withdrawn: the ledger has none.
   before: says("You answered here before. A question is asked once."),
 };

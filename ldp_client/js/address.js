@@ -1,21 +1,20 @@
-/** Where a collector is. */
+/** The addresses of collectors. Devices in Python read them alike: tests/golden/vectors/origins.json. */
 
 import { fail } from "./errors.js";
 
-// https, or http on this machine; without who is asked as, or a query.
-const SAFE = /^(https:|http:\/\/(localhost|127\.0\.0\.1|\[::1])(?![^:/]))[^\s?#@]*$/;
+// https, or http on this machine. ASCII, without user information, query and fragment. Some runtimes have no URL class.
+const BASE =
+  /^(https:\/\/([\w.-]+|\[[\da-f:]+])|http:\/\/(localhost|127\.0\.0\.1|\[::1]))(:[1-9]\d{0,4})?(\/[!"$->A-[\]-~]*)?$/i;
+const MOST_PORT = 65535;
 
-/** One spelling of a collector's URL that may be sent to. Throws LdpkitError "input". */
-export function safeBaseOf(url) {
-  try {
-    return SAFE.exec(baseOf(url))[0];
-  } catch {
-    fail("input", "must be an https URL", "collector");
-  }
+/** One spelling of a collector's base URL. Throws LdpkitError "input". */
+export function safeBaseOf(url, field = "collector") {
+  const [, server, , , port = "", path = ""] = BASE.exec(url) ?? [];
+  if (!server || port.slice(1) > MOST_PORT) fail("input", "must be an https URL", field);
+  const start = server.toLowerCase();
+  const isDefault = port === (start[4] === "s" ? ":443" : ":80");
+  return start + (isDefault ? "" : port) + path.replace(/\/+$/, "");
 }
 
-/** One spelling of any URL: of one that a ledger has from an earlier release. */
-export const baseOf = (url) => new Request(url).url.replace(/\/+$/, "");
-
-/** Whether a ledger's row is of that collector. One of a ledger that did not keep collectors is of any. */
-export const isAt = (collector, { collector: its = collector }) => baseOf(its) === collector;
+/** Scheme, host and port of a collector's URL, as `new URL(url).origin` spells them. Throws LdpkitError "input". */
+export const originOf = (url, field) => safeBaseOf(url, field).split("/", 3).join("/");

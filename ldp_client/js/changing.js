@@ -1,6 +1,5 @@
 /** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
-import { isAt } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { read } from "./pasted.js";
@@ -19,16 +18,16 @@ export function move(memory, _, id, changes) {
  * What is held of answers to a study of that digest may leave: another tab may have drawn a report of another version
  * meanwhile, which nobody saw. Returns the study's report, none where nothing of it is left.
  */
-export function consent(memory, collector, { digest }) {
-  const report = memory.reports.findLast((one) => one.digest === digest && isAt(collector, one));
+export function consent(memory, isOwn, { digest }) {
+  const report = memory.reports.findLast((one) => one.digest === digest && isOwn(one));
   if (report?.state === "held") report.state = "queued";
   return report;
 }
 
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
-export function invite(memory, collector, studyId, given) {
+export function invite(memory, isOwn, studyId, given) {
   const invitation = read(given);
-  const isIts = ofStudy(memory, collector, studyId);
+  const isIts = ofStudy(memory, isOwn, studyId);
   // Held, queued or uninvited.
   const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);
   if (!waits) return;
@@ -40,15 +39,11 @@ export function invite(memory, collector, studyId, given) {
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */
-export function withdraw(memory, collector, studyId) {
-  const isIts = ofStudy(memory, collector, studyId);
-  // A permanent answer is whose its question is.
-  const questions = memory.spent.filter(isIts).map(({ question }) => question);
-  for (const kept of memory.permanent) {
-    if (kept.study === studyId && questions.includes(kept.question)) kept.answer = new Uint8Array();
-  }
-  // A report that no collector was found for never left. One of an older ledger may have.
-  const isLeft = (report) => !isIts(report) || (report.state !== "held" && report.publisher !== "");
+export function withdraw(memory, isOwn, studyId) {
+  const isIts = ofStudy(memory, isOwn, studyId);
+  for (const kept of memory.permanent.filter(isIts)) kept.answer = new Uint8Array();
+  // A report that no collector was found for never left.
+  const isLeft = (report) => !isIts(report) || (report.state !== "held" && report.publisher);
   memory.reports = memory.reports.filter(isLeft);
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
   const asked = memory.reports.filter(isIts);
@@ -64,11 +59,11 @@ export function withdraw(memory, collector, studyId) {
 }
 
 /**
- * What is of a study of that id and of this device's collector: another's of that id is another study. A mistyped id is
- * nobody's: a 0 would say that all is deleted.
+ * Whether a row is of a study of that id and of this device's collector. A mistyped id is an error: a 0 would say that
+ * all is deleted.
  */
-function ofStudy({ spent, reports }, collector, studyId) {
-  const isIts = (row) => row.study === studyId && isAt(collector, row);
+function ofStudy({ spent, reports }, isOwn, studyId) {
+  const isIts = (row) => row.study === studyId && isOwn(row);
   if (![...spent, ...reports].some(isIts)) fail("input", "was never answered", "study");
   return isIts;
 }

@@ -1,19 +1,20 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
-import { isAt, safeBaseOf } from "./address.js";
+import { originOf, safeBaseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
-import { add, nearest, parseDecimal } from "./rational.js";
-import { drawIdentity, drawPayloads, originOf, reportOf } from "./report.js";
-import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
+import { nearest, parseDecimal } from "./rational.js";
+import { drawIdentity, drawPayloads, reportOf, versionOf } from "./report.js";
+import { costOf, leftOf, recall, refuseSpending } from "./spending.js";
 
 /**
  * Open the device of this browser profile and origin, or of another ledger.
  *
- * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. collector: its base URL, in any
- * spelling. ledger: one of ledgers/, IndexedDB's of that name where it is left out.
- * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad budget.
+ * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. maxEpsilonPerCollector: the most that
+ * one collector may learn. collector: its base URL, in any spelling. formerly: earlier origins of the same collector.
+ * ledger: one of ledgers/, IndexedDB's of that name if left out.
+ * Throws LdpkitError "ledger" if IndexedDB cannot be used, "input" for a bad budget or address.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
  * for good) or "uninvited" until it is given an invitation that the collector takes. A "withdrawn" one
@@ -22,21 +23,28 @@ import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
 export async function openDevice({
   maxEpsilon,
   maxDelta = "0.0001",
+  maxEpsilonPerCollector = maxEpsilon,
   collector: given = globalThis.location?.origin,
+  formerly = [],
   name = "ldpkit",
   ledger,
   random = systemRandom,
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
+  const perCollector = limit(maxEpsilonPerCollector, "maxEpsilonPerCollector");
   const collector = safeBaseOf(given);
+  const origin = originOf(collector);
+  const origins = [origin, ...formerly.map((url) => originOf(url, "formerly"))];
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
-  // Another collector's study of that id is another study.
-  const isIts = (study, report) => report.study === study.id && isAt(collector, report);
+  // Another collector's study of the same id is another study.
+  const isOwn = (row) => origins.includes(row.origin);
+  const owner = { origin, isOwn };
+  const isIts = (study, report) => report.study === study.id && isOwn(report);
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
-    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
+    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, isOwn, ...change)));
 
   return {
     /**
@@ -50,44 +58,27 @@ export async function openDevice({
       // Before the transaction, which would not wait for a hash.
       const identity = await drawIdentity(random);
       return write((memory) => {
-        const recalled = recall(study, memory, collector);
-        refuseSpending(study, recalled, memory.spent, budget);
+        const recalled = recall(study, memory, owner);
+        refuseSpending(study, recalled, memory.spent, isOwn, budget, perCollector);
         const { answered, ...made } = reportOf(
           study,
           drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
           identity,
         );
-        const origin = originOf(study);
-        recalled.forEach((one, index) => {
-          let { asked, spend } = one;
-          if (!spend) memory.spent.push((spend = { question: asked.id }));
-          Object.assign(spend, origin, {
-            // What it may be recognised by when it comes back in clear, in all words so far: its text, the title above it,
-            // ids and texts of a record's fields. An older ledger kept the last text alone.
-            text: unique(
-              spend.text,
-              study.told.map(({ questions: { [index]: its }, sections, title }) => [
-                asked.list?.(sections) ?? its.text ?? title,
-                its.text,
-                [its.features, its.response].flat().map((part) => [part?.id, part?.text]),
-              ]),
-            ),
-            asked: asked.text ?? asked.id,
-            title: study.title,
-            owner: study.owner,
-            collector,
-            days: unique(spend.days, today()),
-          });
-          spend.clear = study.stood?.(spend, one.spend);
-          // Once more where a memoized question came to ask another thing.
-          if (one.isFresh && answered.includes(asked.id)) {
-            for (const kind in budget) {
-              spend[kind] = add(spend[kind] ?? ZERO, costOf(study, study.one?.paid(recalled, one) ?? [one], kind));
-            }
+        const version = versionOf(study);
+        for (const item of recalled) {
+          const { asked } = item;
+          let { spend } = item;
+          if (!spend) memory.spent.push((spend = { origin, question: asked.id, days: [] }));
+          Object.assign(spend, version, { asked: asked.text ?? asked.id, title: study.title, owner: study.owner });
+          if (!spend.days.includes(today())) spend.days.push(today());
+          if (item.isFresh && answered.includes(asked.id)) {
+            for (const kind in budget) spend[kind] = costOf(study, study.one?.paid(recalled, item) ?? [item], kind);
           }
-        });
+        }
         const report = {
-          ...origin,
+          ...version,
+          origin,
           closes: study.closes,
           channel: study.channel,
           collector,
@@ -111,17 +102,17 @@ export async function openDevice({
     /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
     status: (study) =>
       read((memory) => ({
-        answered: recall(study, memory, collector).some((one) => one.problem),
+        answered: recall(study, memory, owner).some(({ problem }) => problem),
         report: memory.reports.findLast((report) => isIts(study, report)),
         apart: memory.reports.some((one) => one.channel?.oblivious) ? memory.apart : 0,
       })),
 
     /** What is left of the budget. */
-    epsilonLeft: () => read((memory) => nearest(leftOf(budget, memory.spent, "epsilon"))),
+    epsilonLeft: () => read((memory) => nearest(leftOf(budget.epsilon, memory.spent, "epsilon"))),
 
     /** What this device has told so far, which leaves it never. */
     told: () =>
-      import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget))),
+      import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget, owner))),
 
     /** The person agrees that the report which answers this study, and no other version of it, leaves. */
     consent: changing("consent"),
@@ -134,7 +125,8 @@ export async function openDevice({
       const now = Date.now();
       // What is queued, uninvited or withdrawn waits for something; when requests were made is forgotten.
       if (await read(({ reports, apart, unseen }) => apart < now || unseen < now || reports.some(({ state }) => /^[quw]/.test(state)))) {
-        await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move: changing("move") }, options);
+        const { send } = await import("./sending.js").catch(unloaded);
+        await send({ ...kept, collector, ...owner, move: changing("move") }, options);
       }
     },
   };
@@ -142,9 +134,6 @@ export async function openDevice({
 
 /** The person's day, YYYY-MM-DD, by minutes in milliseconds: kept beside what was spent, it leaves the device never. */
 const today = (now = new Date()) => new Date(now - 6e4 * now.getTimezoneOffset()).toISOString().slice(0, 10);
-
-/** What there is of values and of lists in lists, each once. */
-const unique = (...values) => [...new Set(values.flat(4).filter(Boolean))];
 
 function limit(text, field) {
   const number = parseDecimal(text);

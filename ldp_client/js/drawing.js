@@ -15,7 +15,7 @@ export function read(study) {
 }
 
 /** The place of the question that was drawn for this very document; -1 for none. */
-function place({ digest: its, questions }, { drawn = [] }) {
+function place({ digest: its, questions }, { drawn }) {
   const row = drawn.find(({ digest }) => digest === its);
   return questions.findIndex(({ id }) => id === row?.question);
 }
@@ -26,8 +26,7 @@ function draw(study, memory, random) {
   if (known >= 0) return known;
   const { digest, questions } = study;
   const drawn = uniformBelow(questions.length, random);
-  // An older ledger has no draws.
-  (memory.drawn ??= []).push({ digest, question: questions[drawn].id });
+  memory.drawn.push({ digest, question: questions[drawn].id });
   return drawn;
 }
 

@@ -255,13 +255,15 @@ export type ReportState = "held" | "queued" | "uninvited" | "sent" | "refused" |
 
 export interface StoredReport {
   readonly id: string;
-  /** What the id is made of, to be shown to nobody; reports of an older ledger have none, and no withdrawal. */
-  readonly secret?: string;
+  /** What the id is made of, to be shown to nobody. */
+  readonly secret: string;
   readonly study: string;
   readonly version: number;
-  /** The study's; reports of an older ledger do not have it. */
-  readonly digest?: string;
-  /** Base URL of the collector that it was made for: the only one that it is sent to. */
+  /** The study's. */
+  readonly digest: string;
+  /** The origin of the collector that the report was made for: the only one that it is sent to, unless it moved. */
+  readonly origin: string;
+  /** The base URL of that collector. */
   readonly collector: string;
   readonly state: ReportState;
   /** The bytes that leave, as text; "" once withdrawn. */
@@ -269,17 +271,16 @@ export interface StoredReport {
   /** The study's last day, for which, and 30 days more, a report waits though the study was closed. */
   readonly closes?: string;
   /**
-   * Why it was not settled at the last attempt; "" once it was: "unreachable", "operator" (only who runs the collector
-   * can delete it), "problem STATUS NAME", "foreign STATUS" (no answer of the collector), each perhaps behind "unserved ",
-   * where the study was not found, or behind "issuer ", where its token was asked for. The sentences stand in
-   * ldp_client/words, under "script.reason.".
+   * Why it was not settled at the last attempt; "" once it was: "unreachable", "problem STATUS NAME", "foreign STATUS"
+   * (no answer of the collector), each perhaps behind "unserved ", if the study was not found, or behind "issuer ", if
+   * its token was asked for. The sentences stand in collector/words, under "script.reason.".
    */
   readonly reason?: string;
   /**
    * Which collector serves the study that was answered, as its header LDPKit-Collector says: the only one whose word
-   * counts. "" until it is asked, before which nothing is sent; reports of an older ledger may have none.
+   * counts. "" until it is asked, before which nothing is sent.
    */
-  readonly publisher?: string | null;
+  readonly publisher: string;
   /** What travels beside the body, "" for none and once it is not needed any more; with tokens to their issuer alone. */
   readonly invitation: string;
   /** The study's, where it has one: then a report waits for its token, if that has any, and for its moment. */
@@ -305,15 +306,16 @@ export interface Told {
   readonly studies: readonly ToldStudy[];
 }
 
-/** Of one collector: what another asks under the same id is another study. */
+/** A study of one collector: another collector's study of the same id is another study. */
 export interface ToldStudy {
   readonly study: string;
-  /** In the study's own language; its id where an older ledger does not have it. */
+  /** In the study's own language. */
   readonly title: string;
-  /** Who asked, and the collector's base URL; "" where the ledger does not say. */
+  /** Who asked, "" if the study does not say. */
   readonly owner: string;
-  readonly collector: string;
-  /** YYYY-MM-DD, by this device's clock; none of an older ledger. */
+  /** The collector's origin. */
+  readonly origin: string;
+  /** YYYY-MM-DD, by this device's clock. */
   readonly days: readonly string[];
   /** The texts of what was answered, else the questions' ids. */
   readonly questions: readonly string[];
@@ -329,9 +331,9 @@ export interface Device {
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
    * report is held. invitation: what the operator of an invited study handed out.
    * Rejects with LdpkitError "input", "answer", "closed", "answered", "budget" or, for a report above 1,048,576 bytes,
-   * "study"; then nothing is written. "answered" is also what comes of a question that was answered to another collector
-   * under that study's id, of a version below one that was answered, of another document of that version, and of one
-   * that sends in clear what this device was asked behind noise.
+   * "study"; then nothing is written. "answered" is also the error for a version below one that was answered, for
+   * another document of that version, and for a public field with the id of a question that this study asked before.
+   * Another collector's study of the same id is another study.
    */
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
   /**
@@ -358,7 +360,7 @@ export interface Device {
   invite(studyId: string, invitation: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
-   * many these are. What left in a batch is deleted in one. What was given to another collector stays. Spends stay, and no question is asked again. Rejects with
+   * many these are. What left in a batch is deleted in one. What was given to another origin stays. Spends stay, and no question is asked again. Rejects with
    * LdpkitError "input" for a study of this collector that this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
    * nothing is wiped yet.
    */
@@ -407,11 +409,18 @@ export interface DeviceOptions {
   maxEpsilon: string;
   /** The same of delta, "0.0001" if left out: a loose delta lets answers through at any epsilon. */
   maxDelta?: string;
+  /** The most epsilon that one collector may learn from its studies, a decimal in a string; `maxEpsilon` if left out. */
+  maxEpsilonPerCollector?: string;
   /**
-   * Base URL of the collector; the page's own origin if left out: https, or http on this machine. Rejects with LdpkitError
-   * "input" for another.
+   * Base URL of the collector; the page's own origin if left out: https, or http on this machine. Its origin (scheme,
+   * host, port) says whose a study is; the path does not count. Rejects with LdpkitError "input" for another address.
    */
   collector?: string;
+  /**
+   * Earlier origins of the same collector, which has moved: what was answered there counts as answered here. Rejects
+   * with LdpkitError "input" as `collector` does.
+   */
+  formerly?: readonly string[];
   /** Name of the IndexedDB database, "ldpkit" if left out. */
   name?: string;
   /** In place of that database. */

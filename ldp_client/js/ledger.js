@@ -17,10 +17,9 @@ const KEY = 0;
  * The ledger of that name, made when missing: {name, read, write}, of which two are functions of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
- * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta,
- * asked (its own text), title, owner, collector, days,
- * clear (public fields of its name beside it)}], permanent: [{study, question, words,
- * fingerprint, answer}], reports: [StoredReport of index.d.ts], drawn (perhaps): [{digest, question}]}.
+ * memory: {spent: [{origin, study, question, version, digest, epsilon, delta, asked (the question's text), title, owner,
+ * days}], permanent: [{origin, study, question, noise, answer}], reports: [StoredReport of index.d.ts],
+ * drawn: [{digest, question}]}. origin: the collector's. epsilon, delta: missing if the question was not drawn.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);
@@ -51,7 +50,7 @@ const open = (name) =>
     // One layout, which is version 1: a later one fails to open, and answers nothing.
     const request = indexedDB.open(name, 1);
     request.onupgradeneeded = () =>
-      request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [] }, KEY);
+      request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [], drawn: [] }, KEY);
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });

@@ -2,7 +2,6 @@
 
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
-import { canonicalJson } from "./json.js";
 import { parseDecimal } from "./rational.js";
 import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record, text } from "./shapes.js";
 
@@ -83,25 +82,10 @@ export function read(study) {
   ]);
   study.public.forEach(({ id }, index) => check(!names.includes(id), `public[${index}].id`));
   study.split = (answers) => splitAnswers(study.public, answers);
-  // The fields of which a ledger's row has the id or text, in whatever language, as each language writes them. In files
-  // a record's fields stand as QUESTION.FIELD.
-  const namesakes = ({ question, text }) => {
-    const asked = [question, text, [text].flat().map((one) => `${question}.${one}`)].flat(2).map(mark);
-    const isAsked = ({ id, text: its = id }) => [id, its].some((one) => asked.includes(mark(one)));
-    const written = study.public.map((_, index) => study.told.map((told) => told.public[index]));
-    return written.filter((field) => field.some(isAsked)).map(canonicalJson);
-  };
-  // Which fields stood in clear beside a question of the same name every time. before: whether it was asked before.
-  study.stood = (row, before) => namesakes(row).filter((field) => !before || row.clear?.includes(field));
-  // Whether a field was behind noise before: all of its name, but those that stood in clear, are some.
-  study.wasAsked = (rows) => rows.some((row) => namesakes(row)[study.stood(row, row).length]);
+  const ids = study.public.map(({ id }) => id);
+  // Whether this device was asked a question of a field's id behind noise.
+  study.wasAsked = (rows) => rows.some(({ question }) => ids.includes(question));
 }
-
-/**
- * A text or id without what is easily changed in it: case, blanks and punctuation. Where there is none a ledger has
- * undefined, or null when it is written as text.
- */
-const mark = (name) => (name ?? "").normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]/gu, "") || name;
 
 /**
  * [answers to questions, {public: {id: value}} (or {} without values), spaces that hide the values' sizes]. What the invitation carries

@@ -54,12 +54,12 @@ export function drawPayloads(
   return [payloads, clear, spare + hidden];
 }
 
-/** Which study was answered, as a report says it. */
-export const originOf = ({ id: study, version, digest }) => ({ study, version, digest });
+/** The version of a study that was answered, as a report states it. */
+export const versionOf = ({ id: study, version, digest }) => ({ study, version, digest });
 
 /** The report of drawn payloads, as `perturbAnswers` gives it. Throws LdpkitError "study" for one too large to send. */
 export function reportOf(study, [payloads, clear, spare], { id, secret }) {
-  const body = canonicalJson({ format: "ldpkit.report/1", id, ...originOf(study), payloads, ...clear }) + " ".repeat(spare);
+  const body = canonicalJson({ format: "ldpkit.report/1", id, ...versionOf(study), payloads, ...clear }) + " ".repeat(spare);
   // A mebibyte, as ldp_client/device/outbox.py has it.
   check(body.length <= 1 << 20);
   return { id, secret, body, answered: Object.keys(payloads) };

@@ -19,8 +19,6 @@ export function read(study) {
         left.delete(id) && (!isList || (asked.ask === "yes_no" && !asked.refusal && !asked.mechanism.of)),
         `sections[${index}].questions[${place}]`,
       );
-      // Its title is what each box asks, and what has no words.
-      if (isList || !asked.text) asked.list = (sections) => sections[index].title;
     }),
   );
   check(!left.size, "sections");

@@ -1,6 +1,5 @@
 /** Sending what waits: reports that were agreed to, and deletions that were asked for. */
 
-import { isAt } from "./address.js";
 import { unloaded } from "./errors.js";
 import { findPublisher, pause, put, remove } from "./upload.js";
 
@@ -8,10 +7,20 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
- * written. read, write, move: of the device's ledger; alone: its own turns, else the browser's for its name.
+ * written. read, write, move: of the device's ledger; alone: its own turns, else the browser's for its name. isOwn:
+ * whether a report is of the collector, which has that base URL and origin.
  */
 export const send = (
-  { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, write, move },
+  {
+    name,
+    alone = (work) => navigator.locks.request(`${name} flush`, work),
+    collector,
+    origin,
+    isOwn,
+    read,
+    write,
+    move,
+  },
   { attempts = 5, now } = {},
 ) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
@@ -24,9 +33,9 @@ export const send = (
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     // What would tell, beside something else, whose it is waits.
     const goes =
-      (isBatched || apart) && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, (one) => isAt(collector, one), now));
+      (isBatched || apart) && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, isOwn, now));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
-    const left = reports.filter((one) => REQUESTS[one.state] && isAt(collector, one));
+    const left = reports.filter((one) => REQUESTS[one.state] && isOwn(one));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -44,7 +53,9 @@ export const send = (
       const step = report.publisher ? request : findPublisher;
       const isSeen = () => read(({ apart }) => apart > Date.now());
       const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now, isSeen) : step;
-      const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
+      // A report of a former origin goes to where the collector is now.
+      const base = report.origin === origin ? report.collector : collector;
+      const { changes, again } = await its(`${base}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.
       return changes.publisher ? isSettled(id) : !again;

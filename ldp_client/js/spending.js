@@ -1,6 +1,5 @@
-/** What an answer costs, and whether it may be given: once, and within the budget. */
+/** The cost of an answer, and whether it is allowed: once, and within the budget. */
 
-import { isAt } from "./address.js";
 import { fail } from "./errors.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { add, isBelow, nearest, subtract } from "./rational.js";
@@ -8,49 +7,53 @@ import { add, isBelow, nearest, subtract } from "./rational.js";
 export const ZERO = [0n, 1n];
 
 /**
- * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. spend: its row
- * of the ledger. problem: why it is not asked (again). isFresh: whether its answer is to be paid for.
+ * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. owner: {origin, isOwn} of
+ * the device's collector; isOwn(row): whether a row is the collector's. spend: a row of the question in the ledger.
+ * problem: why it is not asked (again). isFresh: whether its answer costs something.
  */
-export function recall(study, memory, collector) {
-  const rows = memory.spent.filter((row) => row.study === study.id);
-  // Another collector's study of that id is another study, with versions of its own.
-  const isPast = rows.some((row) => row.version >= study.version && row.digest !== study.digest && isAt(collector, row));
-  // What was behind noise would leave in clear.
+export function recall(study, memory, owner) {
+  const rows = memory.spent.filter((row) => row.study === study.id && owner.isOwn(row));
+  // A lower version than one that was answered, or another document of the same version.
+  const isPast = rows.some((row) => row.version >= study.version && row.digest !== study.digest);
+  // A public field would send without noise what an earlier version asked behind noise.
   const past = (isPast || study.wasAsked?.(rows)) && { problem: "is not newer" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
-    const spend = rows.find((row) => row.question === asked.id);
+    // Several if the collector moved, and the app named the former origin later.
+    const spends = rows.filter((row) => row.question === asked.id);
+    const [spend] = spends;
     return {
       asked,
       spend,
       problem: spend && "was answered before",
       isFresh: true,
       mechanism,
-      ...mechanism.recall?.(study, memory, spend, collector),
+      ...mechanism.recall?.(study, memory, spends, owner),
       ...past,
     };
   });
 }
 
-/** Throws "answered" where a question was answered before, and "budget" where they cost more than is left. */
-export function refuseSpending(study, recalled, spent, budget) {
+/**
+ * Throws "answered" for a question that was answered before, and "budget" for questions that cost more than is left:
+ * of the budget, or of `perCollector`, the epsilon that the device's collector may learn.
+ */
+export function refuseSpending(study, recalled, spent, isOwn, budget, perCollector) {
   for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
-  for (const kind in budget) {
+  const refuseAbove = (limit, rows, kind, words) => {
     const cost = costOf(study, recalled, kind);
-    const left = leftOf(budget, spent, kind);
-    if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, left is ${nearest(left)}`);
-  }
+    const left = leftOf(limit, rows, kind);
+    if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, ${words} is ${nearest(left)}`);
+  };
+  for (const kind in budget) refuseAbove(budget[kind], spent, kind, "left");
+  refuseAbove(perCollector, spent.filter(isOwn), "epsilon", "left for this collector");
 }
 
-/** The epsilon or delta of those questions that are fresh: their sum, or the largest where one is asked. */
+/** The epsilon or delta of the fresh questions: their sum, or the largest for a study that asks one of them. */
 export const costOf = (study, recalled, kind) =>
   recalled
     .map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO)
     .reduce(study.one?.dearer ?? add);
 
-/**
- * What is left of a budget's epsilon or delta, exactly. What was not drawn costs nothing, and a ledger's older rows
- * have no delta.
- */
-export const leftOf = (budget, spent, kind) =>
-  spent.map((row) => row[kind] ?? ZERO).reduce(subtract, budget[kind]);
+/** What rows leave of a limit of epsilon or delta, exactly. A question that was not drawn costs nothing. */
+export const leftOf = (limit, rows, kind) => rows.map((row) => row[kind] ?? ZERO).reduce(subtract, limit);

@@ -63,9 +63,8 @@ async function parsed(source) {
   const document = parse(source);
   await loadMechanisms(document);
   // What a person reads, in each language; it is answered in its own.
-  const told = document?.languages ? (await import("./languages.js")).each(document) : [document];
-  const [study] = await Promise.all(told.map(readParts));
-  study.told = told;
+  const plain = document?.languages ? (await import("./languages.js")).each(document) : [document];
+  const [study] = await Promise.all(plain.map(readParts));
   for (const asked of study.questions) {
     await checkTogether(asked);
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);

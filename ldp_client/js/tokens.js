@@ -2,7 +2,6 @@
  * Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and nobody can join it with whom it was given.
  */
 
-import { baseOf } from "./address.js";
 import { blind, bytesOf, encode, finalise, hash, integer, join, spread } from "./blind.js";
 import { utf8 } from "./digest.js";
 import { systemRandom, take } from "./randomness.js";
@@ -54,7 +53,7 @@ export async function obtain(report, move) {
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
-  const { bytes, said, problem, again, reason } = await exchange(`${baseOf(issuer)}/v1/tokens`, {
+  const { bytes, said, problem, again, reason } = await exchange(`${issuer.replace(/\/+$/, "")}/v1/tokens`, {
     method: "POST",
     headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": invitation },
     body,

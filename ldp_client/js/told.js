@@ -1,34 +1,33 @@
-/** What a device has told so far: which study asked what, when, what that cost, and what became of the reports. */
+/** What a device has told so far: which study asked what, when, what that cost, and the states of the reports. */
 
-import { baseOf } from "./address.js";
 import { add, nearest } from "./rational.js";
 import { ZERO } from "./spending.js";
 
-/** {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it: one id at two collectors is two studies. */
-export function told({ spent, reports }, budget) {
-  const all = [...spent, ...reports];
+/**
+ * {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it. One id at two origins is two studies. Rows that
+ * `isOwn` accepts are of the device's collector.
+ */
+export function told({ spent, reports }, budget, owner) {
   const studies = {};
-  for (const one of all) {
-    // An older ledger did not keep collectors: it is that of what else is known of the id.
-    const { study, collector = all.find((other) => other.study === study && other.collector)?.collector } = one;
-    (studies[`${study} ${collector ? baseOf(collector) : ""}`] ??= []).push(one);
+  for (const row of [...spent, ...reports]) {
+    (studies[`${row.study} ${owner.isOwn(row) ? owner.origin : row.origin}`] ??= []).push(row);
   }
   return { limit: nearest(budget.epsilon), ...costOf(spent), studies: Object.entries(studies).map(ofStudy) };
 }
 
 function ofStudy([key, all]) {
-  const [study, collector] = key.split(" ");
+  const [study, origin] = key.split(" ");
   const rows = all.filter(({ question }) => question);
-  // The latest words; an older ledger has none, nor days. A memoized question's row is of who asked it last.
+  // A report has no spend beside it if the spend is of a former origin that the app does not name any more.
   const { title = study, owner = "" } = rows.at(-1) ?? {};
   return {
     study,
     title,
     owner,
-    collector,
-    days: [...new Set(rows.flatMap(({ days = [] }) => days))].sort(),
-    // What was not drawn cost nothing.
-    questions: rows.filter(({ epsilon }) => epsilon).map(({ asked, question }) => asked ?? question),
+    origin,
+    days: [...new Set(rows.flatMap(({ days }) => days))].sort(),
+    // A question that was not drawn cost nothing.
+    questions: rows.filter(({ epsilon }) => epsilon).map(({ asked }) => asked),
     ...costOf(rows),
     states: [...new Set(all.map(({ state }) => state).filter(Boolean))],
   };

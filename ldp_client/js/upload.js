@@ -10,13 +10,13 @@ const JSON_TYPE = "application/json";
 
 /**
  * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
- * report, and whether to ask again soon. A report of an older ledger may name no study.
+ * report, and whether to ask again soon.
  */
 export const findPublisher = (url, { version, digest, send }) =>
   request(
     `${url}?version=${version}`,
     async ({ bytes, tag, publisher, reason }) => {
-      const isServed = publisher && (!digest || tag === `"${digest}"` || (await sha256(bytes)) === digest);
+      const isServed = publisher && (tag === `"${digest}"` || (await sha256(bytes)) === digest);
       return isServed ? { publisher } : { reason: `unserved ${reason}` };
     },
     { send },
@@ -40,8 +40,6 @@ export function put(url, report) {
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
 export function remove(url, report) {
-  // A report of an older ledger has none.
-  if (!report.secret) return { changes: { reason: "operator" } };
   const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
   return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret }, send: report.send }, report);
 }

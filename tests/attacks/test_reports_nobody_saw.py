@@ -94,7 +94,7 @@ def test_plain_http_to_other_machine_is_refused(said):
 def test_device_cannot_change_reports_of_other_collector(said):
     """Both collectors have a study with the same id."""
     script = """
-    const [one, other] = [await at("http://127.0.0.1:9/a/"), await at("http://127.0.0.1:9/b")];
+    const [one, other] = [await at("http://127.0.0.1:9/a/"), await at("http://127.0.0.1:8/a")];
     await one.answer(first, { ever: true }, "CODE");
     console.log(await other.withdraw("survey").catch(refused));
     console.log(await other.invite("survey", "OTHER").catch(refused));

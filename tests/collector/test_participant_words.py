@@ -103,7 +103,7 @@ def test_catalogue_keys_and_used_keys_match(sources):
     assert keys <= known
     # The sentences of errors are found by the errors' codes, of answers and waiting reports by theirs.
     codes = {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
-    codes |= {f"script.reason.{kind}" for kind in ("unreachable", "operator", "problem", "foreign")}
+    codes |= {f"script.reason.{kind}" for kind in ("unreachable", "problem", "foreign")}
     codes |= {f"script.told.{state}" for state in REPORT_STATES}
     of_answers = {key for key in known if key.startswith(("script.answer.", "script.entry."))}
     assert known - keys == (codes | of_answers) - keys

@@ -26,19 +26,20 @@ globalThis.fetch = async (url) => {
 /** A device with these reports: what it sends when so many milliseconds have passed. */
 async function device(...changes) {
   const ledger = memoryLedger();
-  const one = (id, more) => ({ study: id, version: 1, digest: "00".repeat(32), id, secret: "aa", body: "{}", state: "queued", invitation: "", publisher: "c", collector: COLLECTOR, ...more });
+  const one = (id, more) => ({ study: id, version: 1, digest: "00".repeat(32), id, secret: "aa", body: "{}", state: "queued", invitation: "", publisher: "c", collector: COLLECTOR, origin: COLLECTOR, ...more });
   await ledger.write((memory) => {
     memory.reports = changes.map((more, index) => one(`r${index}`, more));
   });
-  const move = (...change) => ledger.write((memory) => moveIn(memory, COLLECTOR, ...change));
+  const isOwn = ({ origin }) => origin === COLLECTOR;
+  const move = (...change) => ledger.write((memory) => moveIn(memory, isOwn, ...change));
   const flush = async (later = 0, options = {}) => {
     now += later;
     sent.length = 0;
-    await send({ ...ledger, collector: COLLECTOR, move }, { attempts: 1, ...options });
+    await send({ ...ledger, collector: COLLECTOR, origin: COLLECTOR, isOwn, move }, { attempts: 1, ...options });
     return [...sent];
   };
   const queue = (more) => ledger.write((memory) => memory.reports.push(one("late", more)));
-  return { flush, queue, visited: () => ledger.write((memory) => visited(memory, COLLECTOR)) };
+  return { flush, queue, visited: () => ledger.write((memory) => visited(memory)) };
 }
 
 const relayed = () => ({ channel, due: now - 5 });

@@ -13,14 +13,15 @@ globalThis.fetch = async (url) => {
   const id = url.split("/").at(-1);
   return new Response(JSON.stringify({ id, result: "stored" }), { status: 201, headers: { "Content-Type": "application/json", "LDPKit-Collector": "c" } });
 };
-const base = (id, more) => ({ study: id, version: 1, digest: "00".repeat(32), id, secret: "aa", body: "{}", state: "queued", invitation: "", publisher: "c", collector: C, ...more });
+const base = (id, more) => ({ study: id, version: 1, digest: "00".repeat(32), id, secret: "aa", body: "{}", state: "queued", invitation: "", publisher: "c", collector: C, origin: C, ...more });
 async function trial(other) {
   const ledger = memoryLedger();
   await ledger.write((m) => { m.reports = [base("ready", { channel: { batches: { hours: 24 }, tokens }, token: "T", due: now }), other]; });
-  const move = (...a) => ledger.write((m) => moveIn(m, C, ...a));
+  const isOwn = ({ origin }) => origin === C;
+  const move = (...a) => ledger.write((m) => moveIn(m, isOwn, ...a));
   for (let day = 1; day <= 40; day++) {
     now += DAY;
-    await send({ ...ledger, collector: C, move }, { attempts: 1 });
+    await send({ ...ledger, collector: C, origin: C, isOwn, move }, { attempts: 1 });
     const state = await ledger.read(({ reports }) => reports.find(({ id }) => id === "ready").state);
     if (state === "sent") return day;
   }
@@ -28,5 +29,5 @@ async function trial(other) {
 }
 const channel = { batches: { hours: 24 }, tokens };
 const refused = await trial(base("refused", { channel, invitation: "WRONG" }));
-const elsewhere = await trial(base("elsewhere", { collector: "https://other.example", channel, invitation: "CODE" }));
+const elsewhere = await trial(base("elsewhere", { origin: "https://other.example", collector: "https://other.example", channel, invitation: "CODE" }));
 console.log(JSON.stringify({ refused, elsewhere }));

@@ -13,7 +13,7 @@ from tests.portable.platforms import JAVASCRIPT
 # What a page loads, minified, to read a study with one mechanism, to answer it once, and to keep the report;
 # what it loads once a report waits to be sent, with retries, and once one changes. A study that states
 # priors adds, one with public fields, and so on.
-MOST_BYTES = 15_300
+MOST_BYTES = 15_400
 MOST_BYTES_OF_SENDING = 3_400
 MOST_BYTES_OF_CHANGING = 1_300
 MOST_BYTES_OF_TELLING = 900
@@ -31,7 +31,7 @@ MOST_BYTES_OF_PASTED = 300
 MOST_BYTES_OF_BATCHES = 1_000
 MOST_BYTES_OF_BESIDE = 1_700
 MOST_BYTES_OF_READY = 600
-MOST_BYTES_OF_TOKENS = 2_510
+MOST_BYTES_OF_TOKENS = 2_520
 MOST_BYTES_OF_RELAYED = 3_500
 MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
@@ -188,22 +188,6 @@ def test_permanent_errors_are_not_reported_as_failed_loads():
     console.log(codes.join());
     """
     assert npm.node("--input-type=module", "-e", script).strip() == "study,input: needs https"
-
-
-def test_budget_of_an_older_ledger_has_empty_unknown_fields():
-    """An older ledger stores no title, owner, collector, days or delta, and nothing of deleted reports."""
-    rows = "[{ study: 'old', question: 'age', epsilon: [3n, 2n] }, { study: 'old', question: 'job' }]"
-    script = f"""
-    const {{ told }} = await import("{JAVASCRIPT / "told.js"}");
-    const budget = {{ epsilon: [10n, 1n] }};
-    const ledgers = [[], {rows}].map((spent) => told({{ spent, reports: [] }}, budget));
-    console.log(JSON.stringify(ledgers));
-    """
-    empty, old = json.loads(npm.node("--input-type=module", "-e", script))
-    assert empty == {"limit": 10, "epsilon": 0, "delta": 0, "studies": []}
-    known = {"study": "old", "title": "old", "questions": ["age"], "epsilon": 1.5, "delta": 0}
-    unknown = {"owner": "", "collector": "", "days": [], "states": []}
-    assert old == {**empty, "epsilon": 1.5, "studies": [{**known, **unknown}]}
 
 
 def test_non_number_is_rejected_as_a_public_number():

@@ -46,7 +46,3 @@ def test_waiting_report_shows_the_persons_stratum(said, apart, begins):
     sentence = said(apart, asked={"place": 1})
     assert sentence.startswith(begins)
     assert "issuer.example says that you are of region: south" in sentence
-
-
-def test_stratum_is_not_shown_for_an_older_token(said):
-    assert "region" not in said(0)

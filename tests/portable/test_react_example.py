@@ -213,21 +213,6 @@ def test_double_click_answers_and_sends_once_without_an_error(app, visit, browse
 
 
 @pytest.mark.slow
-def test_withdrawal_is_not_confirmed_at_a_changed_address(app, visit, browser):
-    """The report is stored at, or waits for, the previous address."""
-    app[2]()
-    server = visit(EVER)
-    browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
-    press(browser)
-    until(browser, "pre", "ldpkit.report/1")
-    page = app[0] / "index.html"
-    assert server.url in page.read_text()
-    page.write_text(page.read_text().replace(server.url, server.url.replace("127.0.0.1", "localhost")))
-    browser.refresh()
-    until(browser, "[role=status]", "You answered here before")
-
-
-@pytest.mark.slow
 def test_form_disables_autocomplete(app, visit, browser):
     """Firefox restores the choice after a reload unless the form forbids it."""
     app[2]()

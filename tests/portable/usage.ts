@@ -4,7 +4,8 @@ import type { Device, Question, Study } from "../../ldp_client/js/index.js";
 
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
-  const device: Device = await openDevice({ maxEpsilon: "4" });
+  const formerly = ["https://old.example"];
+  const device: Device = await openDevice({ maxEpsilon: "4", maxEpsilonPerCollector: "2", formerly });
   const answers = { hours: 3.5, ever: true, rating: { age: 30, job: "part", rate: 4 } };
   const report = await device.answer(study, answers, "invitation");
   await device.consent(study);
@@ -14,7 +15,7 @@ async function answerOnce(text: string): Promise<string> {
   const asked: number = answered && kept?.state === "sent" ? await device.withdraw(study.id) : 0;
   const leaves: number = kept?.due ?? 36e5 * (study.channel?.batches.hours ?? 0);
   const { limit, epsilon, studies } = await device.told();
-  const days: string[] = studies.flatMap(({ days }) => [...days]);
+  const days: string[] = studies.flatMap(({ origin, days }) => [origin, ...days]);
   const issuer: string = study.channel?.tokens?.issuer ?? "";
   return report.body.slice(asked) + (limit - epsilon) + days.join() + leaves + issuer;
 }

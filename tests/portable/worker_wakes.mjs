@@ -16,11 +16,12 @@ Date.now = () => now;
 const { publicKey } = await crypto.subtle.generateKey({ name: "X25519" }, true, ["deriveBits"]);
 const point = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
 const keys = btoa(String.fromCharCode(1, 0, 32, ...point, 0, 4, 0, 1, 0, 1));
-const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", invitation: "", closes: "", collector: COLLECTOR, publisher: "c", ...more });
+const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", invitation: "", closes: "", collector: COLLECTOR, origin: COLLECTOR, publisher: "c", ...more });
 const channel = { batches: { hours: 24 }, oblivious: { relay: RELAY, keys } };
 let kept = {
   spent: [],
   permanent: [],
+  drawn: [],
   reports: [
     ...(hours === null ? [] : [report("a", { channel, due: start + hours * HOUR })]),
     ...(isPlainToo ? [report("b", { reason: "unreachable" })] : []),

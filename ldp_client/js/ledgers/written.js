@@ -1,7 +1,7 @@
 /** A ledger in a text: JSON, with the whole numbers and bytes that JSON does not have. */
 
 /** Of a device that was never asked anything. */
-export const EMPTY = '{"spent":[],"permanent":[],"reports":[]}';
+export const EMPTY = '{"spent":[],"permanent":[],"reports":[],"drawn":[]}';
 
 /**
  * {read, write} of a ledger whose text `load` gives and `store` replaces; inTransaction(work) returns work(), and undoes

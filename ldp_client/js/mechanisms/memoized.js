@@ -3,7 +3,6 @@
  * twin of ldp_client/mechanisms/memoized.py.
  */
 
-import { isAt } from "../address.js";
 import { canonicalJson } from "../json.js";
 import { isBelow } from "../rational.js";
 import { check, epsilon, oneOf } from "../shapes.js";
@@ -38,41 +37,27 @@ export const mechanism = {
 
 /**
  * What a device remembers of the question, which each higher version of its study may ask again: {problem,
- * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
+ * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it. A question is known by its
+ * id, whatever its words.
  */
-function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend, collector) {
-  const { id, version, told } = study;
-  let fingerprint;
-  // What a person is asked, in each language: all but noise, model and order.
-  const words = told.map(({ questions, sections, title: all }) => {
-    const { title } = sections?.find((one) => one.questions.includes(name)) ?? { title: all };
-    const { model, ordered, text = title, ...fixed } = questions.find((one) => one.id === name);
-    fingerprint ??= canonicalJson(fixed);
-    return canonicalJson({ ...fixed, text, mechanism: 0 });
-  });
-  const rows = memory.permanent.filter((row) => row.study === id && row.question === name);
-  // The same in more languages, or fewer; one in which it asks another thing makes it a new question. An older ledger
-  // did not keep the words: they are those that it is asked in next.
-  let kept = rows.find(({ words: before, fingerprint: older }) =>
-    before ? isWithin(words, [before].flat()) || isWithin([before].flat(), words) : older === fingerprint,
-  );
+function recallAnswer({ id: question, choices }, stages, study, memory, spends, { origin, isOwn }) {
+  const { permanent, instantaneous, ...mechanism } = stages;
+  const stated = study.document.questions.find(({ id }) => id === question).mechanism;
+  const noise = canonicalJson({ choices: choices.length, mechanism: stated });
+  const rows = memory.permanent.filter((row) => isOwn(row) && row.study === study.id && row.question === question);
+  let [kept] = rows;
   let problem;
-  // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
-  if (version <= spend?.version || (spend?.epsilon?.[0] && !rows[0])) problem = "was answered before";
-  if (kept && noiseOf(kept.fingerprint) !== noiseOf(fingerprint)) problem = "was answered with other noise";
+  // No permanent answer covers the cost of a version in which the question was not memoized.
+  const isAnswered = ({ version, epsilon }) => study.version <= version || (epsilon && !kept);
+  if (spends.some(isAnswered)) problem = "was answered before";
+  if (kept && kept.noise !== noise) problem = "was answered with other noise";
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
-  // Another collector's study of that id is another study, and its permanent answer tells this one nothing new.
-  if (spend && !isAt(collector, spend)) problem = `was answered before, to ${spend.collector}`;
   const randomise = (quantised, random) => {
     if (!kept) {
-      memory.permanent.push((kept = { study: id, question: name, fingerprint, answer: permanent(quantised, random) }));
+      kept = { origin, study: study.id, question, noise, answer: permanent(quantised, random) };
+      memory.permanent.push(kept);
     }
-    kept.words = [...new Set([kept.words ?? [], ...words].flat())];
     return instantaneous(kept.answer, random);
   };
   return { problem, isFresh: !kept, mechanism: { ...mechanism, randomise } };
 }
-
-const isWithin = (some, all) => some.every((one) => all.includes(one));
-
-const noiseOf = (fingerprint) => canonicalJson(JSON.parse(fingerprint).mechanism);
