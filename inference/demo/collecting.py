@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
@@ -108,7 +108,7 @@ def _at_work(work: Callable[[], None], numbers: Iterator[int]) -> Iterator[None]
 
 def _send_and_lose_answer(device: Device, url: str) -> None:
     for queued in device.ledger.queued():
-        put_report(f"{url}/v1/studies/{queued.study}/reports/{queued.report_id}", queued.body)
+        put_report(Direct(), f"{url}/v1/studies/{queued.study}/reports/{queued.report_id}", queued.body)
 
 
 START_SECONDS = 60.0

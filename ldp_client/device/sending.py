@@ -138,7 +138,8 @@ class Sender:
         """Return both lists without the requests that must leave in another window.
 
         A token request carries the person's invitation, so a batched report never leaves next to it. A first
-        token request goes first. Among retries chance decides, so none blocks the others permanently.
+        token request goes first. Among retries chance decides, so none blocks the others permanently. Through
+        a relay one batched request leaves at a time, because two at once belong to one person.
         """
         asking = [report for report in uploads if self._channels.asks_token(report)]
         hurried = deletions if now else []
@@ -148,7 +149,9 @@ class Sender:
             if self._channels.of(report) is not None and report not in asking and report not in hurried
         ]
         later: "list[Queued]" = []
-        if asking and batched:
+        if self._transport.relay:
+            later = CHANCE.sample(batched, len(batched))[1:]
+        elif asking and batched:
             is_first = not all([self._channels.has_asked(report) for report in asking])
             later = batched if is_first or CHANCE.getrandbits(1) else asking
         for report in later:

@@ -2,12 +2,14 @@
 
 import json
 
-from ldp_client.device import clock, relayed
+from ldp_client.device import relayed
 from ldp_client.documents.errors import TransferError
 from ldp_client.oblivious.binary_http import Request
 from ldp_client.oblivious.encapsulation import decapsulate
+from schemas import Study
+from tests import studies
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.conftest import keys, through
 from tests.portable import npm
 
 __all__ = ["keys"]
@@ -25,12 +27,11 @@ def test_encapsulated_request_does_not_reveal_collector_address(tmp_path, keys, 
         raise TransferError("away")
 
     monkeypatch.setattr(relayed, "exchange", exchange)
-    study = relayed_study(RELAY, keys)
+    study = Study(studies.document(studies.YES_NO))
     for place in PLACES:
-        device = consenting(tmp_path / place.partition("//")[2].replace("/", "-"), "9", place)
+        folder = tmp_path / place.partition("//")[2].replace("/", "-")
+        device = consenting(folder, "9", place, transport=through(RELAY, keys))
         device.answer(study, {"ever": True})
-        due = device.ledger.queued()[0].due
-        monkeypatch.setattr(clock, "now", lambda due=due: float(due))
         device.flush(1)
     assert len(seen) == 2
     assert seen[0] == seen[1]

@@ -68,20 +68,6 @@ def test_correcting_a_fast_clock_does_not_send_report_at_once(world, tmp_path):
     assert START + DAY <= queued.due < START + 2 * DAY
 
 
-def test_correcting_a_slow_clock_does_not_send_report_at_once(world, tmp_path):
-    device = consenting(tmp_path / "device", "8", COLLECTOR)
-    device.answer(world.study, YES, world.codes[0])
-    device.flush()
-    world.now = START + 400 * DAY + 10
-    flushed = device.flush()
-    assert (flushed.sent, flushed.batched) == (0, 1)
-    (queued,) = device.ledger.queued()
-    assert START + 401 * DAY <= queued.due < START + 402 * DAY
-    # One that is off for longer than a window sends it then.
-    world.now = queued.due + 3 * DAY
-    assert device.flush().sent == 1
-
-
 def test_replacement_code_may_belong_to_another_stratum(world, tmp_path):
     """The device used to accept no other key once the issuer had named one."""
     field = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}

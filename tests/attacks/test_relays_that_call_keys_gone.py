@@ -8,7 +8,7 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import relayed_study, send
+from tests.oblivious.conftest import batched_study, send, through
 from tests.oblivious.test_device import Relay
 
 __all__ = ["send"]
@@ -20,8 +20,9 @@ def answered(tmp_path):
     """A device whose report has such a relay, its study and the relay."""
     with Relay() as relay:
         relay.answer = (400, {"Content-Type": "application/problem+json"}, KEY_GONE)
-        study = relayed_study(relay.url, GatewayKeys.generate())
-        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:9")
+        study = batched_study()
+        transport = through(relay.url, GatewayKeys.generate())
+        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:9", transport=transport)
         device.answer(study, {"ever": True})
         yield device, study, relay
 

@@ -17,7 +17,7 @@ from tests.attacks.test_strata_without_keys import device as stratum
 from tests.attacks.test_strata_without_keys import server
 from tests.ldp_client.devices import consenting, problem
 from tests.ldp_client.issuers import refusing
-from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.conftest import batched_study, keys, through
 from tests.oblivious.test_device import Relay
 from tests.secure_sum.conftest import INVITATION
 from tests.secure_sum.test_device import device_of, trusted
@@ -63,20 +63,19 @@ def pinned(network):
     return [part for node in trusted(network) for part in ("--node", node)]
 
 
-def test_deletion_without_key_is_not_advised_to_run_again(tmp_path, server, keys, capsys, monkeypatch):
+def test_deletion_without_key_counts_as_stuck(tmp_path, server, keys, monkeypatch):
     with Relay() as relay:
-        device = consenting(tmp_path / "device", "9", server.url)
-        study = relayed_study(relay.url, keys)
+        device = consenting(tmp_path / "device", "9", server.url, transport=through(relay.url, keys))
+        study = batched_study()
         device.answer(study, {"ever": True})
         due = float(device.ledger.queued()[0].due)
         monkeypatch.setattr(clock, "now", lambda: due)
         device.flush(attempts=1)
         relay.answer = (400, {"Content-Type": "application/problem+json"}, KEY_GONE)
-        url, folder = f"{server.url}/v1/studies/{study.id}", str(tmp_path / "device")
-        main(["withdraw", url, "--now", "--folder", folder])
-        said = capsys.readouterr().err
-    assert "to delete report" in said
-    assert "run again" not in said
+        device.withdraw(study.id)
+        flushed = device.flush(attempts=1, now=True)
+    assert "to delete report" in flushed.stuck_reason
+    assert (flushed.stuck, flushed.likely) == (1, 0)
 
 
 def test_code_used_elsewhere_prints_remedy(stratum, capsys):

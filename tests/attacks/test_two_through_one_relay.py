@@ -1,9 +1,8 @@
 """Two studies' reports of one person that reach the collector in one breath are known to be one person's."""
 
 from ldp_client.device import clock
-from schemas import Study
 from tests.ldp_client.devices import consenting
-from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.conftest import batched_study, keys, through
 from tests.oblivious.test_device import Relay
 
 __all__ = ["keys"]
@@ -11,10 +10,10 @@ __all__ = ["keys"]
 
 def test_two_reports_are_not_relayed_together(tmp_path, keys, monkeypatch):
     with Relay() as relay:
-        first = relayed_study(relay.url, keys)
-        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:1")
-        for study in (first, Study({**first.document, "id": "second"})):
-            device.answer(study, {"ever": True})
+        transport = through(relay.url, keys)
+        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:1", transport=transport)
+        for name in ("first", "second"):
+            device.answer(batched_study(id=name), {"ever": True})
         for _ in range(10):
             before = len(relay.requests)
             now = max(queued.due for queued in device.ledger.queued())

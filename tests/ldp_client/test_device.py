@@ -9,6 +9,7 @@ import pytest
 from ldp_client.answering import perturb_answers
 from ldp_client.device.ledger import LEDGER_NAME, LOCK_NAME
 from ldp_client.device.pricing import terms_of
+from ldp_client.device.upload import why_not_over
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,
@@ -201,3 +202,20 @@ def test_a_consent_alone_can_be_withdrawn(tmp_path):
     device = consenting(tmp_path, "4")
     device.consent(PAIR)
     assert device.withdraw(PAIR.id) == 0
+
+
+def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeypatch):
+    """A board without a battery may have any date."""
+
+    class LastDay(date):
+        @classmethod
+        def today(cls):
+            return date.max
+
+    monkeypatch.setattr("ldp_client.device.device.date", LastDay)
+    days = {"opens": "0001-01-01", "closes": "9999-12-31"}
+    device = consenting(tmp_path, "4", "http://127.0.0.1:9")
+    device.answer(Study(studies.document(studies.YES_NO, **days)), {"ever": True})
+    assert why_not_over(days["closes"], "")
+    with raises(RefusedError, "device.closed"):
+        device.answer(Study(studies.document(studies.YES_NO, id="past", closes="9999-12-30")), {"ever": True})

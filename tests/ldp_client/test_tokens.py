@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from ldp_client import Direct
 from ldp_client.cli import main
 from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.core.tokens import short_id_of, token_in
