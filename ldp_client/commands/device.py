@@ -263,7 +263,7 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     Raises AnswerError.
     """
     from ldp_client.answering import public_values, quantise_answers
-    from ldp_client.device.pricing import terms_of
+    from ldp_client.device.budget import terms_of
 
     quantise_answers(study, terms_of(study).mechanisms, answers)
     _tell_public(public_values(study, answers), "public.value")

@@ -13,7 +13,7 @@ def check_tables(study: "Study", tables: "dict[str, Any]") -> None:
     """Reject wrong tables, and warn of clipped rows. Raises AnswerError, InputError."""
     from ldp_client.answering import quantise_answers
     from ldp_client.columns.clipping import ClippedCount
-    from ldp_client.device.pricing import terms_of
+    from ldp_client.device.budget import terms_of
     from ldp_client.files.batch import counted_tables
 
     clipped = ClippedCount()

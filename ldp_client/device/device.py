@@ -5,10 +5,17 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
+from ldp_client.device.budget import (
+    recall,
+    refuse_overspending,
+    refuse_second_answers,
+    remember,
+    terms_of,
+    wipe,
+    write_spends,
+)
 from ldp_client.device.channels import note_channel
 from ldp_client.device.ledger import Ledger
-from ldp_client.device.memory import recall, remember, wipe
-from ldp_client.device.origins import Origins, origin_of
 from ldp_client.device.outbox import (
     Queued,
     due_of,
@@ -27,21 +34,22 @@ from ldp_client.device.policy import (
     refuse_no_text,
     verify_study,
 )
-from ldp_client.device.pricing import terms_of
-from ldp_client.device.public_fields import refuse_asked_behind_noise, with_public
-from ldp_client.device.spending import refuse_overspending, refuse_second_answers, write_spends
 from ldp_client.device.transport import Direct
 from ldp_client.device.trust import (
+    Origins,
     forget_consent,
     note_answered,
     note_consent,
     note_identity,
     note_signed,
+    origin_of,
+    refuse_asked_behind_noise,
     refuse_no_study,
     refuse_older,
     refuse_unknown,
     refuse_unsigned,
     refuse_without_consent,
+    with_public,
 )
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
@@ -53,8 +61,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
+    from ldp_client.device.budget import Terms
     from ldp_client.device.flushed import Flushed
-    from ldp_client.device.pricing import Terms
     from ldp_client.device.transport import Transport
     from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
@@ -247,9 +255,10 @@ class Device:
         Raises:
             AnswerError: an answer does not fit; no noise was drawn.
             AlreadyAnsweredError: the device has answered a question before.
-            BudgetError: the answers would exceed the budget.
-            RefusedError: the policy, the study's days or a missing consent forbid it; or a value would leave
-                in clear that was behind noise before, or is not given as public.
+            BudgetError: the answers would exceed the budget. The charge is the larger of the study's epsilon
+                and delta and of those recomputed from the integers that draw the noise.
+            RefusedError: the policy, the study's days or a missing consent forbid it; a value would leave
+                without noise that had noise before, or is not given as public; or 500 reports wait.
             InputError: the invitation is not text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
@@ -328,7 +337,9 @@ class Device:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.
 
         A report leaves byte for byte as it was written. A report that cannot be sent stays queued. So does a
-        report for another collector, or for nodes that are not allowed. It is counted, with the reason.
+        report for another collector, or for nodes that are not allowed. It is counted, with the reason. A
+        device makes at most 15 requests a minute, also over restarts, and 10 of them are deletions. A flush
+        begins no request after 5 minutes.
 
         Args:
             attempts: how often each request is tried.
@@ -353,7 +364,8 @@ class Device:
     def withdraw(self, study_id: str) -> int:
         """Wipe this device's data about its answers to a study, and request its reports' deletion.
 
-        The budget is not refunded, and no question is answered again.
+        The budget is not refunded, and no question is answered again. Studies of that id at other collectors
+        stay. Deletion takes the secret in the ledger, so a report's id alone gives no right to delete it.
 
         Args:
             study_id: the study's id.

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR
 from urllib.parse import urljoin, urlsplit
 
-from ldp_client.device.pacing import CHANCE
+from ldp_client.device.clock import CHANCE
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say

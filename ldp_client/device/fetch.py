@@ -2,8 +2,8 @@
 
 import urllib.request
 
+from ldp_client.device.budget import read_new
 from ldp_client.device.exchange import MOST_CHARACTERS
-from ldp_client.device.pricing import read_new
 from ldp_client.device.transport import Direct
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
 from ldp_client.documents.errors import RefusedError, TransferError, UsageError

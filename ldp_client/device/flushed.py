@@ -6,12 +6,17 @@ from ldp_client.words.text import say
 class Flushed:
     """The result of a flush.
 
-    sent, waiting: numbers of reports. refused: a line for each report or deletion that was permanently
-    refused, with the reason. scheduled: reports whose time has not come. batched: how many of these leave
-    together with others, at a time that no flush can hasten. deleted, undeleted: withdrawn reports whose
-    deletion the collector did or did not acknowledge. waiting and undeleted include reports for other
-    collectors. reason: why reports wait. stuck: waiting reports that another flush is unlikely to advance.
-    stuck_reason: why. If other reports wait too, `reason` is about those.
+    Attributes:
+        sent: number of reports that were sent.
+        waiting: number of reports that wait, for any collector.
+        reason: why reports wait.
+        stuck: number of waiting reports that another flush is unlikely to advance.
+        stuck_reason: why they are stuck. If other reports wait too, `reason` is about those.
+        refused: a line for each report or deletion that was permanently refused, with the reason.
+        scheduled: number of reports whose time has not come.
+        batched: how many of these leave together with others, at a time that no flush can hasten.
+        deleted: number of withdrawn reports whose deletion the collector acknowledged.
+        undeleted: number of withdrawn reports whose deletion still waits, at any collector.
     """
 
     def __init__(self) -> None:

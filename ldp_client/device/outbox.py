@@ -6,13 +6,13 @@ deletion can still be requested. Refused reports are included, as an earlier att
 arrived. The deletion of "withdrawn" reports is requested until the collector confirms it.
 """
 
+import hashlib
 import sqlite3
 
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
-from ldp_client.device.ledger_layout import digest_of
-from ldp_client.device.origins import origin_of
 from ldp_client.device.transport import Direct
+from ldp_client.device.trust import origin_of
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 
 TYPE_CHECKING = False
@@ -77,6 +77,11 @@ class Queued:
     def nodes(self) -> "list[str]":
         """Return the nodes of a secure sum; empty for a report that goes to one collector."""
         return self.collector.split(" ") if " " in self.collector else []
+
+
+def digest_of(body: str) -> str:
+    """Return the SHA-256 of a report's bytes, in hexadecimal digits."""
+    return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
 def due_of(study: "Study", window: float) -> int:

@@ -6,11 +6,11 @@ from itertools import zip_longest
 
 from ldp_client.device import clock, outbox
 from ldp_client.device.channels import Channels, postpone
+from ldp_client.device.clock import CHANCE, MOST_REQUESTS, allows, forget_moments
 from ldp_client.device.exchange import backoff
 from ldp_client.device.flushed import Flushed
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
-from ldp_client.device.pacing import CHANCE, MOST_REQUESTS, allows, forget_moments
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.transport import KeyGoneError

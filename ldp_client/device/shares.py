@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from ldp_client.device.pricing import Terms
+    from ldp_client.device.budget import Terms
     from ldp_client.device.transport import Transport
     from ldp_client.documents.study import Study
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes

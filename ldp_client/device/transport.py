@@ -39,10 +39,19 @@ class Transport:
 
 
 class Direct(Transport):
-    """Sends each request to its own host, which sees this device's address."""
+    """Sends each request to its own host, which sees this device's address.
+
+    A request has 20 seconds and verifies TLS certificates. Redirects stay on the host and port, at most 5.
+    Requests to other machines use the proxy in `https_proxy`, which sees host and port.
+    """
 
     def exchange(self, request: "urllib.request.Request", most: int = 0) -> "Answer":
-        """Make a request as Transport says."""
+        """Make a request as `Transport.exchange` does.
+
+        Args:
+            request: as there.
+            most: as there.
+        """
         from ldp_client.device.exchange import MOST_BYTES, exchange
 
         return exchange(request, most or MOST_BYTES)
@@ -86,7 +95,12 @@ class Oblivious(Transport):
         self._key_id, self._public_key = read_configuration(key)
 
     def exchange(self, request: "urllib.request.Request", most: int = 0) -> "Answer":  # noqa: ARG002
-        """Make a request as Transport says. most: ignored, as relayed answers have fixed sizes."""
+        """Make a request as `Transport.exchange` does.
+
+        Args:
+            request: for a URL of the collector.
+            most: ignored, because relayed answers have fixed sizes.
+        """
         from ldp_client.device.relayed import ask_through
 
         return ask_through(self.relay, self._key_id, self._public_key, request)

@@ -1,21 +1,45 @@
-"""What a device remembers of the studies it met: signatures, answered versions, consents and their servers.
+"""What a device remembers of the studies it met, and of their collectors.
 
-A study belongs to its collector's origin, as origins.py says. In SQL, `is_own(origin)` holds for the rows of
-this device's collector.
+A study belongs to its collector's origin, which is its scheme, host and port. The path does not count: one
+operator is one collector. Any collector can publish a study under the id of another collector's study; each
+origin's studies have separate versions, consents, answers and withdrawals. Only the owner's app states that a
+collector moved; a server never does. In SQL, `is_own(origin)` holds for the rows of this device's collector.
 """
 
 import sqlite3
 from datetime import date
 
-from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.study import Study
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Optional
 
     from ldp_client.core.public_keys import PublicKey
+
+
+def origin_of(base_url: str) -> str:
+    """Return the origin of a base URL in the spelling of `Policy.base_url`; "" for no collector."""
+    return "/".join(base_url.split("/")[:3])
+
+
+class Origins:
+    """The origins that a device's collector has and had.
+
+    name: the origin of new rows, "" without a collector. Rows without an origin, from a device without a
+    collector, count as any collector's, and to a device without a collector all rows count as its own: its
+    reports go to the first collector that it names.
+    """
+
+    def __init__(self, name: str = "", formerly: "Iterable[str]" = ()) -> None:
+        self.name = name
+        self._names = {"", name, *formerly}
+
+    def own(self, origin: str) -> bool:
+        """Return True if rows of this origin are about this collector's studies."""
+        return not self.name or origin in self._names
 
 
 def refuse_no_study(study: "Any") -> None:
@@ -101,3 +125,38 @@ def refuse_without_consent(connection: sqlite3.Connection, study: "Study") -> No
     query = "SELECT 1 FROM consents WHERE study = ? AND is_own(origin) AND digest = ?"
     if not connection.execute(query, (study.id, study.digest)).fetchone():
         raise RefusedError.say("device.no_consent", study=study.id, version=study.version)
+
+
+def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") -> None:
+    """Raise RefusedError if a public field has the id of a question that this study asked before."""
+    query = "SELECT 1 FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
+    for field in study.public:
+        if connection.execute(query, (study.id, field.id)).fetchone():
+            raise RefusedError.say("device.asked_behind_noise", study=study.id, field=field.id)
+
+
+def with_public(
+    study: "Study", answers: "dict[str, Any]", public: "Optional[dict[str, Any]]", is_watched: bool
+) -> "dict[str, Any]":
+    """Return answers and public values in one dict.
+
+    is_watched: the person agreed to exactly this study, and so to the fields that leave in clear. Otherwise
+    public values must be given in `public`: `answers` alone do not show that a field is no longer private.
+
+    Raises RefusedError if they are not given there, AnswerError for an unknown public field or a value given
+    twice.
+    """
+    fields = [field.id for field in study.public]
+    if public is not None and not isinstance(public, dict):
+        raise AnswerError.say("core.answers", "public")
+    if not isinstance(answers, dict):
+        return answers  # which `quantise_answers` refuses
+    for name in public or {}:
+        if name not in fields:
+            raise AnswerError.say("core.not_public", str(name)[:64])
+        if name in answers:
+            raise AnswerError.say("device.given_twice", name)
+    unnamed = [name for name in fields if name in answers]
+    if unnamed and not is_watched:
+        raise RefusedError.say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed))
+    return {**answers, **(public or {})}

@@ -24,8 +24,11 @@ from tests.portable.platforms import JAVASCRIPT
 ADDRESS = "/v1/studies/habits"
 FETCH = """
 const {{ fetchStudy }} = await import("{folder}/fetching.js");
+const {{ openDevice }} = await import("{folder}/index.js");
+const {{ memoryLedger }} = await import("{folder}/ledgers/memory.js");
+const device = await openDevice({{ maxEpsilon: "8", collector: "{url}/", ledger: memoryLedger() }});
 for (const id of ["habits", "nothing"]) {{
-  const said = await fetchStudy("{url}/", id).then(({{ digest }}) => digest, ({{ message }}) => message);
+  const said = await fetchStudy(device, id).then(({{ digest }}) => digest, ({{ message }}) => message);
   console.log(said);
 }}
 """
@@ -40,7 +43,8 @@ def served(start_server, study):
 
 ASK = """
 const { fetchStudy } = await import(process.argv[1]);
-const said = fetchStudy(process.argv[2], "diary").then(({ id }) => id, ({ message }) => message);
+const device = { collector: process.argv[2], transport: fetch };
+const said = fetchStudy(device, "diary").then(({ id }) => id, ({ message }) => message);
 console.log(await said);
 """
 

@@ -12,7 +12,7 @@ import pytest
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturbing
 from ldp_client.core.randomness import urandom
-from ldp_client.device import memory
+from ldp_client.device import budget
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
@@ -146,7 +146,7 @@ def last_answer_kept(connection, terms, origin, remembering, fresh):
     kept = [mechanism for mechanism in remembering.values() if mechanism.answer is not None]
     for mechanism in kept:
         mechanism.answer = bytes([mechanism.answer[0] ^ 1]) + mechanism.answer[1:]
-    return memory.remember(connection, terms, origin, remembering, fresh)
+    return budget.remember(connection, terms, origin, remembering, fresh)
 
 
 def own_noise(study, mechanisms, answers, random):  # noqa: ARG001

@@ -15,7 +15,7 @@ from contextlib import suppress
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.device import ledger, ledger_layout, locking
+from ldp_client.device import ledger, locking
 from ldp_client.device.locking import BusyError, locked
 from ldp_client.documents.errors import LedgerError
 from schemas import Study
@@ -82,10 +82,10 @@ def test_creating_lock_file_does_not_drop_lock_of_thread(tmp_path, monkeypatch):
 
 def test_ledger_created_by_other_process_is_not_replaced(tmp_path, monkeypatch):
     """As on a disk without locks."""
-    path = tmp_path / "ledger.sqlite3"
+    path, create_tables = tmp_path / "ledger.sqlite3", ledger.create_tables
 
     def also_made(connection):
-        ledger_layout.create_tables(connection)
+        create_tables(connection)
         path.write_bytes(b"of another process")
 
     monkeypatch.setattr(ledger, "create_tables", also_made)
@@ -116,7 +116,7 @@ def test_read_only_lock_is_not_taken(tmp_path, monkeypatch):
 def test_concurrent_write_while_opening_ledger_is_not_called_damage(tmp_path, monkeypatch):
     writer = consenting(tmp_path, "4")
     monkeypatch.setattr(ledger, "LOCK_SECONDS", 0)
-    seal_of, tried = ledger_layout._seal_of, []
+    seal_of, tried = ledger._seal_of, []
 
     def meddling(*arguments):
         if not tried:
@@ -125,7 +125,7 @@ def test_concurrent_write_while_opening_ledger_is_not_called_damage(tmp_path, mo
                 writer.answer(STUDY, {"ever": True})
         return seal_of(*arguments)
 
-    monkeypatch.setattr(ledger_layout, "_seal_of", meddling)
+    monkeypatch.setattr(ledger, "_seal_of", meddling)
     consenting(tmp_path, "4")
     assert tried
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from ldp_client.answering import perturb_answers
+from ldp_client.device.budget import terms_of
 from ldp_client.device.ledger import LEDGER_NAME, LOCK_NAME
-from ldp_client.device.pricing import terms_of
 from ldp_client.device.upload import why_not_over
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,

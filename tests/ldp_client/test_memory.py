@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ldp_client import answering, mechanisms
-from ldp_client.device import pricing
+from ldp_client.device import budget
 from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, BudgetError, RefusedError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
@@ -19,7 +19,7 @@ OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
 @pytest.fixture(autouse=True)
 def memoized(monkeypatch):
     monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
-    monkeypatch.setattr(pricing, "_terms", {})
+    monkeypatch.setattr(budget, "_terms", {})
     monkeypatch.setattr(mechanisms, "_built", {})
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ldp_client.device.origins import Origins, origin_of
 from ldp_client.device.policy import checked_url
+from ldp_client.device.trust import Origins, origin_of
 from ldp_client.documents.errors import InputError
 from tests.portable.make_vectors import FOLDER
 

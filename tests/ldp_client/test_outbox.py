@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ldp_client import Direct
 from ldp_client.device import outbox
+from ldp_client.device.clock import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.device.fetch import fetch_study
 from ldp_client.device.outbox import due_within
-from ldp_client.device.pacing import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import LedgerError, RefusedError, TransferError
 from schemas import Study

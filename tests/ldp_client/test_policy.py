@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Device
-from ldp_client.device import pricing
+from ldp_client.device import budget
 from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
@@ -75,7 +75,7 @@ def test_delta_is_a_budget_too(tmp_path):
 def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypatch):
     """A mechanism whose integers are wrong must not be believed."""
     dear = mechanism_for(Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"))).questions[0])
-    monkeypatch.setattr(pricing, "mechanisms_of", lambda _study: {"ever": dear})
+    monkeypatch.setattr(budget, "mechanisms_of", lambda _study: {"ever": dear})
     device = consenting(tmp_path, "4", max_epsilon_per_study="2")
     refuses(device, version(1, title="Understated"), YES, BudgetError, ("device.costs", "epsilon 3", "2"))
 
@@ -108,7 +108,7 @@ def test_unknown_mechanism_is_rejected_by_name(tmp_path):
 
 
 def test_a_mechanism_that_this_device_lacks_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(pricing, "MECHANISMS", {})
+    monkeypatch.setattr(budget, "MECHANISMS", {})
     study = version(1, title="Not cached")
     code = ("device.cannot_be_answered", "'randomized_response'")
     refuses(consenting(tmp_path, "4"), study, YES, RefusedError, code)

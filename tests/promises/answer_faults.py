@@ -7,8 +7,8 @@ from typing import Any
 
 from ldp_client import Device
 from ldp_client.device import device as device_module
-from ldp_client.device.ledger_layout import reseal
-from ldp_client.device.pricing import terms_of
+from ldp_client.device.budget import terms_of
+from ldp_client.device.ledger import reseal
 from schemas import Study
 from tests.promises.watched_ledger import NOTHING, Patch, Watched, without
 

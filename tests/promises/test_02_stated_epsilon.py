@@ -177,7 +177,7 @@ def test_the_epsilon_of_a_study_holds_and_0999_of_it_is_found(
         whole = Study.epsilon.fget
         monkeypatch.setattr(Study, "epsilon", property(lambda study: whole(study) * Rational(999, 1000)))
     elif planted == "cost":
-        monkeypatch.setattr("ldp_client.device.pricing._fraction", lambda cost: LESS * Fraction(str(cost)))
+        monkeypatch.setattr("ldp_client.device.budget._fraction", lambda cost: LESS * Fraction(str(cost)))
     assert bool(study_problems(tmp_path, version)) == (planted != "nothing")
 
 

@@ -202,21 +202,20 @@ def test_an_obeyed_proxy_variable_is_found(world: World, connected: Spy, monkeyp
 
 
 def woken(worker: Path) -> Any:
-    """Whom the participant's page's service worker asks when a relayed report is due."""
-    ledger = json.dumps({"hours": 30, "isPlainToo": False, "looked": -12})
-    events = json.dumps([["periodicsync", 31]])
-    command = [*map(str, (npm.newer_node(), "worker_wakes.mjs", worker, ledger, events))]
+    """Return the requests of the participant's page's service worker when it wakes and reports are due."""
+    command = [*map(str, (npm.newer_node(), "worker_wakes.mjs", worker))]
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("node")
-def test_the_service_worker_asks_the_relay_alone(tmp_path: Path) -> None:
+def test_the_service_worker_asks_the_collector_alone(tmp_path: Path) -> None:
     worker = REPOSITORY / "collector" / "assets" / "worker.js"
-    assert woken(worker) == [["relay"]]
-    # A planted fault: the worker looks at the study directly when it wakes.
-    look = 'fetch("https://collector.example/v1/studies/a",{method:"GET"});'
+    sent = ["PUT collector.example", "PUT collector.example", "unregistered"]
+    assert woken(worker) == sent
+    # A planted fault: the worker asks another host when it starts.
     faulty = tmp_path / "worker.mjs"
+    look = 'fetch("https://elsewhere.example/",{method:"GET"});'
     faulty.write_text(look + worker.read_text(encoding="utf-8"), encoding="utf-8")
-    assert woken(faulty) == [["GET", "relay"]]
+    assert woken(faulty) == ["GET elsewhere.example", *sent]

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 from urllib.request import OpenerDirector
 
-from ldp_client.device.ledger import Ledger
-from ldp_client.device.ledger_layout import reseal
+from ldp_client.device.ledger import Ledger, reseal
 
 KILLED = 9
 

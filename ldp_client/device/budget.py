@@ -1,0 +1,244 @@
+"""What an answer costs, whether it is allowed, and the permanent answers that repeat without new cost.
+
+A question is asked once by a collector's study, within the owner's budgets. In repeated collection a memoized
+question is randomised once, and every round reuses that: `permanent(quantised, random) -> bytes` is drawn
+once and kept in the ledger, `instantaneous(permanent, random) -> payload` for each report (Erlingsson, Pihur
+& Korolova 2014, RAPPOR). A question is known by its id: what it asks is the collector's to keep.
+"""
+
+import sqlite3
+from datetime import date
+from fractions import Fraction
+from hashlib import sha256
+
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError, StudyError
+from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
+from ldp_client.mechanisms.memoized import Remembering
+from ldp_client.words.text import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from ldp_client.device.policy import Limits
+    from ldp_client.documents.rational import Rational
+    from ldp_client.documents.study import Question, Study
+
+    Document = TypeVar("Document")
+
+
+# A device west of the study's author reaches the opening day later; an early device does no harm.
+EARLY_DAYS = 1
+# A permanent answer that was withdrawn.
+WIPED = b""
+ZERO = Fraction(0)
+
+_terms: "dict[str, Terms]" = {}
+
+
+class Cost:
+    """Privacy loss: epsilon in nats, delta a probability, both exact."""
+
+    def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+class Terms:
+    """A study as a device sees it.
+
+    mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so each version
+    of the study may ask them again. noise: by memoized question, a digest of its mechanism and the number of
+    its choices. Raises RefusedError for a mechanism that this version of ldpkit lacks.
+    """
+
+    def __init__(self, study: "Study") -> None:
+        self.study = study
+        for question in study.questions:
+            if question.mechanism.name not in MECHANISMS:
+                raise _unknown(study.id, say("device.the_mechanism", mechanism=question.mechanism.name))
+        self.mechanisms = mechanisms_of(study)
+        self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
+        self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
+        self.samples_one: bool = study.sample_one_question
+        documents = {question["id"]: question for question in study.document["questions"]}
+        self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
+
+    def total(self, questions: "list[str]") -> Cost:
+        """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
+        costs = [self.costs[question] for question in questions]
+        join = max if self.samples_one and costs else sum
+        return Cost(
+            Fraction(join([cost.epsilon for cost in costs])), Fraction(join([cost.delta for cost in costs]))
+        )
+
+    def refuse_outside_days(self, today: date) -> None:
+        """Raise RefusedError before the study opens and after it closes."""
+        study = self.study
+        # Days are counted as numbers: a clock may stand on the last day that `date` has.
+        if study.opens and today.toordinal() + EARLY_DAYS < date.fromisoformat(study.opens).toordinal():
+            raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
+        if study.closes and today > date.fromisoformat(study.closes):
+            raise RefusedError.say("device.closed", study=study.id, closes=study.closes, today=today)
+
+
+def terms_of(study: "Study") -> Terms:
+    """Return the study's terms, cached for the process: finding the integers takes milliseconds."""
+    if study.digest not in _terms:
+        _terms[study.digest] = Terms(study)
+    return _terms[study.digest]
+
+
+def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> "Document":
+    """Read a document from outside with `read`.
+
+    Raises RefusedError if it names a mechanism that only a newer ldpkit can know, else StudyError.
+    """
+    try:
+        return read(text)
+    except StudyError as error:
+        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
+            raise _unknown(say("device.this_study"), f"{error.field}: {error.problem}") from None
+        raise
+
+
+def _unknown(study: str, what: str) -> RefusedError:
+    return RefusedError.say("device.cannot_be_answered", study=study, what=what)
+
+
+def _noise_of(question: "dict[str, Any]") -> str:
+    """Return a digest of what decides a permanent answer's law."""
+    law = {"mechanism": question["mechanism"], "choices": len(question.get("choices", ()))}
+    return sha256(canonical_json(law).encode("utf-8")).hexdigest()
+
+
+def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
+    """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
+    true, stated = mechanism.privacy, question.mechanism
+    return Cost(
+        max(_fraction(true.epsilon), _fraction(stated.epsilon)),
+        max(_fraction(true.delta), _fraction(stated.delta)),
+    )
+
+
+def _fraction(number: "Rational") -> Fraction:
+    return Fraction(number.numerator, number.denominator)
+
+
+def recall(connection: sqlite3.Connection, terms: "Terms") -> "dict[str, Remembering]":
+    """Return the memoized questions of a study with their kept permanent answers.
+
+    Raises AlreadyAnsweredError for a question that was withdrawn or whose noise changed.
+    """
+    query = "SELECT noise, answer FROM permanent WHERE study = ? AND question = ? AND is_own(origin)"
+    remembering = {}
+    for question in terms.memoized:
+        kept = connection.execute(query, (terms.study.id, question)).fetchall()
+        if WIPED in [answer for _, answer in kept]:
+            raise AlreadyAnsweredError.say("device.withdrawn", study=terms.study.id, question=question)
+        if kept and terms.noise[question] != kept[0][0]:
+            raise AlreadyAnsweredError.say("device.other_noise", study=terms.study.id, question=question)
+        remembering[question] = Remembering(terms.mechanisms[question], kept[0][1] if kept else None)
+    return remembering
+
+
+def remember(
+    connection: sqlite3.Connection,
+    terms: "Terms",
+    origin: str,
+    remembering: "dict[str, Remembering]",
+    fresh: "list[str]",
+) -> None:
+    """Store the permanent answers that were drawn now: those of `fresh` questions, if they were answered."""
+    for question, mechanism in remembering.items():
+        if question in fresh and mechanism.answer is not None:
+            row = (origin, terms.study.id, question, terms.noise[question], mechanism.answer)
+            connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?, ?)", row)
+
+
+def has_permanent(connection: sqlite3.Connection, study_id: str, question: str) -> bool:
+    """Return True if a permanent answer to the question is stored, or was until it was withdrawn."""
+    query = "SELECT 1 FROM permanent WHERE study = ? AND question = ? AND is_own(origin)"
+    return connection.execute(query, (study_id, question)).fetchone() is not None
+
+
+def wipe(connection: sqlite3.Connection, study_id: str) -> None:
+    """Erase the permanent answers, but not the fact that they were given."""
+    query = "UPDATE permanent SET answer = ? WHERE study = ? AND is_own(origin)"
+    connection.execute(query, (WIPED, study_id))
+
+
+class Spend:
+    """One question that was asked: its study, the study's version, and the cost of the answer."""
+
+    def __init__(self, study: str, question: str, version: int, epsilon: Fraction, delta: Fraction) -> None:
+        self.study = study
+        self.question = question
+        self.version = version
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> None:
+    """Raise AlreadyAnsweredError if this collector asked a question of the study before.
+
+    Each higher version of a study may ask a memoized question again, unless the question was answered
+    without a permanent answer, in a version that did not memoize it.
+    """
+    query = "SELECT version, epsilon FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
+    study = terms.study
+    for question in terms.mechanisms:
+        for version, epsilon in connection.execute(query, (study.id, question)).fetchall():
+            is_paid_once = epsilon != "0" and not has_permanent(connection, study.id, question)
+            if question not in terms.memoized or study.version <= version or is_paid_once:
+                raise AlreadyAnsweredError.say("device.answered", study=study.id, question=question)
+
+
+def refuse_overspending(
+    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", limits: "Limits"
+) -> None:
+    """Raise BudgetError if the questions that are not paid for yet (`fresh`) exceed a limit."""
+    query = "SELECT study, is_own(origin), epsilon, delta FROM spent"
+    rows = [(*row[:2], Fraction(row[2]), Fraction(row[3])) for row in connection.execute(query).fetchall()]
+    asked = terms.total(fresh)
+    here = [row for row in rows if row[1]]
+    spent = {
+        "device.budget": (sum((row[2] for row in rows), ZERO), limits.epsilon),
+        "device.budget_of_collector": (sum((row[2] for row in here), ZERO), limits.epsilon_per_collector),
+        "device.budget_of_study": (
+            sum((row[2] for row in here if row[0] == terms.study.id), ZERO),
+            limits.epsilon_per_study,
+        ),
+    }
+    for limit, (epsilon, most) in spent.items():
+        if most is not None:
+            _refuse_above("epsilon", asked.epsilon, most - epsilon, say(limit))
+    delta = sum((row[3] for row in rows), ZERO)
+    _refuse_above("delta", asked.delta, limits.delta - delta, say("device.budget"))
+
+
+def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
+    if asked > left:
+        raise BudgetError.say(
+            "device.costs", what=what, cost=float(asked), left=float(max(left, ZERO)), limit=limit
+        )
+
+
+def write_spends(
+    connection: sqlite3.Connection, terms: "Terms", origin: str, fresh: "list[str]", answered: "set[str]"
+) -> None:
+    """Record every question of the study as asked, and charge each fresh question that was answered."""
+    study = terms.study
+    query = "SELECT epsilon, delta FROM spent WHERE origin = ? AND study = ? AND question = ?"
+    for question in terms.mechanisms:
+        kept = connection.execute(query, (origin, study.id, question)).fetchone() or ("0", "0")
+        epsilon, delta = Fraction(kept[0]), Fraction(kept[1])
+        if question in fresh and question in answered:
+            # Each version may draw another memoized question, and a study states the sum of their costs.
+            drawn_once = [name for name in fresh if name not in terms.memoized]
+            paid = terms.total(drawn_once if terms.samples_one and question in drawn_once else [question])
+            epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
+        row = (origin, study.id, question, study.version, str(epsilon), str(delta))
+        connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?)", row)
