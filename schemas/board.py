@@ -6,7 +6,7 @@ from pathlib import Path
 import ldp_client
 
 HOME = Path(ldp_client.__file__).parent
-# The device core. docs/embedding.md lists the storage and transport that a board adds.
+# The device core. A board adds storage and transport, as examples/esp32 does.
 FOLDERS = ("documents", "core", "mechanisms", "words")
 FILES = ("__init__.py", "answering.py", "words/en.core.json")
 NAME = "package.json"

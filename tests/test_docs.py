@@ -35,7 +35,7 @@ BUDGETS = {
     "docs/comparison.md": 8,
     "docs/data-holders.md": 12,
     "docs/design-decisions.md": 5,
-    "docs/embedding.md": 29,
+    "docs/embed.md": 11,
     "docs/glossary.md": 4,
     "docs/machines.md": 5,
     "docs/methods.md": 17,

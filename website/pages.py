@@ -81,7 +81,7 @@ def javascript_page() -> str:
         "# JavaScript",
         "",
         "The npm package `ldpkit`: an ES module without dependencies. "
-        "[Putting it into a page](../embedding.md) says how to use it; these are its types.",
+        "[Embed](../embed.md#web) shows how to use it. These are its types.",
     ]
     package = json.loads((JAVASCRIPT / "package.json").read_text("utf-8"))
     for name, target in package["exports"].items():

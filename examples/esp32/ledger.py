@@ -1,4 +1,8 @@
-"""What a board remembers, in one file of a file system whose `rename` replaces in one step (LittleFS)."""
+"""What a board remembers, in one file of a file system whose `rename` replaces in one step (LittleFS).
+
+It knows no versions, consent or pace. It has no checksum, so it misses damage that is still JSON. A memoized
+question is answered once: for rounds, store `Remembering.answer` in the same step as the report.
+"""
 
 import json
 import os

@@ -1,5 +1,10 @@
 """A device that answers a study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
 
+The board needs MicroPython 1.25 with integers of any size (MICROPY_LONGINT_IMPL_MPZ, the default). The heap
+holds about 180 KB for choices, 250 KB for a number, 290 KB for records; sampled products need up to 400 KB.
+`random` must always be the same function. ldpkit tests 1024 of its bytes at first use and each later read
+(SP 800-90B), and raises RandomnessError. Single-precision floats lose accuracy far below the noise.
+
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
 that this board answers, "invitation": where the study's collector, or its issuer, wants one}; roots.der: the
 certificate authority of both. `answers` says what it is asked. With another study in its configuration the

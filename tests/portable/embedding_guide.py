@@ -1,10 +1,10 @@
-"""The code blocks of docs/embedding.md."""
+"""The code blocks of docs/embed.md."""
 
 import re
 
 from tests.portable.platforms import REPOSITORY
 
-GUIDE = (REPOSITORY / "docs" / "embedding.md").read_text(encoding="utf-8")
+GUIDE = (REPOSITORY / "docs" / "embed.md").read_text(encoding="utf-8")
 
 # What it says of microcontrollers, as code.
 BOARD_LEDGER = (REPOSITORY / "examples" / "esp32" / "ledger.py").read_text(encoding="utf-8")
