@@ -241,7 +241,7 @@ OBLIVIOUS_ABSENT = Kind(
     "Make its keys with `ldpkit ohttp rotate`, and name their file in the setting ohttp_keys.",
 )
 OBLIVIOUS_NEEDED = Kind(
-    "oblivious-needed", 403, "Reports are taken only through a relay", "Send it through the relay of the app."
+    "oblivious-needed", 403, "Devices are answered only through a relay", "Use the app and its relay."
 )
 OBLIVIOUS_ROUTE = Kind(
     "oblivious-route",

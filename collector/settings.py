@@ -61,7 +61,7 @@ class Settings:
         cors_origins: other sites whose pages may fetch studies, send reports and withdraw them.
         frame_ancestors: other sites whose pages may show a study's page in a frame.
         ohttp_keys: a file of a gateway's keys; with it devices' requests come through relays too.
-        require_ohttp: whether the collector takes reports only through relays.
+        require_ohttp: whether the collector answers devices only through relays.
 
     Raises:
         UsageError: a value makes no sense.

@@ -12,19 +12,16 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
 
 /**
  * What a report that was agreed to waits for: its token, or a moment in its window; or one that is to be deleted; "" for any
- * other. apart: until when nothing leaves through a relay.
+ * other.
  */
-export function howItLeaves({ state, channel, token, asked, due } = {}, apart) {
+export function howItLeaves({ state, channel, token, asked, due } = {}) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
   if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
   const stratum = token ? countedAs(channel, asked) : "";
-  return [whenItLeaves(state, channel, due, apart), stratum].join(" ").trim();
+  return [whenItLeaves(state, channel, due), stratum].join(" ").trim();
 }
 
-function whenItLeaves(state, channel, due, apart) {
-  if (channel.oblivious && apart > Math.max(due, Date.now())) {
-    return say("script.leaves.apart", { relay: new URL(channel.oblivious.relay).host, from: inMinutes(apart) });
-  }
+function whenItLeaves(state, channel, due) {
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
   return say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
@@ -42,9 +39,6 @@ export function whyNoToken(reason, channel) {
   const its = status ? say("script.reason.answer", { status, problem }) : say("script.reason.no_answer");
   return say("script.reason.issuer", { issuer: hostOf(channel), reason: its });
 }
-
-/** When a report leaves, or its deletion, in milliseconds since 1970; 0 for one that is only asked for a token. */
-export const leavesAt = ({ due, channel } = {}, apart) => (due ? Math.max(due, (channel?.oblivious && apart) || 0) : 0);
 
 /** Do `work` once it is a moment, if this page is open then. */
 export function whenDue(moment, work) {

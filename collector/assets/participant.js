@@ -6,7 +6,7 @@ import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
 import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
-import { howItLeaves, leavesAt, whenDue, whyNoToken } from "./leaves.js";
+import { howItLeaves, whenDue, whyNoToken } from "./leaves.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { keep, versionOf } from "./versions.js";
@@ -34,12 +34,6 @@ async function step(work) {
     warn(PROBLEMS.has(error.code) ? say(`script.${error.code}`) : say("script.failed", { message }));
   }
 }
-
-/**
- * Whether the collector may be asked in the clear: it has seen this browser of late, so that nothing goes through a relay by
- * now, or nothing goes through one at all. apart: until when nothing does.
- */
-const mayAsk = (apart) => !apart || apart > Date.now() + LATE_MS;
 
 /** An error that has a sentence of its own. */
 const refusal = (code) => Object.assign(new Error(code), { code });
@@ -119,11 +113,7 @@ async function start() {
   const study = await parseStudy(find("study").textContent);
   const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
-  // The collector, which the page came from, has just seen this address.
-  const visit = () => device.visited();
-  await visit();
   keep(study);
-  let isLeft = false;
   let shown;
   let hasShown = false;
   // What the person looks at once more, before noise is drawn.
@@ -143,7 +133,7 @@ async function start() {
   }
 
   async function show() {
-    const { answered, report, apart } = await device.status(study);
+    const { answered, report } = await device.status(study);
     if (answered) forget();
     // A further round of repeated questions is new, whatever became of the report before.
     hasShown ||= Boolean(report);
@@ -159,9 +149,9 @@ async function start() {
     if (shown && shown !== state) headings[0].focus();
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
-    const moment = leavesAt(report, apart);
+    const moment = report?.due ?? 0;
     const isLater = moment > Date.now();
-    for (const place of ["leaves", "deleted"]) find(place).textContent = howItLeaves(report, apart);
+    for (const place of ["leaves", "deleted"]) find(place).textContent = howItLeaves(report);
     // Nobody can hurry a report, but its deletion.
     find("again").hidden ||= isLater;
     find("now").hidden = !isLater;
@@ -169,7 +159,7 @@ async function start() {
     whenDue(/^[qw]/.test(state) ? moment : 0, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     // At once: its section is in sight.
-    if (report?.body) await showReport(study, report, mayAsk(apart) ? visit : undefined);
+    if (report?.body) await showReport(study, report);
     showTold(await device.told());
     // What waits for its moment alone is out of the person's hands.
     tellFrame(state, find("answers"), report?.reason || moment);
@@ -177,24 +167,16 @@ async function start() {
 
   /** Send what waits; what is shown changes when it is done. The page may be closed before. */
   async function flush(options) {
-    const { apart } = await device.status(study);
-    // The collector sees who fetches the worker.
-    if (mayAsk(apart)) setTimeout(() => leaveToBrowser().catch(console.error), LATE_MS);
+    setTimeout(() => leaveToBrowser().catch(console.error), LATE_MS);
     await device.flush(options);
     await show();
   }
 
   /** Have what still waits, also a deletion, sent without this page. */
   async function leaveToBrowser() {
-    const { report, apart } = await device.status(study);
+    const { report } = await device.status(study);
     if (report?.state !== "queued" && report?.state !== "withdrawn") return;
-    if (report.channel?.oblivious) {
-      // Once: each visit puts it off.
-      if (isLeft) return;
-      isLeft = true;
-    }
-    await visit();
-    await sendLater(find("study").dataset.sender, leavesAt(report, apart));
+    await sendLater(find("study").dataset.sender, report.due);
   }
 
   /** No true answer stays behind what is shown. */
@@ -264,7 +246,6 @@ async function start() {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage?.persist();
     const confirmed = entries;
-    await visit();
     if (await isClosed(study.id)) throw refusal("closed");
     if (!confirmed || entries !== confirmed) {
       // Another tab has answered while this one asked; else the person went back to the questions.
@@ -316,8 +297,8 @@ function invitation(form) {
   return [carried, ...typed].map(plainInvitation).findLast(Boolean) ?? "";
 }
 
-/** The report's bytes, and what they say in the words of the version that it answers; ask: as versions.js has it. */
-async function showReport(study, { version, body }, ask) {
+/** The report's bytes, and what they say in the words of the version that it answers. */
+async function showReport(study, { version, body }) {
   bodyShown = body;
   find("body").textContent = body;
   find("size").textContent = say("script.size", { count: new TextEncoder().encode(body).length });
@@ -325,7 +306,7 @@ async function showReport(study, { version, body }, ask) {
   const known = digest === study.digest;
   find("version").hidden = known;
   if (!known) find("in-words").replaceChildren();
-  const its = await versionOf(study.id, version, digest, ask);
+  const its = await versionOf(study.id, version, digest);
   // Another report may be shown by now.
   if (bodyShown !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;

@@ -1,7 +1,4 @@
-/**
- * The versions of this page's study that reports answer. Each is kept for the page's life: who asks for one right after
- * a relay brought a report tells whose that was.
- */
+/** The versions of this page's study that reports answer. Each is kept for the page's life. */
 
 import { parseStudy } from "../../ldp_client/js/index.js";
 
@@ -11,14 +8,10 @@ const kept = new Map();
 /** That a study is of this digest is known. */
 export const keep = (study) => kept.set(study.digest, study);
 
-/**
- * The version of a digest, or null. ask: notes that the collector is asked, right before it is; where it is left out only
- * what is kept is found.
- */
-export async function versionOf(id, version, digest, ask) {
-  if (kept.has(digest) || !ask) return kept.get(digest) ?? null;
+/** The version of a digest, or null if the collector does not serve it. */
+export async function versionOf(id, version, digest) {
+  if (kept.has(digest)) return kept.get(digest);
   try {
-    await ask();
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`/v1/studies/${id}?version=${version}`, { credentials: "omit", signal });
     const found = await parseStudy(await response.text());

@@ -110,14 +110,14 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     assert row is not None
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
     delete = queries.delete_reports if row.final or doomed.is_past else empty_reports
-    deleted = delete(session, chosen, after, doomed.at_once)
+    deleted, withdrawn = delete(session, chosen, after, doomed.at_once)
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
     if not all(report.withdrawn for report in deleted):
         # A running export would lack these reports and yet look complete.
         row.deletions += 1
     # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
-    row.withdrawn_exported -= sum(report.withdrawn for report in deleted)
+    row.withdrawn_exported -= withdrawn
     return deleted
 
 

@@ -48,6 +48,11 @@ class Kept(NamedTuple):
     reports: int
     overdue: int
 
+    @property
+    def is_past(self) -> bool:
+        """Return True if the last day of all the version's reports is over."""
+        return self.until is not None and self.before == date.max
+
     def document(self) -> dict[str, Any]:
         """Return the members for programs."""
         until = self.until and self.until.isoformat()
@@ -93,13 +98,12 @@ def delete_overdue(
     if not act(lambda session: _begin(session, kept, today, by)):
         return 0
     at_once = min(REPORTS_AT_ONCE, page_limit([find(kept.study, kept.version)]))
-    is_past = kept.until is not None
-    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, is_past)
+    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, kept.is_past)
     return delete_doomed(act, find, doomed, most)
 
 
 def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
-    """Write the line of the audit log; return True if there are reports to delete."""
+    """Write the line of the audit log; return True if there are reports or ids to delete."""
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
     queries.locked_study(session, kept.study)
@@ -107,7 +111,8 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))
     is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
     if not number:
-        return False
+        # Once a version's last day is over, the ids of its expired reports go too.
+        return kept.is_past and is_right
     if not is_right:
         LOGGER.warning(
             "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "

@@ -12,12 +12,13 @@ from collector.storage.packing import PackedReport
 from collector.storage.queries import (
     REPORTS,
     Chosen,
+    Deleted,
     insert_reports,
     select_rows,
 )
 
 
-def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
+def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
     """Delete all but the ids of the next `most` reports, by id. Return the deleted reports.
 
     Withdrawn reports are skipped. The day becomes EXPIRED: these reports were not withdrawn. after: the id to
@@ -30,7 +31,7 @@ def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> 
     if found:
         gone = one.values(payloads=b"", day=EXPIRED)
         session.connection().execute(gone, [{"one": report.id} for report in found])
-    return found
+    return Deleted(found, withdrawn=0)
 
 
 def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -> PackedReport | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, case, func, not_, select, text
 from sqlalchemy.orm import Session
 
-from collector.storage.models import StudyRow
+from collector.storage.models import EXPIRED, StudyRow
 from collector.storage.queries import REPORTS, STUDIES, Chosen
 
 
@@ -80,7 +80,7 @@ def arrivals(session: Session) -> list[Arrivals]:
 
 
 class Whole(NamedTuple):
-    """A study's reports: the chosen ones, the withdrawn ones among the chosen, and all others."""
+    """A study's reports: the chosen ones, the withdrawn ones among the chosen, and those not chosen."""
 
     reports: int
     withdrawn: int
@@ -90,8 +90,8 @@ class Whole(NamedTuple):
 def count_whole(session: Session, chosen: Chosen) -> Whole:
     """Count all of a study in one pass."""
     among = and_(*chosen.conditions())
-    kinds = (and_(among, REPORTS.c.payloads != b""), and_(among, REPORTS.c.payloads == b""), not_(among))
+    withdrawn = and_(among, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
+    kinds = (and_(among, REPORTS.c.payloads != b""), withdrawn, not_(among))
     counts = [func.count().filter(kind) for kind in kinds]
     statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
-    reports, withdrawn, others = map(int, session.connection().execute(statement).one())
-    return Whole(reports, withdrawn, others)
+    return Whole(*map(int, session.connection().execute(statement).one()))

@@ -26,6 +26,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from collector.storage.models import (
+    EXPIRED,
     REVISION,
     CollectorRow,
     DocumentRow,
@@ -264,7 +265,14 @@ class Chosen(NamedTuple):
         return here if self.version is None else [*here, REPORTS.c.version == self.version]
 
 
-def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
+class Deleted(NamedTuple):
+    """Deleted reports, and how many of them had been withdrawn."""
+
+    reports: list[PackedReport]
+    withdrawn: int
+
+
+def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
     """Delete the next `most` reports by id with their ids, and return their former contents.
 
     after: the id to continue from, so that reports which stay are not read again.
@@ -272,8 +280,10 @@ def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) ->
     ids = select(REPORTS.c.id).where(*chosen.conditions(), REPORTS.c.id > after)
     ids = ids.order_by(REPORTS.c.id).limit(most)
     deleted = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
-    statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
-    return list(map(PackedReport._make, session.connection().execute(statement).all()))
+    statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads, REPORTS.c.day)
+    rows = session.connection().execute(statement).all()
+    withdrawn = sum(not row.payloads and row.day != EXPIRED for row in rows)
+    return Deleted([PackedReport(*row[:3]) for row in rows], withdrawn)
 
 
 def count_reports(session: Session, chosen: Chosen) -> int:

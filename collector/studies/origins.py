@@ -1,6 +1,6 @@
 """Origins that devices contact besides the collector: every page names the token issuers of all studies.
 
-Pages name them in a header. Proxies limit headers, so each publisher gets a limited share of it.
+Pages name them in a header. Proxies limit headers, so each study gets a limited share of it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _length(origins: set[str]) -> int:
 
 
 def _channel_in(text: bytes) -> Channel | None:
-    """Return the channel of a study's document. None if it has none, or has an earlier release's channel.
+    """Return the channel of a study's document, None if it has none.
 
     CHANNEL_KEY alone proves nothing: a feature may have that name. An unreadable document gives None, so that
     other studies are unaffected.

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 gateway = Blueprint("gateway", __name__)
 gateway.register_error_handler(Exception, refuse_upload)
 EXTENSION = "ldpkit-gateway"
-REPORTS = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
-REFUSED = ("PUT", "POST")
+UPLOAD = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
+# A version in the query shows a tool that reads a published document, not a device that fetches a study.
+FETCH = re.compile(r"(/v1/studies/[^/]+(/signed)?|/s/[^/]+)/?\?")
 
 
 @gateway.post("/ohttp")
@@ -56,9 +57,9 @@ def _gateway() -> Gateway:
 
 
 class OnlyOblivious:
-    """Wraps the WSGI application `plain` and refuses direct uploads, which show a device's address.
+    """Wraps the WSGI application `plain` and refuses direct fetches and uploads, which show an address.
 
-    Direct deletions pass: a person may always withdraw.
+    So nobody answers what can never be sent. Direct deletions pass: a person may always withdraw.
     """
 
     def __init__(self, plain: WSGIApplication, headers: Headers) -> None:
@@ -67,9 +68,11 @@ class OnlyOblivious:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        if environ["REQUEST_METHOD"] not in REFUSED or not REPORTS.fullmatch(environ["PATH_INFO"]):
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        is_fetch = method in ("GET", "HEAD") and FETCH.fullmatch(f"{path}?{environ.get('QUERY_STRING', '')}")
+        if not is_fetch and not (method in ("PUT", "POST") and UPLOAD.fullmatch(path)):
             return self.plain(environ, start_response)
-        problem = ProblemError(OBLIVIOUS_NEEDED, "this collector takes reports only through a relay")
+        problem = ProblemError(OBLIVIOUS_NEEDED, "this collector answers devices only through a relay")
         return harden(response_of(problem), self._headers)(environ, start_response)
 
 

@@ -56,12 +56,11 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
 
 async function open({ collector, study: id, maxEpsilon, ledger }) {
   const device = await openDevice({ collector, maxEpsilon, ledger });
-  // What waits from an earlier visit leaves after that, also where nobody is asked any more: the collector sees who fetches.
-  const study = await fetchStudy(collector, id, device).finally(() => device.flush({ attempts: 1 }));
+  // What waits from an earlier visit leaves, also if the study is closed by now.
+  const study = await fetchStudy(device, id).finally(() => device.flush({ attempts: 1 }));
   const [asked, ...others] = study.questions;
   if (others.length || study.public || !canAsk(asked)) throw new Error("this form asks one number or choice, once");
-  if (study.channel?.oblivious) throw new Error("this form is not open until a report leaves through a relay");
-  return look({ device, study, asked, collector });
+  return look({ device, study, asked });
 }
 
 /** Neither repeated questions, nor "prefer not to say", nor choices without labels. */
@@ -69,15 +68,15 @@ const canAsk = ({ ask, choices, refusal, mechanism }) =>
   mechanism.name !== "memoized" && !refusal && (ask === "number" || Array.isArray(choices));
 
 /** What comes next, by the device's own ledger: also after a reload. */
-async function look({ device, study, asked, collector }) {
+async function look({ device, study, asked }) {
   const { answered, report } = await device.status(study);
-  return { device, study, asked, collector, step: answered ? (report?.state ?? "before") : "ask", report };
+  return { device, study, asked, step: answered ? (report?.state ?? "before") : "ask", report };
 }
 
 async function answer(now, form) {
   const given = new FormData(form).get("answer");
   // It may have been closed since the form was shown: then no noise is drawn.
-  await fetchStudy(now.collector, now.study.id, now.device);
+  await fetchStudy(now.device, now.study.id);
   await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? read(given) : given });
   return look(now);
 }

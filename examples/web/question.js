@@ -28,13 +28,11 @@ async function refresh(device, study) {
 
 async function main() {
   const device = await openDevice({ maxEpsilon, collector });
-  // What waits from an earlier visit leaves after that, also where nobody is asked any more: the collector sees who fetches.
-  const study = await fetchStudy(collector, id, device).finally(() => device.flush({ attempts: 1 }));
+  // What waits from an earlier visit leaves, also if the study is closed by now.
+  const study = await fetchStudy(device, id).finally(() => device.flush({ attempts: 1 }));
   const [question, another] = study.questions;
-  const isOther = another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized";
-  // That would need a page that stays open until the report leaves.
-  if (isOther || study.channel?.oblivious) {
-    throw new Error("this page is for a study of one yes/no question, asked once, without a relay");
+  if (another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized") {
+    throw new Error("this page is for a study of one yes/no question, asked once");
   }
   const [numerator, denominator] = question.mechanism.epsilon;
   const epsilon = Number(numerator) / Number(denominator);
@@ -47,7 +45,7 @@ async function main() {
     const answer = new FormData(form).get("answer");
     form.reset();
     // It may have been closed since the page was opened: then no noise is drawn.
-    await fetchStudy(collector, id, device);
+    await fetchStudy(device, id);
     await device.answer(study, { [question.id]: answer });
     await refresh(device, study);
   });

@@ -1,4 +1,4 @@
-"""Warnings for authors and publishers about how a study's reports leave, and what invitations carry."""
+"""Warnings for authors about how a study's reports leave, and what invitations carry."""
 
 from ldp_client.words.channel import count_strata
 from ldp_client.words.public import MOST_STRATA

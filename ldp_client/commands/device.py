@@ -206,7 +206,7 @@ def _tell_waiting(device: "Device", study_id: str) -> None:
     from ldp_client.documents.report import Report
 
     for queued in device.ledger.queued():
-        if queued.study == study_id and queued.collector == device.collector and queued.body[:1] == "{":
+        if queued.study == study_id and queued.origin == device.ledger.origin and queued.body[:1] == "{":
             print(say("cli.waits_as_made", report=queued.report_id), file=sys.stderr)
             _tell_public(Report.from_json(queued.body).public, "public.waiting")
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def require_keys(study: "Study") -> None:
     """Raise StudyError if invitations may carry a value that no key has: its stratum would get no tokens.
 
-    This check is for publishers. Devices accept such studies, because earlier releases published them:
-    participants in other strata answer, and must be able to withdraw.
+    This check is for authors. Devices accept such studies: participants in other strata answer, and must be
+    able to withdraw.
     """
     tokens = study.channel.tokens if study.channel is not None else None
     if tokens is None:

@@ -110,7 +110,9 @@ def _unknown(study: str, what: str) -> RefusedError:
 
 def _noise_of(question: "dict[str, Any]") -> str:
     """Return a digest of what decides a permanent answer's law."""
-    law = {"mechanism": question["mechanism"], "choices": len(question.get("choices", ()))}
+    choices = question.get("choices", ())
+    count = choices if isinstance(choices, dict) else len(choices)
+    law = {"mechanism": question["mechanism"], "choices": count}
     return sha256(canonical_json(law).encode("utf-8")).hexdigest()
 
 

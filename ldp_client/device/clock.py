@@ -1,7 +1,7 @@
 """The device's clock, the windows in which reports leave together, and the limit of requests a minute.
 
-The tables of the limit decide no answer, so the ledger's seal leaves them out. A ledger made without them
-gets them at its first request.
+The tables of the limit decide no answer, so the ledger's seal leaves them out, and the first request makes
+them.
 """
 
 import os

@@ -36,7 +36,6 @@ from ldp_client.device.policy import (
 )
 from ldp_client.device.transport import Direct
 from ldp_client.device.trust import (
-    Origins,
     forget_consent,
     note_answered,
     note_consent,
@@ -44,6 +43,7 @@ from ldp_client.device.trust import (
     note_signed,
     origin_of,
     refuse_asked_behind_noise,
+    refuse_nameless,
     refuse_no_study,
     refuse_older,
     refuse_unknown,
@@ -92,8 +92,8 @@ class Device:
         known_digests: digests of studies that were published where all can see them. Any other study is
             refused, as it may have been made for this person alone (None: any).
         raise_budget: let the ledger keep a larger max_epsilon from now on.
-        formerly: base URLs at which this collector was before it moved. Answers that it got there count as
-            given here.
+        formerly: base URLs at which this collector was before it moved. The ledger moves its rows from there:
+            answers that the collector got there count as given here.
         transport: how all requests leave: `Direct()`, the default, or `Oblivious(relay, key)`.
 
     Attributes:
@@ -148,7 +148,9 @@ class Device:
         self.require_consent = require_consent
         self.send_window = plain_window(send_window)
         earlier = [origin_of(checked_url(url)[0]) for url in listed_texts("formerly", formerly)]
-        self.ledger = Ledger(folder_of(folder), Origins(origin_of(self.collector), earlier))
+        self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
+        if self.collector:
+            self.ledger.adopt(earlier)
         self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
         # Digests of studies that the collector says are closed.
         self._closed: "set[str]" = set()
@@ -226,7 +228,7 @@ class Device:
         refuse_no_study(study)
         with self.ledger.writing() as connection:
             refuse_unsigned(connection, study, self.policy.keys)
-            note_consent(connection, study, self.ledger.origins.name, date.today())
+            note_consent(connection, study, self.ledger.origin, date.today())
 
     def answer(
         self,
@@ -277,7 +279,7 @@ class Device:
             # 2. Draw the noise.
             queued, answered = self._perturb(terms, {**terms.mechanisms, **remembering}, values, invitation)
             # 3. Write spends, permanent answers and report in the ledger's one transaction.
-            origin = self.ledger.origins.name
+            origin = self.ledger.origin
             write_spends(connection, terms, origin, fresh, answered)
             remember(connection, terms, origin, remembering, fresh)
             note_answered(connection, study, origin)
@@ -308,6 +310,7 @@ class Device:
         study = terms.study
         self.policy.refuse_unpublished(study)
         refuse_unsigned(connection, study, self.policy.keys)
+        refuse_nameless(connection, study, self.ledger.origin)
         refuse_older(connection, study)
         self.policy.refuse_places(study, self.collector, self.transport)
         if self.require_consent:

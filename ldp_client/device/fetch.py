@@ -4,7 +4,6 @@ import urllib.request
 
 from ldp_client.device.budget import read_new
 from ldp_client.device.exchange import MOST_CHARACTERS
-from ldp_client.device.transport import Direct
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
 from ldp_client.documents.errors import RefusedError, TransferError, UsageError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
@@ -29,20 +28,11 @@ def split_study_url(url: str) -> "tuple[str, str]":
     return base, study_id
 
 
-def fetch_study(url: str) -> "tuple[Study, str]":
-    """Return the study at http(s)://host/v1/studies/ID, and the collector's base URL.
-
-    Raises InputError for any other URL, TransferError, StudyError, and RefusedError for a study that needs a
-    newer ldpkit.
-    """
-    base, study_id = split_study_url(url)
-    return fetch_document(Direct(), base, study_id)[0], base
-
-
 def fetch_document(transport: "Transport", collector: str, study_id: str) -> "tuple[Study, str, bool]":
     """Return the unsigned study of that id, the collector's identity, and whether the study is closed.
 
-    The identity is "" if the collector states none. Raises as fetch_study does.
+    The identity is "" if the collector states none. Raises TransferError, StudyError, and RefusedError for a
+    study that needs a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}"
     answer = _get(transport, url, MAX_BYTES)
@@ -53,7 +43,7 @@ def fetch_document(transport: "Transport", collector: str, study_id: str) -> "tu
 def fetch_signed(transport: "Transport", collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
     """Return the study of that id with its unverified signatures, and the rest as `fetch_document` does.
 
-    Raises as fetch_study does.
+    Raises as `fetch_document` does.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}/signed"
     answer = _get(transport, url, MAX_SIGNED_BYTES, "device.http_absent_signed")

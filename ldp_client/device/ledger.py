@@ -7,7 +7,7 @@ So a report never leaves without its spend, and no spend exists without its repo
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -24,7 +24,7 @@ from ldp_client.device.locking import (
     mark,
 )
 from ldp_client.device.outbox import Queued, digest_of, pending
-from ldp_client.device.trust import Origins
+from ldp_client.device.trust import adopt, has_rows
 from ldp_client.documents.errors import LedgerError
 
 LAYOUT = 9
@@ -144,12 +144,12 @@ def _seal_of(connection: sqlite3.Connection) -> str:
 class Ledger:
     """The ledger in a folder of the device; created if missing.
 
-    origins: of the device's collector; they decide which rows `is_own(origin)` in SQL selects. Any trouble
-    with the file raises LedgerError: a device that cannot read its past refuses to answer.
+    origin: of the device's collector; it decides which rows `is_own(origin)` in SQL selects. Any trouble with
+    the file raises LedgerError: a device that cannot read its past refuses to answer.
     """
 
-    def __init__(self, folder: str, origins: "Origins | None" = None) -> None:
-        self.origins = origins or Origins()
+    def __init__(self, folder: str, origin: str = "") -> None:
+        self.origin = origin
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if not os.path.isabs(folder):
@@ -173,6 +173,15 @@ class Ledger:
             # Read one state: another process may write between two statements.
             connection.execute("BEGIN")
             refuse_damage(connection)
+
+    def adopt(self, former: "Sequence[str]") -> None:
+        """Move the rows of former origins, and those without one, to the collector. Raises LedgerError."""
+        former = ["", *former]
+        with self.reading() as connection:
+            is_needed = has_rows(connection, former)
+        if is_needed:
+            with self.writing() as connection:
+                adopt(connection, self.origin, former)
 
     def spent(self) -> "list[Spend]":
         """Return all spends so far."""
@@ -272,7 +281,7 @@ class Ledger:
                 # The journal's removal is the commit: EXTRA makes that durable too.
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA secure_delete = ON")
-                connection.create_function("is_own", 1, self.origins.own)
+                connection.create_function("is_own", 1, self.origin.__eq__)
                 yield connection
             except sqlite3.Error as error:
                 raise LedgerError.say("device.ledger_unusable", path=self.path, reason=error) from None

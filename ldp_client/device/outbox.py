@@ -12,7 +12,6 @@ import sqlite3
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.transport import Direct
-from ldp_client.device.trust import origin_of
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ class Queued:
 
     collector: base URL, "" if it was not known when the report was made; for a secure sum the base URLs of
     its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that takes invited reports
-    only. secret: the hexadecimal digits that a deletion must present; "" for a report older than secrets.
+    only. secret: the hexadecimal digits that a deletion must present.
     version, document, closes: the answered study's version, digest and last day ("" for none). origin: of the
     study's collector, "" if it was not known. A report whose deletion is requested has no body.
     """
@@ -173,13 +172,8 @@ def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
 def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:
     """Note that the report may leave for that collector from now on; False if it was withdrawn meanwhile.
 
-    A report that knew no collector belongs to the first collector that it is sent to: no other can delete it.
+    A report that was made without a collector keeps the first one that it is sent to: no other can delete it.
     """
-    query = "SELECT study FROM reports WHERE id = ? AND origin = ''"
-    for (study,) in connection.execute(query, (report_id,)).fetchall():
-        for table in ("reports", "spent", "permanent", "answered", "consents"):
-            query = f"UPDATE OR IGNORE {table} SET origin = ? WHERE study = ? AND origin = ''"
-            connection.execute(query, (origin_of(collector), study))
     mine = "collector = CASE collector WHEN '' THEN ? ELSE collector END"
     query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND state IN ('queued', 'trying')"
     return connection.execute(query, (collector, report_id)).rowcount == 1

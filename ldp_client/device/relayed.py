@@ -71,7 +71,10 @@ def _refusal(relay: str, outer: Answer, request: urllib.request.Request) -> "Tra
 
 def _binary(request: urllib.request.Request) -> Request:
     fields = [(name.lower(), value) for name, value in request.header_items()]
-    path = API + request.full_url.rpartition(API)[2]
+    _, found, rest = request.full_url.partition(API)
+    if not found:
+        raise RefusedError.say("device.relay_elsewhere", url=request.full_url)
+    path = API + rest
     content = request.data or b""
     assert isinstance(content, bytes)
     kept = [field for field in fields if field[0] not in LEFT_OUT]

@@ -87,15 +87,18 @@ class Sender:
         Shares name their nodes; other reports may not know their collector yet.
         """
         channel = self._channels.of(report)
+        tokens = channel.tokens if channel is not None else None
+        if self._transport.relay and (tokens or report.nodes):
+            return say("device.beyond_the_relay", study=report.study)
         try:
-            if channel is not None and channel.tokens is not None:
-                self._policy.base_url(channel.tokens.issuer)
+            if tokens is not None:
+                self._policy.base_url(tokens.issuer)
             for url in report.nodes:
                 self._policy.node_url(url)
             self._policy.base_url(self._collector)
         except LdpkitError as error:
             return str(error)
-        if self._ledger.origins.own(report.origin) or report.nodes:
+        if report.origin == self._ledger.origin or report.nodes:
             return ""
         return say("device.of_another_collector", collector=report.collector)
 
@@ -280,7 +283,7 @@ class Sender:
         if outcome.state not in ("sent", "refused"):
             return outcome
         with self._ledger.reading() as connection:
-            identity = identity_at(connection, report.document, place)
+            identity = identity_at(connection, report.document, self._home(report, place))
         deletion = not report.body
         if (deletion or outcome.state == "refused") and not identity and report.document:
             identity = ask_identity(self._transport, place, report).identity
@@ -289,8 +292,12 @@ class Sender:
         elif not identity:
             identity = outcome.identity
         with self._ledger.writing() as connection:
-            note_identity(connection, report.document, place, identity)
+            note_identity(connection, report.document, self._home(report, place), identity)
         return judged(report, outcome, identity)
+
+    def _home(self, report: "Queued", place: str) -> str:
+        """Return the base URL whose collector must answer. A moved collector keeps its identity."""
+        return place if report.nodes else report.collector or place
 
     def _put(self, report: "Queued") -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
@@ -310,12 +317,13 @@ class Sender:
 
         The identity that the collector stated in the clear may be unique to this address.
         """
+        home = self._home(report, self._collector)
         with self._ledger.reading() as connection:
-            if identity_at(connection, report.document, self._collector):
+            if identity_at(connection, report.document, home):
                 return None
         found = ask_identity(self._transport, self._collector, report)
         with self._ledger.writing() as connection:
-            note_identity(connection, report.document, self._collector, found.identity)
+            note_identity(connection, report.document, home, found.identity)
         return None if found.identity else found
 
     def _ask_token(self, report: "Queued") -> Outcome:

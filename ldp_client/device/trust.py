@@ -3,7 +3,8 @@
 A study belongs to its collector's origin, which is its scheme, host and port. The path does not count: one
 operator is one collector. Any collector can publish a study under the id of another collector's study; each
 origin's studies have separate versions, consents, answers and withdrawals. Only the owner's app states that a
-collector moved; a server never does. In SQL, `is_own(origin)` holds for the rows of this device's collector.
+collector moved; a server never does. Rows without an origin, from a device without a collector, move to the
+first collector that is named. In SQL, `is_own(origin)` holds for the rows of this device's collector.
 """
 
 import sqlite3
@@ -14,32 +15,19 @@ from ldp_client.documents.study import Study
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any, Optional
 
     from ldp_client.core.public_keys import PublicKey
 
 
+# The tables whose rows belong to an origin.
+TABLES = ("reports", "spent", "permanent", "answered", "consents")
+
+
 def origin_of(base_url: str) -> str:
     """Return the origin of a base URL in the spelling of `Policy.base_url`; "" for no collector."""
     return "/".join(base_url.split("/")[:3])
-
-
-class Origins:
-    """The origins that a device's collector has and had.
-
-    name: the origin of new rows, "" without a collector. Rows without an origin, from a device without a
-    collector, count as any collector's, and to a device without a collector all rows count as its own: its
-    reports go to the first collector that it names.
-    """
-
-    def __init__(self, name: str = "", formerly: "Iterable[str]" = ()) -> None:
-        self.name = name
-        self._names = {"", name, *formerly}
-
-    def own(self, origin: str) -> bool:
-        """Return True if rows of this origin are about this collector's studies."""
-        return not self.name or origin in self._names
 
 
 def refuse_no_study(study: "Any") -> None:
@@ -99,6 +87,35 @@ def note_identity(connection: sqlite3.Connection, digest: str, collector: str, i
     if not digest or not identity or (known and connection.execute(query, (digest,)).fetchone()):
         return
     connection.execute("INSERT OR REPLACE INTO identities VALUES (?, ?, ?)", (digest, collector, identity))
+
+
+def adopt(connection: sqlite3.Connection, origin: str, former: "Sequence[str]") -> None:
+    """Move the rows of former origins, and those without an origin, to the collector's present origin.
+
+    A row stays if the present origin has one for the same question.
+    """
+    for table in TABLES:
+        for old in former:
+            query = f"UPDATE OR IGNORE {table} SET origin = ? WHERE origin = ?"
+            connection.execute(query, (origin, old))
+
+
+def has_rows(connection: sqlite3.Connection, origins: "Sequence[str]") -> bool:
+    """Return True if the ledger has rows of one of these origins."""
+    query = " UNION ".join([f"SELECT origin FROM {table}" for table in TABLES])
+    return any([origin in origins for (origin,) in connection.execute(query).fetchall()])
+
+
+def refuse_nameless(connection: sqlite3.Connection, study: "Study", origin: str) -> None:
+    """Raise RefusedError if a device without a collector answered the study to one before.
+
+    Its report would go to the first collector that it names, perhaps as a second answer.
+    """
+    named = "study = ?1 AND origin <> ''"
+    query = " UNION ".join([f"SELECT origin FROM {table} WHERE {named}" for table in TABLES])
+    known = connection.execute(query, (study.id,)).fetchone() if not origin else None
+    if known:
+        raise RefusedError.say("device.name_collector", study=study.id, collector=known[0])
 
 
 def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:

@@ -1,10 +1,7 @@
 /** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
-import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { read } from "./pasted.js";
-
-export { visited } from "./beside.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
@@ -48,11 +45,9 @@ export function withdraw(memory, isOwn, studyId) {
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
   const asked = memory.reports.filter(isIts);
   for (const report of asked) {
-    // What is sent about it has the report's size through a relay, also without it.
-    const size = utf8(report.body).length || report.size;
     // It leaves at a moment of its own, but keeps that when it is withdrawn again.
     if (report.state !== "withdrawn") delete report.due;
-    Object.assign(report, { state: "withdrawn", size, body: "", invitation: "" });
+    Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
     delete report.token;
   }
   return asked.length;

@@ -49,10 +49,11 @@ export function read(study) {
   const { tokens } = CHANNEL(study.channel, "channel");
   const { refuseToday } = study;
   // Before anything is answered.
-  study.refuseToday = async (collector) => {
+  study.refuseToday = (collector, transport) => {
     refuseToday?.();
     // Left from a trial: no report would ever leave, and whoever listens here would get the invitation.
     check(!HERE.test(tokens?.issuer) || HERE.test(collector), "channel");
+    check(!tokens || !transport.relay, "channel.tokens");
   };
   check(!tokens || !study.paper, "channel.tokens");
   const carried = study.public?.filter(({ source }) => source) ?? [];

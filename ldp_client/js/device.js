@@ -13,7 +13,8 @@ import { costOf, leftOf, recall, refuseSpending } from "./spending.js";
  *
  * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. maxEpsilonPerCollector: the most that
  * one collector may learn. collector: its base URL, in any spelling. formerly: earlier origins of the same collector.
- * ledger: one of ledgers/, IndexedDB's of that name if left out.
+ * ledger: one of ledgers/, IndexedDB's of that name if left out. transport: makes all requests of the device as fetch
+ * does, and perhaps through its `relay`.
  * Throws LdpkitError "ledger" if IndexedDB cannot be used, "input" for a bad budget or address.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
@@ -28,8 +29,10 @@ export async function openDevice({
   formerly = [],
   name = "ldpkit",
   ledger,
+  transport: pending = (...request) => fetch(...request),
   random = systemRandom,
 }) {
+  const transport = await pending;
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
   const perCollector = limit(maxEpsilonPerCollector, "maxEpsilonPerCollector");
   const collector = safeBaseOf(given);
@@ -47,6 +50,9 @@ export async function openDevice({
     import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, isOwn, ...change)));
 
   return {
+    collector,
+    transport,
+
     /**
      * Perturb every answer once and write spends, permanent answers and report durably; the report is held
      * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget", "study" or "ledger"; then
@@ -54,7 +60,7 @@ export async function openDevice({
      */
     async answer(study, answers, invitation = "") {
       if (invitation !== "") invitation = (await import("./pasted.js").catch(unloaded)).read(invitation);
-      await study.refuseToday?.(collector);
+      study.refuseToday?.(collector, transport);
       // Before the transaction, which would not wait for a hash.
       const identity = await drawIdentity(random);
       return write((memory) => {
@@ -64,6 +70,7 @@ export async function openDevice({
           study,
           drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
           identity,
+          transport.relay,
         );
         const version = versionOf(study);
         for (const item of recalled) {
@@ -104,7 +111,6 @@ export async function openDevice({
       read((memory) => ({
         answered: recall(study, memory, owner).some(({ problem }) => problem),
         report: memory.reports.findLast((report) => isIts(study, report)),
-        apart: memory.reports.some((one) => one.channel?.oblivious) ? memory.apart : 0,
       })),
 
     /** What is left of the budget. */
@@ -118,15 +124,13 @@ export async function openDevice({
     consent: changing("consent"),
     invite: changing("invite"),
     withdraw: changing("withdraw"),
-    visited: changing("visited"),
 
     /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
     async flush(options) {
-      const now = Date.now();
-      // What is queued, uninvited or withdrawn waits for something; when requests were made is forgotten.
-      if (await read(({ reports, apart, unseen }) => apart < now || unseen < now || reports.some(({ state }) => /^[quw]/.test(state)))) {
+      // What is queued, uninvited or withdrawn waits for something.
+      if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
         const { send } = await import("./sending.js").catch(unloaded);
-        await send({ ...kept, collector, ...owner, move: changing("move") }, options);
+        await send({ ...kept, collector, ...owner, move: changing("move"), transport }, options);
       }
     },
   };

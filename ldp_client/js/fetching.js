@@ -1,19 +1,16 @@
 /** The study that a collector publishes under an id. */
 
-import { safeBaseOf } from "./address.js";
 import { fail } from "./errors.js";
 import { parseStudy } from "./study.js";
 import { uncached } from "./uncached.js";
 
 /** As fetching.d.ts says. Nothing that links requests is sent along. */
-export async function fetchStudy(collector, id, device) {
-  // The collector is about to see this device: durable before it does.
-  await device?.visited();
+export async function fetchStudy({ collector, transport }, id) {
   const timeoutMs = 20_000;
   const signal = AbortSignal.timeout(timeoutMs);
-  const url = `${safeBaseOf(collector)}/v1/studies/${encodeURIComponent(id)}`;
+  const url = `${collector}/v1/studies/${encodeURIComponent(id)}`;
   const options = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
-  const response = await fetch(...uncached(url, options));
+  const response = await transport(...uncached(url, options));
   const { ok, status, headers } = response;
   if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");

@@ -154,8 +154,6 @@ export interface Channel {
     /** Each with the public values that it stands for; in base64. */
     readonly keys: readonly { readonly key: string; readonly public?: { readonly [field: string]: string } }[];
   };
-  /** The relay that requests go through, and the collector's key behind it (RFC 9458). */
-  readonly oblivious?: { readonly relay: string; readonly keys: string };
 }
 
 export interface Study {
@@ -294,8 +292,6 @@ export interface StoredReport {
   readonly token?: string;
   /** When it leaves, in milliseconds since 1970; not before it is ready. */
   readonly due?: number;
-  /** Whether it was overdue by more than a window, and waited once more: its clock may have been set right meanwhile. */
-  readonly late?: boolean;
 }
 
 /** What was told, in the order of first answers. limit: the budget. All epsilons in nats. */
@@ -325,23 +321,36 @@ export interface ToldStudy {
   readonly states: readonly ReportState[];
 }
 
+/** Makes a device's requests as `fetch` does; `oblivious` of "ldpkit/oblivious" makes one. */
+export interface Transport {
+  (url: string, options: RequestInit): Promise<Response>;
+  /**
+   * The URL of the relay that requests go through, if they do. A relay reaches one collector and takes requests up to
+   * 256 KiB, so the device then refuses studies with an issuer of tokens, and reports above 258,048 bytes.
+   */
+  readonly relay?: string;
+}
+
 /** Methods reject with LdpkitError "ledger" when the storage cannot be used. */
 export interface Device {
+  /** The base URL of its collector, in the spelling that is compared. */
+  readonly collector: string;
+  readonly transport: Transport;
   /**
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
    * report is held. invitation: what the operator of an invited study handed out.
-   * Rejects with LdpkitError "input", "answer", "closed", "answered", "budget" or, for a report above 1,048,576 bytes,
-   * "study"; then nothing is written. "answered" is also the error for a version below one that was answered, for
-   * another document of that version, and for a public field with the id of a question that this study asked before.
-   * Another collector's study of the same id is another study.
+   * Rejects with LdpkitError "input", "answer", "closed", "answered", "budget" or "study"; then nothing is written.
+   * "study" is the error for a report above 1,048,576 bytes, and for what the transport's relay does not take.
+   * "answered" is also the error for a version below one that was answered, for another document of that version, and
+   * for a public field with the id of a question that this study asked before. Another collector's study of the same id
+   * is another study.
    */
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
   /**
    * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
-   * study of memoized questions only can be answered once in each version. apart: until when, in milliseconds since 1970,
-   * nothing leaves through a relay; 0 where no report waits for one.
+   * study of memoized questions only can be answered once in each version.
    */
-  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined; apart?: number }>;
+  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined }>;
   /**
    * Draw the question that a study which asks one asks this device, once for each document and durably: its place, -1 for
    * a study that asks all. `answer` then takes the answer to that question alone, beside the public values.
@@ -366,15 +375,9 @@ export interface Device {
    */
   withdraw(studyId: string): Promise<number>;
   /**
-   * Note that the collector sees this device's address now, as `fetchStudy` does for a device that it is given: for an hour, and up to one more that
-   * chance draws, nothing leaves through a relay. Call it before; the page does so.
-   */
-  visited(): Promise<void>;
-  /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
    * with full jitter. Of a study with a channel ask for tokens first, and send in a later flush what is due by then: call
-   * it again, best at every start (behind `fetchStudy`) and after `due`. Through a relay also after `apart`: what had to be
-   * loaded for that counts as a visit. Rejects with LdpkitError "module" where something waits and the part that sends does not
+   * it again, best at every start and after `due`. Rejects with LdpkitError "module" where something waits and the part that sends does not
    * load: call again. now: ask for deletions at once that else leave in a batch; who watches may then tell whose they were.
    */
   flush(options?: { attempts?: number; now?: boolean }): Promise<void>;
@@ -425,6 +428,8 @@ export interface DeviceOptions {
   name?: string;
   /** In place of that database. */
   ledger?: Ledger | Promise<Ledger>;
+  /** Makes every request of the device; the platform's `fetch` if left out. */
+  transport?: Transport | Promise<Transport>;
   random?: RandomSource;
 }
 

@@ -4,6 +4,8 @@ import { unloaded } from "./errors.js";
 import { randomUint32, systemRandom } from "./randomness.js";
 
 const HOUR_MS = 36e5;
+const coin = () => randomUint32(systemRandom) & 1;
+const awaitsToken = ({ body, channel, token }) => body && channel?.tokens && !token;
 
 /** A moment that is drawn evenly from the window after that of `now`, in milliseconds since 1970 as Date.now() is. */
 export function drawDue({ batches: { hours } }, now = Date.now(), random = systemRandom) {
@@ -12,29 +14,55 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 }
 
 /**
- * The next request for a report that leaves now, as `step` of upload.js is one; before that for its token, as such a study
- * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells;
- * isSeen: whether the collector saw this device's address lately, in another tab perhaps.
+ * The ids of the reports and deletions that may leave now, of those that `isOwn` accepts; draws a moment for the
+ * others. now: deletions leave at once.
  */
-export const inBatches = (step, move, left, now, isSeen) => async (url, kept) => {
-  const { body, channel, token, due } = kept;
-  // All about it goes through the relay that its study states, if any, and in no other way.
-  const report = channel.oblivious
-    ? { ...kept, send: (await import("./oblivious.js").catch(unloaded)).through(kept) }
-    : kept;
+export const choose = (isOwn, now) => (memory) => {
+  const moment = Date.now();
+  const isHurried = ({ body }) => now && !body;
+  const putOff = (report) => (report.due = drawDue(report.channel));
+
+  function isDue(report) {
+    const { channel, due } = report;
+    if (!channel || isHurried(report)) return true;
+    const longestWait = 2 * channel.batches.hours * HOUR_MS;
+    // A moment too far ahead was drawn before the clock was moved back.
+    if (due ? due - moment > longestWait : !awaitsToken(report)) putOff(report);
+    return !(report.due > moment);
+  }
+
+  const waiting = memory.reports.filter((report) => /^[quw]/.test(report.state) && isOwn(report));
+  const due = waiting.filter(isDue);
+  // A token request carries the person's invitation, so a batched report never leaves next to it. A first token request
+  // goes first. Among retries chance decides, so none blocks the others permanently.
+  const asking = due.filter((report) => awaitsToken(report) && report.invitation);
+  const batched = due.filter((report) => report.channel && !awaitsToken(report) && !isHurried(report));
+  const isFirst = asking.some(({ asked }) => !asked);
+  const later = asking[0] && batched[0] ? (isFirst || coin() ? batched : asking) : [];
+  later.forEach(putOff);
+  return new Set(due.filter((report) => !later.includes(report)).map(({ id }) => id));
+};
+
+/**
+ * The next request for a report that leaves now, as `step` of upload.js is one; before that for its token, as such a study
+ * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells.
+ */
+export const inBatches = (step, move, left, now) => async (transport, url, report) => {
+  const { body, channel, token, due } = report;
   // What is to be deleted has no body, and leaves as it came.
-  if (!body && now) return step(url, report);
+  if (!body && now) return step(transport, url, report);
   const drawn = { due: drawDue(channel) };
-  if (body && channel.tokens && !token) {
-    const { changes, again } = await (await import("./tokens.js").catch(unloaded)).obtain(report, move);
+  if (awaitsToken(report)) {
+    const { obtain } = await import("./tokens.js").catch(unloaded);
+    const { changes, again } = await obtain(transport, report, move);
     // Its time begins when it has one.
     return { changes: changes.token ? { ...changes, ...drawn } : changes, again };
   }
-  // The person withdrew it meanwhile, or was seen since this flush began.
-  if (!due || (channel.oblivious && (await isSeen()))) return { changes: drawn };
+  // The person withdrew it meanwhile.
+  if (!due) return { changes: drawn };
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
-  const { changes, again } = await step(url, { ...report, ...its });
+  const { changes, again } = await step(transport, url, { ...report, ...its });
   // Nothing of it waits any more: neither does its moment stay.
   if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "", due: 0 } };
   if (changes.state === null) return { changes };

@@ -1,45 +1,45 @@
 /**
- * Oblivious HTTP (RFC 9458): a device's requests, which a relay forwards unread, to a gateway that sees not whose. HPKE
- * (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM, by WebCrypto. ldp_client/oblivious is its twin.
+ * Oblivious HTTP (RFC 9458): a relay forwards a device's encrypted requests to a gateway, which does not see the
+ * device's address. HPKE (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM, by WebCrypto. ldp_client/oblivious is its
+ * twin.
  */
 
+import { safeBaseOf } from "./address.js";
 import { utf8 } from "./digest.js";
-import { fail } from "./errors.js";
+import { fail, orElse } from "./errors.js";
 
 const X25519 = { name: "X25519" };
 const REQUEST_TYPE = "message/ohttp-req";
 const ANSWER_TYPE = /^message\/ohttp-res\s*(;|$)/i;
+// A key configuration: X25519, and among its suites HKDF-SHA256 with AES-128-GCM.
+const CONFIGURATION = /^.\0 .{34}(.{4})*?\0\x01\0\x01(.{4})*$/s;
 const POINT_AT = 3;
 const POINT_END = 35;
+const SUITES_AT = 37;
 const SECRET_BYTES = 16;
 const NONCE_BYTES = 12;
 const HASH_BYTES = 32;
 // HMAC's key of no bytes, which browsers do not take as that.
 const NO_SALT = new Uint8Array(HASH_BYTES);
-// Beside a report in the longest request; all requests of a study are so many steps.
-const BESIDE_BYTES = 1536;
-const STEP_BYTES = 512;
-const API = "/v1/studies/";
+// Of requests: a relay sees sizes. ldp_client/oblivious/sizes.py has the same.
+const SIZES = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
+// What a gateway answers, of a URL of its collector; that one's own address may be known to this person alone.
+const PATH = /.*(\/v1\/studies\/[^?]+(\?version=\d+)?)/;
 
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+const drawPair = async () => crypto.subtle.generateKey(X25519, false, ["deriveBits"]);
 
-/** Before anything is answered. Throws LdpkitError "input" where the browser is too old to send it. */
-export const refuseUnable = () =>
-  crypto.subtle.generateKey(X25519, false, ["deriveBits"]).catch(() => fail("input", "needs X25519", "channel.oblivious"));
+/** As oblivious.d.ts says. */
+export async function oblivious({ relay: given, keys }) {
+  const relay = safeBaseOf(given, "relay");
+  const configuration = configurationOf(keys);
+  await drawPair().catch(orElse("input", "needs X25519"));
 
-/**
- * What takes the place of `fetch` for a report's requests. size: bytes of the report, also where its body is wiped; that
- * a study is served as it was answered may be said without it.
- */
-export const through = ({ body, size = utf8(body).length, digest, channel: { oblivious } }) =>
-  async (url, { method = "GET", headers, body: content = "", signal }) => {
-    const fields = method === "GET" ? { "If-None-Match": `"${digest}"` } : headers;
-    // Not the collector's address, which may be one that this person alone was given.
-    const control = [method, "https", "collector", url.slice(url.lastIndexOf(API))];
-    const most = STEP_BYTES * Math.ceil((size + BESIDE_BYTES) / STEP_BYTES);
-    const keys = Uint8Array.from(atob(oblivious.keys), (one) => one.charCodeAt());
-    const { message, open } = await encapsulate(keys, binary(control, fields, content, most));
-    const outer = await fetch(oblivious.relay, {
+  async function transport(url, { method = "GET", headers = {}, body = "", signal } = {}) {
+    const [, path] = PATH.exec(url) ?? fail("input", "is beyond the relay", "url");
+    const request = binary([method, "https", "collector", path], headers, body);
+    const { message, open } = await encapsulate(configuration, request);
+    const outer = await fetch(relay, {
       method: "POST",
       headers: { "Content-Type": REQUEST_TYPE },
       body: message,
@@ -51,16 +51,32 @@ export const through = ({ body, size = utf8(body).length, digest, channel: { obl
     });
     const isAnswer = outer.status === 200 && ANSWER_TYPE.test(outer.headers.get("Content-Type"));
     // What a relay says itself is about no report.
-    return isAnswer ? plain(await open(new Uint8Array(await outer.arrayBuffer()))) : new Response(null, { status: outer.status });
-  };
+    if (!isAnswer) return new Response(null, { status: outer.status });
+    return plain(await open(new Uint8Array(await outer.arrayBuffer())));
+  }
+  return Object.assign(transport, { relay });
+}
 
-/** A request of known length (RFC 9292), and zeros up to `most` bytes. Throws where it has more. */
-export function binary(control, headers, content, most) {
+/** The bytes of a key configuration (RFC 9458, section 3.1) in base64. Throws LdpkitError "input". */
+function configurationOf(text) {
+  try {
+    const read = atob(text);
+    const length = read.charCodeAt(POINT_END) * 256 + read.charCodeAt(POINT_END + 1);
+    if (btoa(read) === text && CONFIGURATION.test(read) && read.length === SUITES_AT + length) return bytesOf(read);
+  } catch {
+    // Not base64.
+  }
+  return fail("input", "must be what `ldpkit ohttp show` prints", "keys");
+}
+
+const bytesOf = (text) => Uint8Array.from(text, (character) => character.charCodeAt());
+
+/** A request of known length (RFC 9292), and zeros up to the next of `sizes`. Throws if it is longer than all sizes. */
+export function binary(control, headers, content, sizes = SIZES) {
   const fields = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
   const section = join(...fields.map((one) => sized(utf8(one))));
   const message = join([0], ...control.map((one) => sized(utf8(one))), sized(section), sized(utf8(content)), [0]);
-  if (message.length > most) throw new RangeError();
-  const padded = new Uint8Array(most);
+  const padded = new Uint8Array(sizes.find((size) => message.length <= size));
   padded.set(message);
   return padded;
 }
@@ -95,7 +111,7 @@ export async function encapsulate(configuration, request, ephemeral) {
   const { subtle } = crypto;
   const point = configuration.slice(POINT_AT, POINT_END);
   const head = join(configuration.slice(0, POINT_AT), [0, 1, 0, 1]);
-  const { privateKey, publicKey } = ephemeral ?? (await subtle.generateKey(X25519, false, ["deriveBits"]));
+  const { privateKey, publicKey } = ephemeral ?? (await drawPair());
   const enc = new Uint8Array(await subtle.exportKey("raw", publicKey));
   const receiver = await subtle.importKey("raw", point, X25519, false, []);
   const shared = new Uint8Array(await subtle.deriveBits({ ...X25519, public: receiver }, privateKey, 8 * HASH_BYTES));

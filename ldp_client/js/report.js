@@ -57,11 +57,11 @@ export function drawPayloads(
 /** The version of a study that was answered, as a report states it. */
 export const versionOf = ({ id: study, version, digest }) => ({ study, version, digest });
 
-/** The report of drawn payloads, as `perturbAnswers` gives it. Throws LdpkitError "study" for one too large to send. */
-export function reportOf(study, [payloads, clear, spare], { id, secret }) {
+/** The report of drawn payloads, as `perturbAnswers` gives it. Throws LdpkitError "study" if it is too large to send. */
+export function reportOf(study, [payloads, clear, spare], { id, secret }, relay) {
   const body = canonicalJson({ format: "ldpkit.report/1", id, ...versionOf(study), payloads, ...clear }) + " ".repeat(spare);
-  // A mebibyte, as ldp_client/device/outbox.py has it.
-  check(body.length <= 1 << 20);
+  // A mebibyte, or the largest relayed request less 4 KiB for its headers: ldp_client/device/transport.py has the same.
+  check(utf8(body).length <= (relay ? 252 : 1024) << 10);
   return { id, secret, body, answered: Object.keys(payloads) };
 }
 

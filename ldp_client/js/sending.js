@@ -7,8 +7,8 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
- * written. read, write, move: of the device's ledger; alone: its own turns, else the browser's for its name. isOwn:
- * whether a report is of the collector, which has that base URL and origin.
+ * written, all by its transport. read, write, move: of the device's ledger; alone: its own turns, else the browser's
+ * for its name. isOwn: whether a report is of the collector, which has that base URL and origin.
  */
 export const send = (
   {
@@ -20,6 +20,7 @@ export const send = (
     read,
     write,
     move,
+    transport,
   },
   { attempts = 5, now } = {},
 ) =>
@@ -28,14 +29,12 @@ export const send = (
     const longestMs = 3e5;
     const until = Date.now() + longestMs;
     // What is to be deleted has no body.
-    const { reports, apart } = await read(({ reports, apart }) => ({ reports: reports.sort((a, b) => !b.body - !a.body), apart }));
+    const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
     const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
-    // What would tell, beside something else, whose it is waits.
-    const goes =
-      (isBatched || apart) && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, isOwn, now));
+    const chosen = leaving && (await write(leaving.choose(isOwn, now)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
-    const left = reports.filter((one) => REQUESTS[one.state] && isOwn(one));
+    const left = reports.filter((one) => REQUESTS[one.state] && isOwn(one) && (!chosen || chosen.has(one.id)));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -49,13 +48,12 @@ export const send = (
     async function isSettled(id) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
-      if (!request || (goes && !goes.has(id))) return true;
+      if (!request) return true;
       const step = report.publisher ? request : findPublisher;
-      const isSeen = () => read(({ apart }) => apart > Date.now());
-      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now, isSeen) : step;
+      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
       // A report of a former origin goes to where the collector is now.
       const base = report.origin === origin ? report.collector : collector;
-      const { changes, again } = await its(`${base}/v1/studies/${report.study}`, report);
+      const { changes, again } = await its(transport, `${base}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.
       return changes.publisher ? isSettled(id) : !again;

@@ -44,7 +44,7 @@ export function challengeOf(issuer, digest) {
  * Ask for a report's token, once, and once more with the key that the issuer names: {changes, again} as of upload.js.
  * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
  */
-export async function obtain(report, move) {
+export async function obtain(transport, report, move) {
   const { id, state, digest, invitation, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
   // What the person enters is asked with.
   if (!invitation) return { changes: { state: "uninvited" } };
@@ -53,7 +53,7 @@ export async function obtain(report, move) {
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
-  const { bytes, said, problem, again, reason } = await exchange(`${issuer.replace(/\/+$/, "")}/v1/tokens`, {
+  const { bytes, said, problem, again, reason } = await exchange(transport, `${issuer.replace(/\/+$/, "")}/v1/tokens`, {
     method: "POST",
     headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": invitation },
     body,
@@ -64,7 +64,7 @@ export async function obtain(report, move) {
   const ids = await Promise.all(keys.map(({ key }) => sha256(bytes64(key))));
   const place = ids.findIndex((id) => id.at(-1) === said.key_id);
   if (!asked.isOther && keys[place]) {
-    return obtain({ ...report, asked: { place, isOther: true } }, move);
+    return obtain(transport, { ...report, asked: { place, isOther: true } }, move);
   }
   // invitation-needed, token-issued: another one will be.
   const left = /^inv|issued/.test(problem) ? "uninvited" : "queued";

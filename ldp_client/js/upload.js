@@ -1,6 +1,7 @@
 /**
- * Requests to the collector, and what their answers mean. Only the receipts and problems of the collector that
- * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
+ * Requests by a transport, a function like fetch, and what the answers mean. Only the receipts and problems of the
+ * collector that publishes the study settle anything: what a proxy, a captive portal or another one says leaves a
+ * report where it was.
  */
 
 import { sha256 } from "./digest.js";
@@ -12,19 +13,15 @@ const JSON_TYPE = "application/json";
  * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
  * report, and whether to ask again soon.
  */
-export const findPublisher = (url, { version, digest, send }) =>
-  request(
-    `${url}?version=${version}`,
-    async ({ bytes, tag, publisher, reason }) => {
-      const isServed = publisher && (tag === `"${digest}"` || (await sha256(bytes)) === digest);
-      return isServed ? { publisher } : { reason: `unserved ${reason}` };
-    },
-    { send },
-  );
+export const findPublisher = (transport, url, { version, digest }) =>
+  request(transport, `${url}?version=${version}`, async ({ bytes, publisher, reason }) => {
+    const isServed = publisher && (await sha256(bytes)) === digest;
+    return isServed ? { publisher } : { reason: `unserved ${reason}` };
+  });
 
-/** Send a report, perhaps with more headers, or by `send` in place of fetch: {changes, again}, as above. */
-export function put(url, report) {
-  const { body, invitation, more, send } = report;
+/** Send a report, perhaps with more headers: {changes, again}, as above. */
+export function put(transport, url, report) {
+  const { body, invitation, more } = report;
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }), ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
@@ -35,13 +32,14 @@ export function put(url, report) {
     if (isLast) return { state: "refused", invitation: "", reason };
     return { state: problem === "invitation-needed" ? "uninvited" : "queued", reason };
   };
-  return request(url, changesOf, { method: "PUT", body, headers, send }, report);
+  return request(transport, url, changesOf, { method: "PUT", body, headers }, report);
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
-export function remove(url, report) {
+export function remove(transport, url, report) {
   const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
-  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret }, send: report.send }, report);
+  const headers = { "LDPKit-Withdrawal": report.secret };
+  return request(transport, url, changesOf, { method: "DELETE", headers }, report);
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -58,8 +56,8 @@ const isOver = (closes, date) =>
   Math.min(Date.now(), Date.parse(date) || Infinity) >= Date.parse(closes) + 31 * 864e5;
 
 /** Make a request: what an answer changes, and whether to ask again soon. */
-async function request(url, changesOf, options, report) {
-  const answer = await exchange(url, options, report);
+async function request(transport, url, changesOf, options, report) {
+  const answer = await exchange(transport, url, options, report);
   return { ...answer, changes: await changesOf(answer) };
 }
 
@@ -67,12 +65,12 @@ async function request(url, changesOf, options, report) {
  * What came, whole, within one deadline, and what it says where it comes from the report's publisher; without a report
  * from nobody's. Nothing that links requests is sent along.
  */
-export async function exchange(url, { send = fetch, ...options }, report) {
+export async function exchange(transport, url, options, report) {
   const timeoutMs = 20_000;
   try {
     const its = report ? `${url}/reports/${report.id}` : url;
     const kept = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal: AbortSignal.timeout(timeoutMs) };
-    const response = await send(...uncached(its, { ...options, ...kept }));
+    const response = await transport(...uncached(its, { ...options, ...kept }));
     const { status, headers } = response;
     const bytes = await response.arrayBuffer();
     const [type] = /^[^;\s]*/.exec(headers.get("Content-Type")?.toLowerCase());
@@ -82,8 +80,6 @@ export async function exchange(url, { send = fetch, ...options }, report) {
     const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
     return {
       bytes,
-      // Of what is served as it was known, which only a relay brings.
-      tag: status === 304 && headers.get("ETag"),
       said,
       // Of a receipt for this report, by 200 or 201.
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,

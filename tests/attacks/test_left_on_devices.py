@@ -63,9 +63,9 @@ def test_concluded_report_no_longer_holds_its_invitation(status, said, state, in
     script = f"""
     const {{ put }} = await import("{JAVASCRIPT / "upload.js"}");
     const answer = ['{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }}];
-    const send = async () => new Response(...answer);
+    const transport = async () => new Response(...answer);
     const kept = {json.dumps({**report, "publisher": "c"})};
-    const {{ changes }} = await put("https://collector.example", {{ ...kept, send }});
+    const {{ changes }} = await put(transport, "https://collector.example", kept);
     console.log(JSON.stringify({{ ...kept, ...changes }}));
     """
     kept = json.loads(npm.node("--input-type=module", "-e", script))

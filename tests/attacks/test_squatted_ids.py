@@ -6,6 +6,7 @@ the budget of a life. Known limit: the same words under another host are another
 """
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -119,22 +120,49 @@ def test_withdrawal_covers_only_one_collector(tmp_path):
         assert device.flush().deleted == 1
 
 
-def test_answer_without_collector_counts_for_every_collector(tmp_path):
-    """The ledger does not know whose study was answered, so no collector gets another answer."""
+def test_answer_without_collector_belongs_to_the_first_one_named(tmp_path):
     consenting(tmp_path, "40").answer(STUDY, {"ever": True})
-    for url in (KNOWN, SQUATTER):
-        device = consenting(tmp_path, "40", url)
-        with pytest.raises(AlreadyAnsweredError):
-            device.answer(Study(studies.document({**ASKED, "text": "Never?"}, version=3)), {"ever": True})
-        with raises(RefusedError, "device.older_version"):
-            device.accept(Study(studies.document(ASKED, version=1)))
-    connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
-    assert connection.execute("SELECT DISTINCT origin FROM spent").fetchall() == [("",)]
-    connection.close()
+    known, other = consenting(tmp_path, "40", KNOWN), consenting(tmp_path, "40", SQUATTER)
+    later = Study(studies.document({**ASKED, "text": "Never?"}, version=3))
+    with pytest.raises(AlreadyAnsweredError):
+        known.answer(later, {"ever": True})
+    with raises(RefusedError, "device.older_version"):
+        known.accept(Study(studies.document(ASKED, version=1)))
+    other.answer(later, {"ever": True})
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite3")) as connection:
+        assert connection.execute("SELECT DISTINCT origin FROM spent").fetchall() == [(KNOWN,), (SQUATTER,)]
 
 
 def test_device_without_collector_answers_no_study_again(tmp_path):
     """Its report would go to the collector that has an answer already."""
     consenting(tmp_path, "40", KNOWN).answer(STUDY, {"ever": True})
-    with pytest.raises(AlreadyAnsweredError):
+    with raises(RefusedError, "device.name_collector", KNOWN):
         consenting(tmp_path, "40").answer(Study(studies.document(ASKED, version=3)), {"ever": True})
+
+
+@pytest.mark.parametrize("later", [KNOWN, SQUATTER, "https://moved.example"])
+def test_permanent_answer_is_drawn_once_for_a_collector_whatever_the_app_states(tmp_path, later):
+    """Also if a version is answered without a collector, or a later app forgets where the collector was."""
+    rounds = [Study(studies.document(SMOKES, version=number)) for number in (1, 2, 3)]
+    consenting(tmp_path, "60").answer(rounds[0], {"habit": "yes"})
+    consenting(tmp_path, "60", KNOWN).answer(rounds[1], {"habit": "no"})
+    moved = consenting(tmp_path, "60", "https://moved.example", formerly=[KNOWN])
+    moved.answer(rounds[2], {"habit": "no"})
+    again = consenting(tmp_path, "60", later)
+    again.answer(Study(studies.document(SMOKES, version=4)), {"habit": "no"})
+    reports = [(item.origin, Report.from_json(item.body).payloads["habit"]) for item in again.ledger.queued()]
+    for origin in (later, "https://moved.example"):
+        assert len({payload for owner, payload in reports if owner == origin}) == 1
+    assert again.epsilon_left == 60 - 16 * (1 + (later != "https://moved.example"))
+
+
+def test_deletion_at_another_path_with_another_collector_settles_nothing(tmp_path):
+    """One host may serve a test collector next to the real one."""
+    with Server() as server:
+        device = consenting(tmp_path, "40", server.url)
+        device.answer(STUDY, {"ever": True})
+        assert device.flush().sent == 1
+        server.identity = "b" * 32
+        other = consenting(tmp_path, "40", f"{server.url}/test")
+        other.withdraw("survey")
+        assert (other.flush().deleted, other.flush().undeleted) == (0, 1)

@@ -5,7 +5,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from ldp_client import Device
+from ldp_client import Device, Direct
+from ldp_client.device.fetch import fetch_document, split_study_url
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,
@@ -149,3 +150,9 @@ def race(context, folder, racers):
     for process in processes:
         process.join()
     return sorted(outcomes)
+
+
+def fetch_study(url):
+    """The study at http(s)://host/v1/studies/ID, and its collector's base URL."""
+    base, study_id = split_study_url(url)
+    return fetch_document(Direct(), base, study_id)[0], base

@@ -55,13 +55,11 @@ def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
     assert "no report is left" in said.out
 
 
-def test_study_is_named_by_the_first_collector_it_is_sent_to(tmp_path, capsys):
-    device = Device(tmp_path / "one", "8", require_consent=False)
-    report = device.answer(SECOND, {"occupation": "worker"})
+def test_study_belongs_to_the_first_collector_that_is_named(tmp_path, capsys):
+    Device(tmp_path / "one", "8", require_consent=False).answer(SECOND, {"occupation": "worker"})
     _, said = budget(capsys, tmp_path / "one")
     assert "second, version 1, of no collector yet: epsilon 1" in said.out
-    with device.ledger.writing() as connection:
-        assert try_now(connection, report, f"{HOST}/ldp")
+    Device(tmp_path / "one", "8", f"{HOST}/ldp")
     _, said = budget(capsys, tmp_path / "one")
     assert f"second, version 1, of {HOST}: epsilon 1" in said.out
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ldp_client.device.policy import checked_url
-from ldp_client.device.trust import Origins, origin_of
+from ldp_client.device.trust import origin_of
 from ldp_client.documents.errors import InputError
 from tests.portable.make_vectors import FOLDER
 
@@ -19,10 +19,3 @@ def test_origin_matches_the_vectors(entry):
             checked_url(entry["url"])
     else:
         assert origin_of(checked_url(entry["url"])[0]) == entry["origin"]
-
-
-def test_rows_without_an_origin_are_any_collectors_and_all_rows_are_a_devices_without_one():
-    here = Origins("https://a.example", ["https://old.example"])
-    origins = ("", "https://a.example", "https://old.example", "https://b.example")
-    assert [here.own(origin) for origin in origins] == [True, True, True, False]
-    assert all(Origins().own(origin) for origin in origins)

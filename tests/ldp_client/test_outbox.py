@@ -14,14 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.clock import MOST_REQUESTS, PERIOD_SECONDS, allows
-from ldp_client.device.fetch import fetch_study
 from ldp_client.device.outbox import due_within
 from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import LedgerError, RefusedError, TransferError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.devices import Server, consenting, fetch_study
 from tests.statistics import seed_the_system
 
 STUDY = Study(studies.document(studies.YES_NO))

@@ -7,13 +7,12 @@ import time
 import pytest
 
 from ldp_client import Direct
-from ldp_client.device.fetch import fetch_study
 from ldp_client.device.upload import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server, consenting, problem
+from tests.ldp_client.devices import Server, consenting, fetch_study, problem
 
 STUDY = Study(studies.document(studies.YES_NO))
 

@@ -216,9 +216,12 @@ def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_repor
     assert result(gateway.put(report)) == (201, "stored")
     again = make_report(study)
     assert result(gateway.put(again)) == (201, "stored")
-    # Studies are fetched, reports are withdrawn, and operators work, as ever.
+    # Nobody answers in vain: neither study nor page is served directly. Tools still read published versions.
+    for path in ("/v1/studies/habits", "/v1/studies/habits/signed", "/s/habits"):
+        assert harness.client.get(path).status_code == 403
+    assert harness.client.get("/v1/studies/habits?version=1").status_code == 200
+    assert gateway.ask("GET", "/v1/studies/habits").status == 200
     assert harness.withdraw(again.id, secret=again.secret).json["result"] == "withdrawn"
-    assert harness.client.get("/v1/studies/habits").status_code == 200
     assert harness.withdraw(report.id).json["result"] == "withdrawn"
     assert stored(gateway) == 0
 

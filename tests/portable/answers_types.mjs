@@ -3,26 +3,26 @@ import { webcrypto } from "node:crypto";
 import { pathToFileURL } from "node:url";
 
 globalThis.crypto ??= webcrypto;
-const [{ through }, { exchange }] = await Promise.all(process.argv.slice(2).map((one) => import(pathToFileURL(one))));
+const [{ oblivious }, { exchange }] = await Promise.all(process.argv.slice(2).map((one) => import(pathToFileURL(one))));
 const { publicKey } = await crypto.subtle.generateKey({ name: "X25519" }, false, ["deriveBits"]);
 const point = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
 const keys = btoa(String.fromCharCode(1, 0, 32, ...point, 0, 4, 0, 1, 0, 1));
-const oblivious = { relay: "https://relay.example/x", keys };
-const report = { id: "aa", body: "{}", digest: "00", publisher: "c", channel: { oblivious } };
+const relayed = await oblivious({ relay: "https://relay.example/x", keys });
+const report = { id: "aa", publisher: "c" };
 const answering = (type, body) => async () =>
   new Response(body, { headers: { ...(type && { "Content-Type": type }), "LDPKit-Collector": "c" } });
 
 /** Whether the relay's answer is opened, which fails: nobody encapsulated it. */
 async function opens(type) {
   globalThis.fetch = answering(type, new Uint8Array(64));
-  const asked = through(report)("https://c.example/v1/studies/s/reports/aa", { method: "DELETE", headers: {} });
+  const asked = relayed("https://c.example/v1/studies/s/reports/aa", { method: "DELETE" });
   return asked.then(() => false, () => true);
 }
 
 /** What a receipt says, "none" where it is taken for none. */
 const result = async (type) => {
-  const send = answering(type, JSON.stringify({ id: "aa", result: "stored" }));
-  return (await exchange("https://c.example/v1/studies/s", { send }, report)).result || "none";
+  const transport = answering(type, JSON.stringify({ id: "aa", result: "stored" }));
+  return (await exchange(transport, "https://c.example/v1/studies/s", {}, report)).result || "none";
 };
 
 const spelt = (type) => [type, type.toUpperCase(), `${type}; charset=utf-8`, `${type} ;a=b`];

@@ -21,7 +21,7 @@ async function trial(other) {
   const move = (...a) => ledger.write((m) => moveIn(m, isOwn, ...a));
   for (let day = 1; day <= 40; day++) {
     now += DAY;
-    await send({ ...ledger, collector: C, origin: C, isOwn, move }, { attempts: 1 });
+    await send({ ...ledger, collector: C, origin: C, isOwn, move, transport: fetch }, { attempts: 1 });
     const state = await ledger.read(({ reports }) => reports.find(({ id }) => id === "ready").state);
     if (state === "sent") return day;
   }

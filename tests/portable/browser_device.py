@@ -70,8 +70,7 @@ def answered(
 
 
 def status(page: webdriver.Chrome, document: dict[str, Any] = DOCUMENT) -> Any:
-    script = OPEN + "const { apart, ...rest } = await device.status(study); return rest;"
-    return run(page, script, document, None)
+    return run(page, OPEN + "return device.status(study);", document, None)
 
 
 def consent(page: webdriver.Chrome, document: dict[str, Any] = DOCUMENT) -> Any:

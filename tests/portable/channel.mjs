@@ -1,9 +1,10 @@
 // A device of the npm package does one step after the other, by a clock that it is told:
-// node channel.mjs INDEX_JS KIND FILE COLLECTOR DOCUMENT STEPS. Prints what each step gave, as JSON.
+// node channel.mjs INDEX_JS KIND FILE COLLECTOR DOCUMENT STEPS [RELAY]. Prints what each step gave, as JSON. RELAY: the
+// options of `oblivious`, if all requests go through a relay.
 import { pathToFileURL } from "node:url";
 import { standIn } from "./expo_stand_in.mjs";
 
-const [port, kind, file, collector, document, steps] = process.argv.slice(2);
+const [port, kind, file, collector, document, steps, relay] = process.argv.slice(2);
 const from = (name) => import(new URL(name, pathToFileURL(port)));
 const { openDevice, parseStudy } = await from("index.js");
 const shared = kind === "memory" && (await from("ledgers/memory.js")).memoryLedger();
@@ -12,12 +13,13 @@ const open = {
   node: async () => (await from("ledgers/node.js")).nodeLedger(file),
   expo: async () => (await from("ledgers/expo.js")).expoLedger(standIn(file)),
 }[kind];
+const transport = relay && (await (await from("oblivious.js")).oblivious(JSON.parse(relay)));
 const study = await parseStudy(document);
 let now = Date.now();
 Date.now = () => now;
 
 /** As the program has it that was started again: nothing is left but the ledger. */
-const device = async () => openDevice({ ledger: await open(), collector, maxEpsilon: "20" });
+const device = async () => openDevice({ ledger: await open(), collector, maxEpsilon: "20", ...(transport && { transport }) });
 const report = async () => (await (await device()).status(study)).report;
 const STEPS = {
   answer: async (answers, code) => (await (await device()).answer(study, answers, code)).state,
@@ -28,14 +30,9 @@ const STEPS = {
   },
   invite: async (code) => (await device()).invite(study.id, code),
   withdraw: async () => (await device()).withdraw(study.id),
-  fetched: async () => (await (await from("fetching.js")).fetchStudy(collector, study.id)).id,
+  fetched: async () => (await (await from("fetching.js")).fetchStudy(await device(), study.id)).id,
   left: async () => (await device()).epsilonLeft(),
-  visited: async () => (await device()).visited(),
-  apart: async () => (await (await device()).status(study)).apart - now,
   report,
-  /** What the ledger has of when something was, or is to be. */
-  moments: async () =>
-    (await open()).read(({ apart, unseen, reports }) => [apart, unseen, ...reports.map(({ due }) => due)].filter(Boolean)),
   told: async () => (await device()).told(),
   /** Of what kind a cost and a permanent answer are. */
   ledger: async () =>

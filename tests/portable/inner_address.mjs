@@ -1,7 +1,7 @@
-/** What the control data of a request through a relay holds, for each base URL that is given. */
+/** The texts inside a request through a relay, for each base URL that is given. */
 
 import { webcrypto } from "node:crypto";
-import { through } from "../../ldp_client/js/oblivious.js";
+import { oblivious } from "../../ldp_client/js/oblivious.js";
 
 const found = [];
 const { encode } = TextEncoder.prototype;
@@ -14,9 +14,9 @@ globalThis.fetch = async () => new Response(null, { status: 502 });
 const { publicKey } = await crypto.subtle.generateKey({ name: "X25519" }, false, ["deriveBits"]);
 const point = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
 const keys = btoa(String.fromCharCode(1, 0, 32, ...point, 0, 4, 0, 1, 0, 1));
-for (const place of process.argv.slice(2)) {
+const transport = await oblivious({ relay: "https://relay.example", keys });
+for (const collector of process.argv.slice(2)) {
   found.push([]);
-  const send = through({ body: "{}", digest: "", channel: { oblivious: { relay: "https://relay.example", keys } } });
-  await send(`${place}/v1/studies/s/reports/r`, { method: "PUT", headers: {}, body: "{}" });
+  await transport(`${collector}/v1/studies/s/reports/r`, { method: "PUT", headers: {}, body: "{}" });
 }
 console.log(JSON.stringify(found));

@@ -30,7 +30,7 @@ const throws = (work) => {
   }
 };
 const read = plain(Uint8Array.from([1, 0x40, 200, 4, 1, 97, 1, 98, 2, 104, 105, 0, 0, 0]));
-const request = binary(["GET", "https", "example.com", "/"], {}, "", 40);
+const request = binary(["GET", "https", "example.com", "/"], {}, "", [40]);
 console.log(
   JSON.stringify({
     request: hex(message) === vector.encapsulated_request,
@@ -40,7 +40,8 @@ console.log(
     other: await refused(async () => (await encapsulate(bytes("key_config"), bytes("request_bhttp"))).open(bytes("encapsulated_response"))),
     read: [read.status, read.headers.get("a"), await read.text()],
     padded: [request.length, hex(request).startsWith(vector.request_bhttp)],
-    long: throws(() => binary(["GET", "https", "example.com", "/"], {}, "x".repeat(40), 40)),
+    long: throws(() => binary(["GET", "https", "example.com", "/"], {}, "x".repeat(256 << 10))),
+    sizes: [0, 4000, 4096, 16000, 60000, 250000].map((bytes) => binary(["GET", "https", "example.com", "/"], {}, "x".repeat(bytes)).length >> 10),
     none: [[], [0], [1, 0x40], [1, 0x40, 200, 5, 1, 97], [1, 0x40, 200, 0, 9]].map((one) => throws(() => plain(Uint8Array.from(one)))),
   }),
 );

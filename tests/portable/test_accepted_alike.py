@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from ldp_client import Device
-from ldp_client.device.pricing import Terms
+from ldp_client.device.budget import Terms
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.public import PublicField
 from schemas import Study

@@ -58,6 +58,8 @@ import { type Device, type Ledger, openDevice } from "ldpkit";
 import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
 import { memoryLedger } from "ldpkit/ledgers/memory";
 import { nodeLedger } from "ldpkit/ledgers/node";
+import { fetchStudy } from "ldpkit/fetching";
+import { oblivious } from "ldpkit/oblivious";
 import type { StudyElement } from "ldpkit/element";
 
 export async function devices(database: ExpoDatabase): Promise<Device[]> {
@@ -69,6 +71,11 @@ export const bodies = (ledger: Ledger): Promise<string[]> =>
   ledger.read(({ reports }) => reports.map(({ body }) => body));
 export const frame = (element: StudyElement): string => element.state;
 void openDevice({ maxEpsilon: "4", ledger: nodeLedger("kept.db") });
+const transport = oblivious({ relay: "https://relay.example.org", keys: "AQAg" });
+void openDevice({ maxEpsilon: "4", transport }).then((device) => fetchStudy(device, "habits"));
+void openDevice({ maxEpsilon: "4", transport: (url, options) => fetch(url, options) });
+// @ts-expect-error a relay needs keys
+void oblivious({ relay: "https://relay.example.org" });
 // @ts-expect-error a path is none
 void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
 // @ts-expect-error what is kept has an order of its own

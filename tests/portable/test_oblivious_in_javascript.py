@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import threading
-import time
 from base64 import b64encode
 from contextlib import contextmanager
 
@@ -13,52 +12,45 @@ import pytest
 from collector.oblivious.keys import GatewayKeys
 from schemas import Study
 from tests import studies
+from tests.attacks.test_reports_too_large import of_questions
 from tests.browser.visiting import visit
 from tests.collector.conftest import Server
+from tests.ldp_client.issuers import channel_of
 from tests.oblivious.relay_example import relaying
+from tests.oblivious.test_vectors import POINT, WRONG_CONFIGURATIONS
 from tests.portable import npm
 from tests.portable.folder_site import served
-from tests.portable.participant import Participant
 from tests.portable.platforms import JAVASCRIPT
-from tests.portable.test_leaving_later import until
 from tests.portable.test_ledgers import INDEX
 from tests.portable.vector_texts import GOLDEN
 
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
-ANSWERED = [["answer", {"ever": "yes"}], ["consent"], ["flush"], ["due"]]
-DELETED = [["withdraw"], ["flush"], ["due"], ["flush"]]
-HOUR_MS = 3_600_000
+ANSWERED = [["fetched"], ["answer", {"ever": "yes"}], ["consent"]]
+BATCHES = {"batches": {"hours": 1}}
 MODULE = JAVASCRIPT / "oblivious.js"
-SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
+# Bytes of an encapsulated request or answer besides the padded content.
+OVERHEAD = 55
+ANSWER_OVERHEAD = 32
 PAGE = """<!doctype html><html lang="en"><title>Relayed</title>
 <main><h1>Relayed</h1><p id="said" hidden></p></main>
 <script type="module" src="page.js"></script></html>"""
 SCRIPT = """
-const { openDevice, parseStudy } = await import("%(collector)s/assets/ldpkit/index.js");
+const { openDevice } = await import("%(library)s/index.js");
+const { fetchStudy } = await import("%(library)s/fetching.js");
+const { oblivious } = await import("%(library)s/oblivious.js");
 const said = async () => {
-  const text = await (await fetch("%(collector)s/v1/studies/%(study)s")).text();
-  const study = await parseStudy(text);
-  const device = await openDevice({ maxEpsilon: "4", collector: "%(collector)s" });
+  const transport = oblivious(%(relay)s);
+  const device = await openDevice({ maxEpsilon: "4", collector: "%(collector)s", transport });
+  const study = await fetchStudy(device, "%(study)s");
   const state = async () => (await device.status(study)).report?.state ?? "gone";
   await device.answer(study, { ever: "yes" });
   await device.consent(study);
   await device.flush({ attempts: 1 });
   const states = [await state()];
-  // The parts that it has just loaded came from the collector.
-  const { report: { id, due }, apart } = await device.status(study);
-  Date.now = () => Math.max(due, apart);
+  await device.withdraw(study.id);
   await device.flush({ attempts: 1 });
   states.push(await state());
-  if (states[1] === "sent" && %(withdraws)s) {
-    await device.withdraw(study.id);
-    await device.flush({ attempts: 1 });
-    states.push(await state());
-    const { due: deleted } = (await device.status(study)).report;
-    Date.now = () => deleted;
-    await device.flush({ attempts: 1 });
-    states.push(await state());
-  }
-  return [id, ...states].join(" ");
+  return states.join(" ");
 };
 const place = document.querySelector("#said");
 place.textContent = await said().catch((error) => `failed ${error.stack}`);
@@ -77,8 +69,69 @@ def test_rfc_appendix_matches_and_damaged_messages_are_rejected():
         "read": [200, "b", "hi"],
         "padded": [40, True],
         "long": True,
+        "sizes": [4, 4, 16, 16, 64, 256],
         "none": [True] * 5,
     }
+
+
+def base64_of(digits):
+    return b64encode(bytes.fromhex(digits)).decode()
+
+
+GOOD = base64_of(f"010020{POINT}000400010001")
+RELAY = "https://relay.example"
+OPTIONS = [
+    ({"relay": "https://relay.example/x/", "keys": GOOD}, "https://relay.example/x"),
+    (
+        {"relay": "http://127.0.0.1:8080", "keys": base64_of(f"000020{POINT}000800010003" + "00010001")},
+        "http://127.0.0.1:8080",
+    ),
+    ({"relay": "http://relay.example", "keys": GOOD}, "input relay"),
+    ({"relay": "https://relay.example?a", "keys": GOOD}, "input relay"),
+    ({"relay": "", "keys": GOOD}, "input relay"),
+    ({"relay": RELAY}, "input keys"),
+    *[({"relay": RELAY, "keys": text}, "input keys") for text in (f"{GOOD}\n", f"?{GOOD}", f"{GOOD} ")],
+    *[
+        ({"relay": RELAY, "keys": base64_of(digits)}, "input keys")
+        for digits in WRONG_CONFIGURATIONS.values()
+    ],
+]
+
+
+def test_wrong_relays_and_keys_are_rejected():
+    script = f"""
+    const {{ oblivious }} = await import("{MODULE}");
+    const opened = ({{ relay }}) => relay;
+    const refused = ({{ code, field }}) => `${{code}} ${{field}}`;
+    const options = {json.dumps([option for option, _ in OPTIONS])};
+    const results = options.map((given) => oblivious(given).then(opened, refused));
+    console.log(JSON.stringify(await Promise.all(results)));
+    """
+    said = json.loads(npm.node("--input-type=module", "-e", script))
+    assert said == [expected for _, expected in OPTIONS]
+
+
+def test_platform_without_x25519_is_rejected_at_once():
+    script = f"""
+    const {{ openDevice }} = await import("{INDEX}");
+    const {{ oblivious }} = await import("{MODULE}");
+    crypto.subtle.generateKey = async () => {{ throw new DOMException("no", "NotSupportedError"); }};
+    const transport = oblivious({json.dumps({"relay": RELAY, "keys": GOOD})});
+    const device = openDevice({{ maxEpsilon: "4", collector: "http://localhost:1", transport }});
+    console.log(await device.catch(({{ message }}) => message));
+    """
+    assert npm.node("--input-type=module", "-e", script).strip() == "input: needs X25519"
+
+
+def test_request_for_another_host_is_not_relayed():
+    """A token request carries an invitation, which the collector must not see."""
+    script = f"""
+    const {{ oblivious }} = await import("{MODULE}");
+    globalThis.fetch = () => console.log("relayed");
+    const transport = await oblivious({json.dumps({"relay": RELAY, "keys": GOOD})});
+    await transport("https://issuer.example/v1/tokens", {{}}).catch(({{ message }}) => console.log(message));
+    """
+    assert npm.node("--input-type=module", "-e", script).strip() == "input: url: is beyond the relay"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +149,7 @@ def origin(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory, keys, origin):
-    """One that takes nothing in the clear."""
+    """A collector that takes no direct report."""
     folder = tmp_path_factory.mktemp("collector")
     keys.save(folder / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_CORS_ORIGINS": origin[1]}
@@ -107,7 +160,7 @@ def collector(tmp_path_factory, keys, origin):
 
 @pytest.fixture
 def passed(monkeypatch):
-    """The sizes of what went through relays of this process, there and back."""
+    """The sizes of the relay's requests and answers."""
     sizes = []
     plain = relaying.forwarded
 
@@ -121,32 +174,34 @@ def passed(monkeypatch):
 
 
 @pytest.fixture
-def study(request, collector, keys):
-    """A study of this test's, published, whose reports go through a relay."""
+def relay(collector, keys):
+    """The options of `oblivious` for a relay before the collector."""
     relay = relaying.Relay(f"{collector.url}/ohttp", "127.0.0.1", 0)
     thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    stated = {"relay": f"{relay.url}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
-    channel = {"batches": {"hours": 1}, "oblivious": stated}
-    name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")[-60:].strip("-")
-    study = Study(studies.document(ASKED, channel=channel, id=name, title="Habits"))
-    assert collector.request("POST", "/v1/studies", study.document) == 201
-    yield study
+    yield {"relay": f"{relay.url}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
     relay.shutdown()
     thread.join()
     relay.server_close()
 
 
-def take(study, collector, steps, folder, kind="memory"):
-    """Return the result of each step of a device."""
-    arguments = [
-        INDEX,
-        kind,
-        folder / "kept.db",
-        collector.url,
-        study.canonical().decode(),
-        json.dumps(steps),
-    ]
+@pytest.fixture
+def publish(request, collector):
+    """Publishes a study of this test."""
+
+    def publish(**changes):
+        name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")[-60:].strip("-")
+        study = Study(studies.document(ASKED, id=name, title="Habits", **changes))
+        assert collector.request("POST", "/v1/studies", study.document) == 201
+        return study
+
+    return publish
+
+
+def take(study, collector, relay, steps, folder, kind="memory"):
+    """Return the result of each step of a device behind the relay. `collector`: its base URL."""
+    arguments = [INDEX, kind, folder / "kept.db", collector, study.canonical().decode()]
+    arguments += [json.dumps(steps), json.dumps(relay)]
     command = [npm.newer_node(), "channel.mjs", *map(str, arguments)]
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -160,82 +215,36 @@ def exported(collector, study):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "node"])
-def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, collector, passed, tmp_path):
-    sent = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path, kind)
-    assert sent[-2] == "sent"
+@pytest.mark.parametrize("changes", [{}, {"channel": BATCHES}], ids=["at-once", "batches"])
+def test_every_request_goes_through_the_relay(changes, kind, publish, collector, relay, passed, tmp_path):
+    """The fetch, the report and its deletion; nothing listens at the address that the device has."""
+    study = publish(**changes)
+    nowhere = "http://localhost:9"
+    turn = [["flush"], ["due"]] if changes else []
+    sent = take(study, nowhere, relay, [*ANSWERED, *turn, ["flush"], ["report"]], tmp_path, kind)
+    assert (sent[0], sent[-2]) == (study.id, "sent")
     assert exported(collector, study) == [sent[-1]["id"]]
     if kind == "node":
         # As another process has it, which has the ledger alone.
-        gone = take(study, collector, DELETED, tmp_path, kind)
-        assert gone[:2] == [1, "withdrawn"]
-        assert gone[-1] == "gone"
+        gone = take(study, nowhere, relay, [["withdraw"], *turn, ["flush"]], tmp_path, kind)
+        assert (gone[0], gone[-1]) == (1, "gone")
         assert exported(collector, study) == []
-    # Who serves the study, the report, and its deletion.
-    assert len(passed) == (3 if kind == "node" else 2)
-    ((asked, answered),) = set(passed)
-    assert (asked % 512, answered) == (55, 4128)
+    # The study twice, before the answer and before the report; the report; its deletion.
+    small = (4096 + OVERHEAD, 4096 + ANSWER_OVERHEAD)
+    fetch = (4096 + OVERHEAD, 65536 + ANSWER_OVERHEAD)
+    assert passed == [fetch, fetch, small, *([small] if kind == "node" else [])]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "node"])
-def test_relay_is_not_used_for_an_hour_after_a_direct_visit(kind, study, collector, passed, tmp_path):
-    """A page that is opened again comes from the collector; its report is overdue."""
-    late = [["due", HOUR_MS // 2], ["visited"], ["apart"], ["flush"]]
-    sent = take(study, collector, [*ANSWERED, *late, ["report"]], tmp_path, kind)
-    apart, state, report = sent[-3:]
-    assert HOUR_MS <= apart <= 2 * HOUR_MS
-    assert (state, passed) == ("queued", [])
-    if kind == "memory":
-        return
-    # Each opens the ledger anew.
-    begun = report["due"]
-    steps = [["at", begun + HOUR_MS - 1000], ["flush"], ["at", begun + 2 * HOUR_MS], ["flush"]]
-    assert take(study, collector, steps, tmp_path, kind)[1::2] == ["queued", "sent"]
-    gone = take(study, collector, [["withdraw"], ["flush"], ["due"], ["visited"], ["flush"]], tmp_path, kind)
-    assert gone[-1] == "withdrawn"
-    # Unless the person wants it at once.
-    assert take(study, collector, [["flush", 1, True]], tmp_path, kind) == ["gone"]
-
-
-@pytest.mark.parametrize("kind", ["memory", "node"])
-def test_send_time_is_deleted_from_the_ledger(kind, study, collector, tmp_path):
-    """The ledger stores the time only while other requests must keep a delay from it."""
-    left = [
-        *ANSWERED,
-        ["flush"],
-        ["moments"],
-        ["at", int(time.time() * 1000) + 9000 * HOUR_MS],
-        ["flush"],
-        ["moments"],
-    ]
-    *_, sent, (unseen,), _, again, moments = take(study, collector, left, tmp_path, kind)
-    assert (sent, again, moments) == ("sent", "sent", [])
-    assert unseen > time.time() * 1000
-
-
-def test_delay_after_a_visit_is_random(study, collector, tmp_path):
-    steps = [["answer", {"ever": "yes"}], *[["visited"], ["apart"]] * 12]
-    drawn = take(study, collector, steps, tmp_path)[2::2]
-    assert all(HOUR_MS <= apart <= 2 * HOUR_MS for apart in drawn)
-    assert len(set(drawn)) > 6
-
-
-def test_clock_ahead_at_a_visit_does_not_block_the_report(study, collector, tmp_path):
-    now = int(time.time() * 1000) + 5 * HOUR_MS
-    ahead = [["at", now + 9000 * HOUR_MS], ["visited"], ["at", now], ["flush"]]
-    later = [["at", now + 2 * HOUR_MS - 1000], ["flush"], ["at", now + 2 * HOUR_MS], ["flush"]]
-    *_, waits, _, still, _, sent = take(study, collector, [*ANSWERED, *ahead, *later], tmp_path)
-    assert (waits, still, sent) == ("queued", "queued", "sent")
-
-
-def test_report_waits_if_the_relay_returns_nothing(study, collector, passed, tmp_path, monkeypatch):
+def test_report_waits_if_the_relay_returns_nothing(publish, collector, relay, passed, tmp_path, monkeypatch):
+    study = publish()
     monkeypatch.setattr(relaying, "forwarded", lambda *_: (502,))
-    *_, state, report = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path)
+    *_, state, report = take(study, collector.url, relay, [*ANSWERED[1:], ["flush"], ["report"]], tmp_path)
     assert (state, report["reason"]) == ("queued", "unserved foreign 502")
     assert exported(collector, study) == passed == []
 
 
-def test_answer_forged_by_a_relay_is_ignored(study, collector, tmp_path, monkeypatch):
+def test_answer_forged_by_a_relay_is_ignored(publish, collector, relay, tmp_path, monkeypatch):
+    study = publish()
     genuine = relaying.forwarded
     kept = []
 
@@ -245,25 +254,52 @@ def test_answer_forged_by_a_relay_is_ignored(study, collector, tmp_path, monkeyp
         return kept[-2] if len(kept) > 1 else kept[-1]
 
     monkeypatch.setattr(relaying, "forwarded", other)
-    *_, state, report = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path)
+    *_, state, report = take(study, collector.url, relay, [*ANSWERED[1:], ["flush"], ["report"]], tmp_path)
     assert (state, report["reason"]) == ("queued", "unreachable")
-    # Its receipt was lost: it is there, and asked for again.
+    # The report is stored, its receipt was lost, and it is sent again.
     assert exported(collector, study) == [report["id"]]
 
 
-def test_browser_without_x25519_is_rejected_before_answering(study):
-    script = f"""
-    const {{ openDevice, parseStudy }} = await import("{INDEX}");
-    const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
-    const study = await parseStudy({json.dumps(study.canonical().decode())});
-    crypto.subtle.generateKey = async () => {{ throw new DOMException("no", "NotSupportedError"); }};
-    const options = {{ maxEpsilon: "4", collector: "http://localhost:1", ledger: memoryLedger() }};
-    const device = await openDevice(options);
-    const {{ message }} = await device.answer(study, {{ ever: "yes" }}).catch((error) => error);
-    console.log(JSON.stringify([message, await device.epsilonLeft()]));
-    """
-    said = json.loads(npm.node("--input-type=module", "-e", script))
-    assert said == ["input: channel.oblivious: needs X25519", 4]
+REFUSED = """
+const {{ openDevice, parseStudy }} = await import("{index}");
+const {{ memoryLedger }} = await import("{memory}");
+const study = await parseStudy({text});
+const transport = Object.assign(async () => {{}}, {{ relay: "https://relay.example" }});
+const options = {{ maxEpsilon: "9", collector: "https://collector.example" }};
+const tried = [transport, undefined].map(async (transport) => {{
+  const device = await openDevice({{ ...options, ledger: memoryLedger(), transport }});
+  const refusal = ({{ code, field }}) => `${{code}} ${{field}}`;
+  const found = await device.answer(study, {answers}).then(() => "", refusal);
+  return [found, await device.epsilonLeft()];
+}});
+console.log(JSON.stringify(await Promise.all(tried)));
+"""
+
+
+def refused(study, answers):
+    """Return the error and the epsilon left of an answer with a relay, then without."""
+    script = REFUSED.format(
+        index=INDEX,
+        memory=JAVASCRIPT / "ledgers" / "memory.js",
+        text=json.dumps(study.canonical().decode()),
+        answers=json.dumps(answers),
+    )
+    return json.loads(npm.node("--input-type=module", "-e", script))
+
+
+def test_study_with_tokens_is_rejected_before_answering():
+    """The relay reaches one collector, and no issuer."""
+    study = Study(studies.document(ASKED, channel=channel_of("https://issuer.example", hours=1)))
+    with_relay, without = refused(study, {"ever": "yes"})
+    assert with_relay == ["study channel.tokens", 9]
+    assert without[0] == ""
+
+
+def test_report_too_large_for_a_relay_is_rejected_before_answering():
+    study = of_questions(24)
+    with_relay, without = refused(study, {f"q{number}": 7 for number in range(24)})
+    assert with_relay == ["study ", 9]
+    assert without[0] == ""
 
 
 @contextmanager
@@ -276,55 +312,17 @@ def page_of(folder, **values):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox"])
-def test_foreign_page_sends_and_withdraws_in_both_browsers(browser, study, collector, origin, passed):
+def test_foreign_page_sends_and_withdraws_in_both_browsers(
+    browser, publish, collector, relay, origin, passed
+):
+    """Its page has the library from elsewhere, and never contacts the collector."""
     folder, site = origin
-    withdraws = "true" if browser == "firefox" else "false"
-    with page_of(folder, collector=collector.url, study=study.id, withdraws=withdraws):
+    study = publish()
+    values = {"library": f"{collector.url}/assets/ldpkit", "relay": json.dumps(relay)}
+    with page_of(folder, collector="https://localhost:9", study=study.id, **values):
         steps = [["wait", "#said"], ["look", "end"]]
         found = visit(browser, [{"url": f"{site}/index.html", "steps": steps}], "light", 390)
-    report_id, *states = found["looks"]["end"]["text"].split("\n")[-1].split(" ")
-    assert states == ["queued", "sent", *(["withdrawn", "gone"] if browser == "firefox" else [])]
-    assert exported(collector, study) == ([] if browser == "firefox" else [report_id])
-    assert len({*passed}) == 1
-
-
-@pytest.mark.slow
-def test_participants_page_sends_through_the_relay(study, collector, browser, passed):
-    """Under its Content-Security-Policy."""
-    person = Participant(browser, collector, study)
-    person.answer(ever="yes")
-    person.until("report")
-    person.send()
-    until(lambda: person.ledger()[1][0].get("due"))
-    assert passed == []
-    script = SHIFTED.format(shift=3 * HOUR_MS)
-    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
-    try:
-        # It is overdue, and the collector sees who opens the page.
-        browser.refresh()
-        person.until_says("the collector saw this page being opened")
-        assert not person.find("#again").is_displayed()
-        assert (passed, person.ledger()[1][0]["state"]) == ([], "queued")
-        browser.refresh()
-        person.until_says("the collector saw this page being opened")
-        assert passed == []
-        # As a page that stayed open for two hours.
-        browser.execute_script("const now = Date.now; Date.now = () => now() + 7200000;")
-        browser.execute_script("dispatchEvent(new Event('online'));")
-        person.until_says("This was sent. Thank you.")
-        assert len(exported(collector, study)) == 1
-        # Under a pointer the button may move, as the page tells more.
-        browser.execute_script("document.querySelector('#withdraw').click();")
-        person.until_says("The deletion is asked for at a moment drawn by chance between")
-        assert (len(passed), len(exported(collector, study))) == (2, 1)
-        person.click("#now button")
-        person.until("gone")
-        assert exported(collector, study) == []
-    finally:
-        browser.execute_cdp_cmd(
-            "Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]}
-        )
-    assert len(passed) == 3
-    addresses = [url for _, url in person.requests()]
-    assert not [url for url in addresses if "/reports/" in url]
-    assert study.channel.oblivious.relay in addresses
+    states = found["looks"]["end"]["text"].split("\n")[-1]
+    assert states == "sent gone"
+    assert exported(collector, study) == []
+    assert len(passed) == 4

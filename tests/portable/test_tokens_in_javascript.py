@@ -319,6 +319,46 @@ def test_failed_deletion_is_retried_in_the_next_window(take, site):
     assert window(kept["due"]) == window(due) + 1
 
 
+CHOOSE = """
+const {{ choose }} = await import("{leaving}");
+const channel = {{ batches: {{ hours: 1 }}, tokens: {{}} }};
+const body = "{{}}";
+const rows = {{
+  first: {{ body, state: "queued", channel, invitation: "CODE" }},
+  retried: {{ body, state: "queued", channel, invitation: "CODE", asked: {{ place: 0 }}, due: 1 }},
+  uninvited: {{ body, state: "uninvited", channel, invitation: "" }},
+  batched: {{ body, state: "queued", channel, invitation: "", token: "T", due: 1 }},
+  deletion: {{ body: "", state: "withdrawn", channel, invitation: "", due: 1 }},
+  alone: {{ body, state: "queued", invitation: "" }},
+}};
+const chosen = (ids, now) => {{
+  const memory = {{ reports: ids.map((id) => structuredClone({{ id, ...rows[id] }})) }};
+  const leaves = choose(() => true, now)(memory);
+  const isLater = ({{ id, due }}) => leaves.has(id) || due > Date.now();
+  return memory.reports.every(isLater) ? [...leaves].join() : "lost";
+}};
+const results = (ids, now) => new Set(Array.from({{ length: 64 }}, () => chosen(ids, now)));
+const tries = {tries}.map(([ids, now]) => [...results(ids, now)].sort());
+console.log(JSON.stringify(tries));
+"""
+TOGETHER = [
+    (["first", "batched", "deletion", "alone"], False, ["first,alone"]),
+    (["first", "retried", "batched"], False, ["first,retried"]),
+    (["retried", "batched", "deletion", "alone"], False, ["batched,deletion,alone", "retried,alone"]),
+    (["first", "batched", "deletion"], True, ["first,deletion"]),
+    (["uninvited", "batched"], False, ["uninvited,batched"]),
+    (["batched", "deletion"], False, ["batched,deletion"]),
+]
+
+
+def test_batched_report_never_leaves_next_to_a_token_request():
+    """A token request carries the invitation. A first request goes first; among retries chance decides."""
+    tries = json.dumps([[ids, now] for ids, now, _ in TOGETHER])
+    script = CHOOSE.format(leaving=JAVASCRIPT / "leaving.js", tries=tries)
+    said = json.loads(npm.node("--input-type=module", "-e", script))
+    assert said == [expected for *_, expected in TOGETHER]
+
+
 @pytest.mark.slow
 def test_token_exchange_works_with_another_library(take, issuer, site):
     """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""

@@ -1,11 +1,12 @@
 // Compiled, never run: how a typed page uses the port, and what its types refuse.
 import { LdpkitError, mechanismFor, openDevice, parseStudy, perturbAnswers } from "../../ldp_client/js/index.js";
-import type { Device, Question, Study } from "../../ldp_client/js/index.js";
+import type { Device, Question, Study, Transport } from "../../ldp_client/js/index.js";
 
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);
   const formerly = ["https://old.example"];
-  const device: Device = await openDevice({ maxEpsilon: "4", maxEpsilonPerCollector: "2", formerly });
+  const transport: Transport = (url, options) => fetch(url, options);
+  const device: Device = await openDevice({ maxEpsilon: "4", maxEpsilonPerCollector: "2", formerly, transport });
   const answers = { hours: 3.5, ever: true, rating: { age: 30, job: "part", rate: 4 } };
   const report = await device.answer(study, answers, "invitation");
   await device.consent(study);
@@ -47,6 +48,8 @@ function reason(error: unknown): string {
 async function misuse(study: Study): Promise<void> {
   // @ts-expect-error a budget is a decimal in a string
   await openDevice({ maxEpsilon: 4 });
+  // @ts-expect-error a transport is a function
+  await openDevice({ maxEpsilon: "4", transport: "https://relay.example" });
   // @ts-expect-error a study is immutable
   study.version = 2;
   // @ts-expect-error consent is to a study, not to a report's id
