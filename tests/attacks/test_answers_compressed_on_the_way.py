@@ -11,7 +11,7 @@ from email.message import Message
 
 import pytest
 
-from ldp_client.device import sending, token_asking
+from ldp_client import Direct
 from ldp_client.device.exchange import Answer
 from schemas import Study
 from tests import studies
@@ -19,7 +19,7 @@ from tests.attacks.test_strata_without_keys import device, server
 from tests.ldp_client.devices import Server, consenting
 
 __all__ = ["device", "server"]
-exchange = token_asking.exchange
+exchange = Direct.exchange
 
 
 def coding(*codings):
@@ -43,7 +43,7 @@ def coding(*codings):
 def test_compressed_answer_is_not_blamed_on_the_issuer(device, monkeypatch, named):
     asking, issuer, _ = device
     issuer.answers = []
-    monkeypatch.setattr(token_asking, "exchange", coding(named))
+    monkeypatch.setattr(Direct, "exchange", coding(named))
     flushed = asking.flush(attempts=1)
     assert flushed.waiting == 1
     assert f"with Content-Encoding {named.lower()}: " in flushed.reason
@@ -56,7 +56,7 @@ def test_compressed_answer_is_not_blamed_on_the_issuer(device, monkeypatch, name
 def test_uncompressed_answer_is_read(device, monkeypatch, named):
     asking, issuer, _ = device
     issuer.answers = []
-    monkeypatch.setattr(token_asking, "exchange", coding(named))
+    monkeypatch.setattr(Direct, "exchange", coding(named))
     assert asking.flush(attempts=1).batched == 1
 
 
@@ -65,7 +65,7 @@ def test_unreadable_receipt_names_its_content_encoding(tmp_path, monkeypatch):
         plain = consenting(tmp_path, "8", collector.url)
         study = Study(studies.document(studies.YES_NO))
         plain.answer(study, {"ever": True})
-        monkeypatch.setattr(sending, "exchange", coding("gzip"))
+        monkeypatch.setattr(Direct, "exchange", coding("gzip"))
         flushed = plain.flush(attempts=1)
         assert flushed.waiting == 1
         assert "with Content-Encoding gzip: " in flushed.reason

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pytest
 
 from collector.storage.node_keys import NodeKeys
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
@@ -113,14 +113,14 @@ def test_study_with_local_address_as_node_is_refused(tmp_path, address):
 @pytest.mark.parametrize("address", LOCAL)
 def test_shares_in_ledger_are_not_sent_to_local_addresses(tmp_path, address, monkeypatch):
     """A ledger may hold shares for nodes that are no longer trusted."""
-    from ldp_client.device import upload
-    from ldp_client.device.outbox import Queued, enqueue
+    from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
 
-    monkeypatch.setattr(upload, "exchange", lambda *_: pytest.fail("a request was made"))
+    monkeypatch.setattr(Direct, "exchange", lambda *_: pytest.fail("a request was made"))
     device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)
     with device.ledger.writing() as connection:
         there = f"{HONEST[0].partition('#')[0]} {address}"
-        enqueue(connection, Queued("0" * 32, there, "summed", '["AA==","AA=="]'))
+        report = Queued("0" * 32, there, "summed", '["AA==","AA=="]', origin=device.ledger.origin)
+        enqueue(connection, report, MOST_BYTES)
     flushed = device.flush(attempts=1)
     assert (flushed.sent, flushed.waiting) == (0, 1)
     assert "not trust" in flushed.reason

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 import pytest
 from werkzeug.wrappers import Response
 
+from ldp_client import Direct
 from ldp_client.device.disclosures import told_by
 from ldp_client.device.outbox import Queued
 from ldp_client.device.shares import delete_shares
@@ -112,6 +113,6 @@ def test_withdrawal_ends_30_days_after_last_day(network, closes, state):
     nodes = " ".join(node.url for node in network.nodes)
     queued = Queued("00" * 16, nodes, "summed", "", secret="00" * 16, closes=str(closes))
     said = iter([Outcome("sent"), Outcome("refused", "kept"), Outcome("refused", "kept")])
-    outcome = delete_shares(queued, lambda _node, _outcome: next(said))
+    outcome = delete_shares(Direct(), queued, lambda _node, _outcome: next(said))
     assert outcome.state == state
     assert "as these nodes report" in outcome.reason

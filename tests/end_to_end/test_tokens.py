@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ldp_client import Direct
 from ldp_client.cli import main
-from ldp_client.device import clock, token_asking
+from ldp_client.device import clock
 from schemas import Report, Study
 from tests import studies
 from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
@@ -141,13 +142,13 @@ def test_a_report_with_a_token_survives_restarts_on_both_sides(
     assert answer(collector, tmp_path / "Ada", codes[0], capsys, "cannot reach the issuer") == 5
     revived = Issuer(folder)
     # It got another port: the device's requests go there.
-    plain = token_asking.exchange
+    plain = Direct.exchange
 
-    def moved(request, *more):
+    def moved(transport, request, *more):
         request.full_url = request.full_url.replace(issuer.url, revived.url)
-        return plain(request, *more)
+        return plain(transport, request, *more)
 
-    monkeypatch.setattr(token_asking, "exchange", moved)
+    monkeypatch.setattr(Direct, "exchange", moved)
     answer(collector, tmp_path / "Ada", "", capsys, "1 report leaves later")
     revived.kill()
     collector.kill()

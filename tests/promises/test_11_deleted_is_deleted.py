@@ -86,7 +86,8 @@ def problems(harness: Harness, way: str) -> list[str]:
     reports = [build_report(study) for _ in range(REPORTS)]
     for number in range(BATCHES):
         batch = [report.to_document() for report in reports[number::BATCHES]]
-        assert harness.post(batch).get_json()["stored"] == len(batch)
+        response = harness.post(batch)
+        assert response.get_json().get("stored") == len(batch), response.text
     is_file = harness.collector.database.url.get_backend_name() == "sqlite"
     if is_file:
         assert canaries_in(harness, way, reports) == REPORTS * (1 if way == WITHDRAWN else 2)

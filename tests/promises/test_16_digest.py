@@ -55,11 +55,14 @@ def seeded(monkeypatch: Patch) -> None:
 
 
 def accepted_by(study: Study, folder: Path, server: Server) -> Callable[[str, Study], list[str]]:
-    """How a device takes another document that knows this study's digest, or has seen this study before."""
+    """How a device takes another document if it knows this study's digest, or answered this study before."""
     knowing = Device(folder / "knowing", "9", server.url, require_consent=False, known_digests=[study.digest])
-    before = Device(folder / "before", "9", server.url, require_consent=False)
+    before = Device(folder / "before", "99", server.url, require_consent=False, max_delta="0.1")
     consenting = Device(folder / "consenting", "9", server.url)
-    before.accept(study)
+    public = {field.id: field.choices[0] for field in study.public}
+    before.answer(
+        study, {question.id: studies.ANSWERS[question.id] for question in study.questions}, public=public
+    )
     consenting.consent(study)
 
     def accepted(name: str, edited: Study) -> list[str]:
@@ -69,7 +72,7 @@ def accepted_by(study: Study, folder: Path, server: Server) -> Callable[[str, St
             "answers without consent to": lambda: consenting.answer(edited, {}),
         }
         if edited.version == study.version and edited.id == study.id:
-            tries["accepts after the genuine one"] = lambda: before.accept(edited)
+            tries["accepts after an answer to the genuine one"] = lambda: before.accept(edited)
             server.content = edited.canonical()
             tries["fetches"] = lambda: knowing.fetch(study.id)
         return [
