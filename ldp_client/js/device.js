@@ -37,17 +37,16 @@ export async function openDevice({
   const perCollector = limit(maxEpsilonPerCollector, "maxEpsilonPerCollector");
   const collector = safeBaseOf(given);
   const origin = originOf(collector);
-  const origins = [origin, ...formerly.map((url) => originOf(url, "formerly"))];
+  const former = formerly.map((url) => originOf(url, "formerly"));
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
   // Another collector's study of the same id is another study.
-  const isOwn = (row) => origins.includes(row.origin);
-  const owner = { origin, isOwn };
-  const isIts = (study, report) => report.study === study.id && isOwn(report);
+  const isIts = (study, report) => report.study === study.id && report.origin === origin;
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
-    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, isOwn, ...change)));
+    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, origin, ...change)));
+  if (former[0]) await changing("adopt")(former);
 
   return {
     collector,
@@ -64,8 +63,8 @@ export async function openDevice({
       // Before the transaction, which would not wait for a hash.
       const identity = await drawIdentity(random);
       return write((memory) => {
-        const recalled = recall(study, memory, owner);
-        refuseSpending(study, recalled, memory.spent, isOwn, budget, perCollector);
+        const recalled = recall(study, memory, origin);
+        refuseSpending(study, recalled, memory.spent, origin, budget, perCollector);
         const { answered, ...made } = reportOf(
           study,
           drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
@@ -109,7 +108,7 @@ export async function openDevice({
     /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
     status: (study) =>
       read((memory) => ({
-        answered: recall(study, memory, owner).some(({ problem }) => problem),
+        answered: recall(study, memory, origin).some(({ problem }) => problem),
         report: memory.reports.findLast((report) => isIts(study, report)),
       })),
 
@@ -118,7 +117,7 @@ export async function openDevice({
 
     /** What this device has told so far, which leaves it never. */
     told: () =>
-      import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget, owner))),
+      import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget))),
 
     /** The person agrees that the report which answers this study, and no other version of it, leaves. */
     consent: changing("consent"),
@@ -130,7 +129,7 @@ export async function openDevice({
       // What is queued, uninvited or withdrawn waits for something.
       if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
         const { send } = await import("./sending.js").catch(unloaded);
-        await send({ ...kept, collector, ...owner, move: changing("move"), transport }, options);
+        await send({ ...kept, collector, origin, move: changing("move"), transport }, options);
       }
     },
   };

@@ -14,10 +14,10 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 }
 
 /**
- * The ids of the reports and deletions that may leave now, of those that `isOwn` accepts; draws a moment for the
+ * The ids of the reports and deletions that may leave now, of those for this origin; draws a moment for the
  * others. now: deletions leave at once.
  */
-export const choose = (isOwn, now) => (memory) => {
+export const choose = (origin, now) => (memory) => {
   const moment = Date.now();
   const isHurried = ({ body }) => now && !body;
   const putOff = (report) => (report.due = drawDue(report.channel));
@@ -31,7 +31,7 @@ export const choose = (isOwn, now) => (memory) => {
     return !(report.due > moment);
   }
 
-  const waiting = memory.reports.filter((report) => /^[quw]/.test(report.state) && isOwn(report));
+  const waiting = memory.reports.filter((report) => /^[quw]/.test(report.state) && report.origin === origin);
   const due = waiting.filter(isDue);
   // A token request carries the person's invitation, so a batched report never leaves next to it. A first token request
   // goes first. Among retries chance decides, so none blocks the others permanently.

@@ -1,5 +1,6 @@
 /** Sending what waits: reports that were agreed to, and deletions that were asked for. */
 
+import { originOf } from "./address.js";
 import { unloaded } from "./errors.js";
 import { findPublisher, pause, put, remove } from "./upload.js";
 
@@ -8,7 +9,7 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
  * written, all by its transport. read, write, move: of the device's ledger; alone: its own turns, else the browser's
- * for its name. isOwn: whether a report is of the collector, which has that base URL and origin.
+ * for its name. collector, origin: its base URL, and that URL's origin.
  */
 export const send = (
   {
@@ -16,7 +17,6 @@ export const send = (
     alone = (work) => navigator.locks.request(`${name} flush`, work),
     collector,
     origin,
-    isOwn,
     read,
     write,
     move,
@@ -32,9 +32,9 @@ export const send = (
     const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
     const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
-    const chosen = leaving && (await write(leaving.choose(isOwn, now)));
+    const chosen = leaving && (await write(leaving.choose(origin, now)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
-    const left = reports.filter((one) => REQUESTS[one.state] && isOwn(one) && (!chosen || chosen.has(one.id)));
+    const left = reports.filter((one) => REQUESTS[one.state] && one.origin === origin && (!chosen || chosen.has(one.id)));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -51,8 +51,8 @@ export const send = (
       if (!request) return true;
       const step = report.publisher ? request : findPublisher;
       const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
-      // A report of a former origin goes to where the collector is now.
-      const base = report.origin === origin ? report.collector : collector;
+      // A report for a former origin goes to where the collector is now.
+      const base = originOf(report.collector) === origin ? report.collector : collector;
       const { changes, again } = await its(transport, `${base}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.

@@ -7,28 +7,26 @@ import { add, isBelow, nearest, subtract } from "./rational.js";
 export const ZERO = [0n, 1n];
 
 /**
- * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. owner: {origin, isOwn} of
- * the device's collector; isOwn(row): whether a row is the collector's. spend: a row of the question in the ledger.
+ * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. origin: of the
+ * device's collector. spend: the question's row in the ledger.
  * problem: why it is not asked (again). isFresh: whether its answer costs something.
  */
-export function recall(study, memory, owner) {
-  const rows = memory.spent.filter((row) => row.study === study.id && owner.isOwn(row));
+export function recall(study, memory, origin) {
+  const rows = memory.spent.filter((row) => row.study === study.id && row.origin === origin);
   // A lower version than one that was answered, or another document of the same version.
   const isPast = rows.some((row) => row.version >= study.version && row.digest !== study.digest);
   // A public field would send without noise what an earlier version asked behind noise.
   const past = (isPast || study.wasAsked?.(rows)) && { problem: "is not newer" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
-    // Several if the collector moved, and the app named the former origin later.
-    const spends = rows.filter((row) => row.question === asked.id);
-    const [spend] = spends;
+    const spend = rows.find((row) => row.question === asked.id);
     return {
       asked,
       spend,
       problem: spend && "was answered before",
       isFresh: true,
       mechanism,
-      ...mechanism.recall?.(study, memory, spends, owner),
+      ...mechanism.recall?.(study, memory, spend, origin),
       ...past,
     };
   });
@@ -38,7 +36,7 @@ export function recall(study, memory, owner) {
  * Throws "answered" for a question that was answered before, and "budget" for questions that cost more than is left:
  * of the budget, or of `perCollector`, the epsilon that the device's collector may learn.
  */
-export function refuseSpending(study, recalled, spent, isOwn, budget, perCollector) {
+export function refuseSpending(study, recalled, spent, origin, budget, perCollector) {
   for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
   const refuseAbove = (limit, rows, kind, words) => {
     const cost = costOf(study, recalled, kind);
@@ -46,7 +44,7 @@ export function refuseSpending(study, recalled, spent, isOwn, budget, perCollect
     if (isBelow(left, cost)) fail("budget", `costs ${kind} ${nearest(cost)}, ${words} is ${nearest(left)}`);
   };
   for (const kind in budget) refuseAbove(budget[kind], spent, kind, "left");
-  refuseAbove(perCollector, spent.filter(isOwn), "epsilon", "left for this collector");
+  refuseAbove(perCollector, spent.filter((row) => row.origin === origin), "epsilon", "left for this collector");
 }
 
 /** The epsilon or delta of the fresh questions: their sum, or the largest for a study that asks one of them. */

@@ -4,13 +4,12 @@ import { add, nearest } from "./rational.js";
 import { ZERO } from "./spending.js";
 
 /**
- * {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it. One id at two origins is two studies. Rows that
- * `isOwn` accepts are of the device's collector.
+ * {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it. One id at two origins is two studies.
  */
-export function told({ spent, reports }, budget, owner) {
+export function told({ spent, reports }, budget) {
   const studies = {};
   for (const row of [...spent, ...reports]) {
-    (studies[`${row.study} ${owner.isOwn(row) ? owner.origin : row.origin}`] ??= []).push(row);
+    (studies[`${row.study} ${row.origin}`] ??= []).push(row);
   }
   return { limit: nearest(budget.epsilon), ...costOf(spent), studies: Object.entries(studies).map(ofStudy) };
 }
@@ -18,7 +17,6 @@ export function told({ spent, reports }, budget, owner) {
 function ofStudy([key, all]) {
   const [study, origin] = key.split(" ");
   const rows = all.filter(({ question }) => question);
-  // A report has no spend beside it if the spend is of a former origin that the app does not name any more.
   const { title = study, owner = "" } = rows.at(-1) ?? {};
   return {
     study,

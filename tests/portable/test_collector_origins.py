@@ -78,23 +78,23 @@ def test_permanent_answer_belongs_to_one_origin():
 
 
 def test_app_that_names_the_former_origin_asks_nothing_again():
+    """Nor does a later app that does not name the former origin any more."""
     moved = {"at": B, "answers": EVER, "formerly": [f"{A}/old/"]}
     steps = [{"at": A, "ask": 0, "answers": EVER}, {**moved, "ask": 0}, {"at": B, "ask": 0, "answers": EVER}]
     found, _, _ = run(STEPS, [ONCE], steps)
-    assert found == ["done", ANSWERED, "done"]
+    assert found == ["done", ANSWERED, ANSWERED]
 
 
 def test_memoized_question_goes_on_at_the_new_origin():
-    """The permanent answer stays, is paid once, and lower versions stay refused at both origins."""
+    """The permanent answer moves, is paid once, and lower versions stay refused."""
     rounds = [{**studies.document(studies.MEMOIZED), "version": version} for version in (1, 2, 3)]
     answers = {studies.MEMOIZED["id"]: "yes"}
     moved = {"at": B, "formerly": [A], "answers": answers}
     steps = [{"at": A, "ask": 0, "answers": answers}, {**moved, "ask": 2}, {**moved, "ask": 1}]
-    found, told, left = run(STEPS, rounds, [*steps, {"at": A, "ask": 1, "answers": answers}])
-    refused = f"answered {studies.MEMOIZED['id']} is not newer"
-    assert found == ["done", "done", refused, refused]
-    assert [origin for _, origin, _ in told] == [A, B]
-    assert 10 - left == sum(epsilon for *_, epsilon in told) == told[0][2]
+    found, told, left = run(STEPS, rounds, steps)
+    assert found == ["done", "done", f"answered {studies.MEMOIZED['id']} is not newer"]
+    assert [origin for _, origin, _ in told] == [B]
+    assert 10 - left == told[0][2] > 0
 
 
 def test_former_origin_that_is_no_https_url_is_rejected():
@@ -113,13 +113,12 @@ def test_budget_of_one_collector_counts_all_its_studies_and_former_origins():
         {"at": A, "ask": 0},
         {"at": f"{A}/two", "ask": 1},
         {"at": B, "ask": 1, "formerly": [A]},
-        {"at": B, "ask": 1},
     ]
     steps.append({"at": B, "ask": 2, "maxEpsilonPerCollector": "2"})
     found, _, left = run(STEPS, documents, [{**options, **step} for step in steps])
     over = "budget  costs epsilon 1, left for this collector is 0.5"
-    assert found == ["done", over, over, "done", "done"]
-    assert left == 7
+    assert found == ["done", over, over, "done"]
+    assert left == 8
 
 
 def test_budget_of_one_collector_is_a_decimal_above_zero():
@@ -146,9 +145,9 @@ const device = await at("https://a.example/old");
 await device.answer(study, { ever: true });
 await device.consent(study);
 const [a, b] = ["https://a.example", "https://b.example"];
-for (const other of [await at(b), await at(a), await at(b, a)]) {
+for (const places of [[b], [a], [b, a]]) {
   asked.push("");
-  await other.flush({ attempts: 1 });
+  await (await at(...places)).flush({ attempts: 1 });
 }
 console.log(JSON.stringify(asked.map((url) => url.split("/v1/")[0])));
 """

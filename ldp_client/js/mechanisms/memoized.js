@@ -40,16 +40,15 @@ export const mechanism = {
  * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it. A question is known by its
  * id, whatever its words.
  */
-function recallAnswer({ id: question, choices }, stages, study, memory, spends, { origin, isOwn }) {
+function recallAnswer({ id: question, choices }, stages, study, memory, spend, origin) {
   const { permanent, instantaneous, ...mechanism } = stages;
   const stated = study.document.questions.find(({ id }) => id === question).mechanism;
   const noise = canonicalJson({ choices: choices.length, mechanism: stated });
-  const rows = memory.permanent.filter((row) => isOwn(row) && row.study === study.id && row.question === question);
+  const rows = memory.permanent.filter((row) => row.origin === origin && row.study === study.id && row.question === question);
   let [kept] = rows;
   let problem;
   // No permanent answer covers the cost of a version in which the question was not memoized.
-  const isAnswered = ({ version, epsilon }) => study.version <= version || (epsilon && !kept);
-  if (spends.some(isAnswered)) problem = "was answered before";
+  if (study.version <= spend?.version || (spend?.epsilon && !kept)) problem = "was answered before";
   if (kept && kept.noise !== noise) problem = "was answered with other noise";
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
   const randomise = (quantised, random) => {
