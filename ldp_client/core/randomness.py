@@ -8,10 +8,13 @@ bytes in a row, the adaptive proportion test the 27th occurrence of the first by
 all bytes that are read. Before first use they also run on 1024 bytes that are discarded, which may not repeat
 with a period of up to 512, and in which no byte at all may occur 27 times (false alarms below 2**-56).
 
+Reads of the operating system are compared with its recent ones: a stuck or periodic generator repeats them.
+
 The tests find a broken or stuck source, not a predictable source: no test of its bytes could.
 """
 
 import os
+from hashlib import sha256
 
 from ldp_client.documents.errors import RandomnessError
 from ldp_client.words.text import say
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 REPETITION_CUTOFF = 9
 PROPORTION_CUTOFF = 27
 WINDOW = 512
+# Reads of the system that are compared with each other: false alarms below 2**-56.
+RECENT_READS = 256
+LEAST_COMPARED = 8
 SIMULATORS = ("getrandbits", "randbytes", "random", "randint", "uniform")
 
 
@@ -51,9 +57,30 @@ def urandom(size: int) -> bytes:
 
 def read(random: "Source", size: int) -> bytes:
     """Read `size` bytes of a source. Raises RandomnessError if it is broken or not a source of secrets."""
-    if random is urandom or isinstance(random, NotForRealAnswers) or random is getattr(os, "urandom", None):
+    if isinstance(random, NotForRealAnswers):
         return _exactly(random, size)
+    system = getattr(os, "urandom", None)
+    if random is urandom or random is system:
+        return _new(_exactly(random, size), system)
     return _health_of(random).read(size)
+
+
+def _new(fresh: bytes, system: "Any") -> bytes:
+    """Return the system's bytes. Raises RandomnessError if a recent read had the same bytes.
+
+    Short reads may repeat by chance. Only digests are kept: the bytes themselves are secrets.
+    """
+    if len(fresh) < LEAST_COMPARED:
+        return fresh
+    if _recent[0] is not system:
+        _recent[:] = [system, []]
+    digest = sha256(fresh).digest()[:LEAST_COMPARED]
+    if digest in _recent[1]:
+        raise RandomnessError.say("core.random_broken", problem=say("core.random_same"))
+    _recent[1].append(digest)
+    if len(_recent[1]) > RECENT_READS:
+        _recent[1].pop(0)
+    return fresh
 
 
 def _exactly(random: "Source", size: int) -> bytes:
@@ -147,6 +174,8 @@ def _refuse_simulators(source: "Any") -> None:
 
 
 _known: "list[Health]" = []
+# The system's generator, and digests of its recent reads.
+_recent: "list[Any]" = [None, []]
 
 
 def _health_of(source: "Source") -> Health:
