@@ -15,9 +15,9 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 
 /**
  * The ids of the reports and deletions that may leave now, of those for this origin; draws a moment for the
- * others. now: deletions leave at once.
+ * others. now: deletions leave at once. relay: of the transport, if it has one.
  */
-export const choose = (origin, now) => (memory) => {
+export const choose = (origin, now, relay) => (memory) => {
   const moment = Date.now();
   const isHurried = ({ body }) => now && !body;
   const putOff = (report) => (report.due = drawDue(report.channel));
@@ -38,7 +38,10 @@ export const choose = (origin, now) => (memory) => {
   const asking = due.filter((report) => awaitsToken(report) && report.invitation);
   const batched = due.filter((report) => report.channel && !awaitsToken(report) && !isHurried(report));
   const isFirst = asking.some(({ asked }) => !asked);
-  const later = asking[0] && batched[0] ? (isFirst || coin() ? batched : asking) : [];
+  // Through a relay one batched request leaves at a time, because two at once belong to one person.
+  const leaves = batched[randomUint32(systemRandom) % batched.length];
+  const others = batched.filter((report) => report !== leaves);
+  const later = relay ? others : asking[0] && batched[0] ? (isFirst || coin() ? batched : asking) : [];
   later.forEach(putOff);
   return new Set(due.filter((report) => !later.includes(report)).map(({ id }) => id));
 };

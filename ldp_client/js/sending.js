@@ -32,7 +32,7 @@ export const send = (
     const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
     const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
-    const chosen = leaving && (await write(leaving.choose(origin, now)));
+    const chosen = leaving && (await write(leaving.choose(origin, now, transport.relay)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
     const left = reports.filter((one) => REQUESTS[one.state] && one.origin === origin && (!chosen || chosen.has(one.id)));
     // Each once before any a second time: what is never settled holds nothing else up.

@@ -157,7 +157,7 @@ def test_wheel_code_matches_the_sources_line_by_line(dist):
     found = {node.name: ast.get_docstring(node) for node in definitions}
     assert "max_epsilon: the privacy budget" in found["Device"]
     assert "Raises:" in found["answer"]
-    assert found["_record"] is None
+    assert found["_perturb"] is None
 
 
 def test_fault_of_the_minifier_is_detected():
