@@ -24,8 +24,6 @@ import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from lean import make_lean
-
 ROOT = Path(__file__).parent
 DEVICE = "ldp_client"
 JAVASCRIPT = "ldp_client/js"
@@ -150,9 +148,8 @@ def state_repository(package: Path) -> None:
 
 
 def build_wheels(stage: Path, out: Path) -> None:
-    """Build both wheels. This changes the staged sources: make_lean shrinks the device library."""
+    """Build both wheels."""
     run_build("--wheel", stage, out)
-    make_lean(stage / DEVICE)
     run_build("--wheel", stage / DEVICE, out)
 
 
