@@ -23,7 +23,7 @@ from benchmarks.collector_load.clusters import DAYS, cluster, cpu_seconds, stock
 from collector.operator.retention import delete_study
 from collector.reports.rules import RuleBook
 from collector.storage import queries
-from collector.storage.audit_log import AT_DATABASE
+from collector.storage.audit_log import BY_TOKEN
 from collector.storage.database import Database
 from collector.storage.packing import PackedReport
 from collector.storage.partitions import empty_partition
@@ -111,7 +111,7 @@ def _show_deletion(database: Database, held: int) -> None:
         assert queries.count_reports(session, queries.Chosen(1)) == held
     counting = time.perf_counter() - start
     start = time.perf_counter()
-    assert delete_study(database.act, RuleBook(database).find, STUDY_ID, AT_DATABASE) == held
+    assert delete_study(database.act, RuleBook(database).find, STUDY_ID, BY_TOKEN) == held
     whole = time.perf_counter() - start
     print(
         f"{'':>10} emptying the study: {emptying * 1000:.0f} ms; `delete-study`, which counts what goes: "
