@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -121,7 +122,14 @@ class Node:
         # The disk of a busy machine takes seconds for a commit now and then.
         settings = {"database": database, "token": TOKEN, "lock_timeout": PATIENCE}
         self.app = create_app(settings, node_key=str(self.key_file))
-        self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
+        deadline = time.monotonic() + PATIENCE
+        while self._server is None:
+            try:
+                self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
+            except OSError:
+                # The socket of before the stop may still be closing on a busy machine.
+                if time.monotonic() > deadline:
+                    raise
         self._port = self._server.server_port
         Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
 
