@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
@@ -275,8 +275,3 @@ def digest_of(body: bytes) -> bytes:
 def shown(public: Mapping[str, str]) -> str:
     """Return a stratum in words."""
     return ", ".join(f"{name}={value}" for name, value in public.items()) or "everybody"
-
-
-def fields_of(rows: Iterable[TokenKeyRow]) -> list[str]:
-    """Return the names of the public fields that define the keys' strata."""
-    return sorted({name for row in rows for name in json.loads(row.public)})

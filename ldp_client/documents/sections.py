@@ -8,7 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from ldp_client.documents.study import Question, Study
 
 MOST = 100
 # A title that ends with such a mark needs no colon before the text that follows.
@@ -46,11 +45,6 @@ def below(title: str, text: str) -> str:
     """Return the full text of a box: the title of its list, then the box's own text."""
     ends = "" if title[-1] in ENDS else ":"
     return f"{title}{ends} {text}"
-
-
-def names_of(study: "Study", question: "Question") -> "list[str]":
-    """Return `names_in` for a study in one language."""
-    return names_in(study.document, question.id)
 
 
 def names_in(document: "dict[str, Any]", question: str) -> "list[str]":

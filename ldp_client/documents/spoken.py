@@ -4,7 +4,6 @@ The study's `languages` lists them, its own language first. Devices use the plai
 language: they answer, count and send its labels, in whatever language the participant reads the study.
 """
 
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import ListOf, Text
 
 TYPE_CHECKING = False
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.documents.fields import Error
-    from ldp_client.documents.study import Study
 
 MOST = 50
 FIELD = "languages"
@@ -141,9 +139,3 @@ READERS = {
     "public": _part,
     "sections": _part,
 }
-
-
-def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
-    """Return a study's document in each of its languages, its own first; unchanged if it states none."""
-    document = study.document
-    return [plain(document, language, StudyError) for language in study.languages] or [document]
