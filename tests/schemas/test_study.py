@@ -37,9 +37,14 @@ def questions(draw, name):
     return question
 
 
+def name_no_field(names):
+    """No id looks like the name of a field of another question, which a record may be."""
+    return not any(name.startswith(f"{other}.") for name in names for other in names)
+
+
 @st.composite
 def documents(draw):
-    names = draw(st.lists(identifiers, min_size=1, max_size=4, unique=True))
+    names = draw(st.lists(identifiers, min_size=1, max_size=4, unique=True).filter(name_no_field))
     return studies.document(
         *[draw(questions(name)) for name in names], title=draw(texts), purpose=draw(texts)
     )
