@@ -45,11 +45,12 @@ schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.javascript
 	$(BIN)/python -m schemas.board
 
-# The participant's page loads one script, page.js: participant.js with all that it imports. worker.js, of sender.js,
-# sends for it what it could not.
+# What the collector serves: the participant's page, the worker that sends for it what it could not, and for other
+# sites the element and the library.
 page: $(NPM_PACKAGES)
-	cd tests/portable && npm run --silent page -- --outfile=../../collector/assets/page.js
-	cd tests/portable && npm run --silent worker -- --outfile=../../collector/assets/worker.js
+	cd tests/portable && for pair in collector/assets/participant:page collector/assets/sender:worker \
+	    collector/assets/library:ldpkit js/element:element; do \
+	  npm run --silent bundle -- ../../$${pair%:*}.js --outfile=../../collector/assets/$${pair#*:}.js || exit; done
 
 # Into site/: the documentation, strictly: a link that leads nowhere is an error (not with --quiet, which hears none).
 site: $(VENV)/dev.installed

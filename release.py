@@ -16,23 +16,23 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent
 DEVICE = "ldp_client"
-JAVASCRIPT = "ldp_client/js"
+JAVASCRIPT = "js"
 PUBLINT = ROOT / "tests/portable/node_modules/.bin/publint"
 # Each file that states the version, and the pattern that finds it.
 VERSIONS = {
     "ldp_client/pyproject.toml": r'^version = "(.+)"$',
     "pyproject.toml": r'^version = "(.+)"$',
-    "ldp_client/js/package.json": r'^  "version": "(.+)",$',
+    "js/package.json": r'^  "version": "(.+)",$',
     "CITATION.cff": r"^version: (.+)$",
     "CHANGELOG.md": r"^## (\S+)",
 }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import tomllib
 
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import InputError, UsageError

@@ -1,8 +1,8 @@
 // The JavaScript port, as conformance/run.py asks it: node conformance/javascript.mjs
 import { webcrypto } from "node:crypto";
 import { createInterface } from "node:readline";
-import { mechanismFor, parseStudy } from "../ldp_client/js/index.js";
-import { drawIdentity } from "../ldp_client/js/report.js";
+import { mechanismFor, parseStudy } from "../js/index.js";
+import { drawIdentity } from "../js/report.js";
 
 globalThis.crypto ??= webcrypto;
 const STUDY = { format: "ldpkit.study/1", id: "survey", version: 1, title: "A survey" };

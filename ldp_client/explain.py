@@ -5,28 +5,23 @@ attributes; FACTS computes all other facts.
 """
 
 from binascii import hexlify
+from collections.abc import Callable, Mapping
 from math import ceil, exp, floor, log, log10
+from typing import Any
 
 from ldp_client.answering import padding_of
 from ldp_client.core.quantise import UNIT
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
-from ldp_client.mechanisms import mechanisms_of
+from ldp_client.documents.sections import Section
+from ldp_client.documents.study import Field, Question, Study
+from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Callable
-
-    from ldp_client.documents.sections import Section
-    from ldp_client.documents.study import Field, Question, Study
-    from ldp_client.mechanisms import Mechanism
-
-    Facts = Callable[[Any, Words], dict[str, Any]]
+Facts = Callable[[Any, Words], dict[str, Any]]
 
 
 # Tolerance for the rounding error of a float division.
@@ -42,7 +37,7 @@ def odds(epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
     return _odds("person", epsilon, delta, words)
 
 
-def odds_of(study: "Study", epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
+def odds_of(study: Study, epsilon: float, delta: float = 0.0, words: Words = ENGLISH) -> str:
     """Explain the odds for this study's unit: a person, a holder's record, or one device of a secure sum."""
     if study.protocol is not None:
         return _odds("sum", epsilon, delta, words)
@@ -55,7 +50,7 @@ def _odds(unit: str, epsilon: float, delta: float, words: Words) -> str:
     return f"{said} {words.say('odds.exception', count=words.number(_count(1 / delta)))}" if delta else said
 
 
-def factors(epsilon: float, words: Words = ENGLISH) -> "tuple[str, str]":
+def factors(epsilon: float, words: Words = ENGLISH) -> tuple[str, str]:
     """Return, as text, the likelihood ratio and how sure an attacker can be."""
     if epsilon > CERTAIN:
         # A power of ten that is not below it: exp overflows above 709.
@@ -77,7 +72,7 @@ def _count(value: float) -> str:
     return f"{nearest if nearest <= value else nearest - digit:.0e}"
 
 
-def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def describe(study: Study, words: Words = ENGLISH) -> list[str]:
     """Describe a study for a participant: its questions, its owner, and what its reports can reveal.
 
     Args:
@@ -109,12 +104,12 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return [*lines, "", _total(study, words)]
 
 
-def _sections(study: "Study", words: Words) -> "list[str]":
+def _sections(study: Study, words: Words) -> list[str]:
     shown = [_section(study, one, words) for one in study.sections]
     return [words.say("study.sections", count=len(shown)), *shown] if shown else []
 
 
-def _section(study: "Study", section: "Section", words: Words) -> str:
+def _section(study: Study, section: Section, words: Words) -> str:
     facts = {"title": visible(section.title), "questions": ", ".join(section.questions)}
     if not section.any_of:
         return words.say("study.section", **facts)
@@ -122,7 +117,7 @@ def _section(study: "Study", section: "Section", words: Words) -> str:
     return words.say("study.list", epsilon=rounded_up(float(epsilon)), **facts)
 
 
-def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def who_asks(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return lines that name the owner and how long reports are kept, as far as the study states them."""
     lines = []
     for name in ("owner", "contact", "ethics"):
@@ -131,14 +126,14 @@ def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines + kept_in_words(study, words)
 
 
-def kept_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def kept_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a line about how long reports are kept, if the study states it."""
     key = "study.kept_after" if study.closes else "study.kept_each"
     days = study.retention_days
     return [] if days is None else [words.say(key, count=days, closes=study.closes)]
 
 
-def facts_of(study: "Study") -> "dict[str, Any]":
+def facts_of(study: Study) -> dict[str, Any]:
     """Return a study's privacy parameters for programs, as a JSON object.
 
     A question's ε and δ are its mechanism's exact loss. The study's ε and δ are the budget that it spends.
@@ -159,7 +154,7 @@ def facts_of(study: "Study") -> "dict[str, Any]":
     }
 
 
-def _question(study: "Study", question: "Question", mechanism: "Mechanism", words: Words) -> "list[str]":
+def _question(study: Study, question: Question, mechanism: Mechanism, words: Words) -> list[str]:
     epsilon, delta = float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)
     return [
         words.say("study.answers", answers=answers_in_words(question, words)),
@@ -175,14 +170,14 @@ def _cost(epsilon: float, delta: float, words: Words) -> str:
     return words.say(key, epsilon=rounded_up(epsilon), delta=rounded_up(delta) if delta else "")
 
 
-def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
+def answers_in_words(question: Question, words: Words = ENGLISH) -> str:
     """Describe the possible answers: bounds, choices, or the fields of a record."""
     if question.refusal:
         return words.say("study.refusal", answers=_offered(question, words))
     return _offered(question, words)
 
 
-def _offered(question: "Question", words: Words) -> str:
+def _offered(question: Question, words: Words) -> str:
     if question.response is not None:
         return ", ".join([f"{_named(field)} {_field(field, words)}" for field in question.fields])
     if not question.choices:
@@ -194,11 +189,11 @@ def _offered(question: "Question", words: Words) -> str:
     return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
 
 
-def _named(field: "Field") -> str:
+def _named(field: Field) -> str:
     return f"{field.id} ({visible(field.text)})" if field.text else field.id
 
 
-def _field(field: "Field", words: Words) -> str:
+def _field(field: Field, words: Words) -> str:
     if field.choices:
         return " | ".join([visible(label) for label in field.choices])
     bounds = _bounds(field, words)
@@ -206,14 +201,14 @@ def _field(field: "Field", words: Words) -> str:
     return words.say("study.cuts", bounds=bounds, cuts=cuts) if cuts else bounds
 
 
-def _bounds(asked: "Question | Field", words: Words) -> str:
+def _bounds(asked: Question | Field, words: Words) -> str:
     if asked.bounds is None:
         return words.say("study.yes_or_no")
     found = words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
     return f"{found} ({visible(asked.unit)})" if asked.unit else found
 
 
-def report_size(study: "Study") -> int:
+def report_size(study: Study) -> int:
     """Return the length of each report's text, the same for all answers. The study has no protocol."""
     mechanisms = mechanisms_of(study)
     names = list(mechanisms)[:1] if study.sample_one_question else list(mechanisms)
@@ -224,7 +219,7 @@ def report_size(study: "Study") -> int:
     return len(Report(*head, payloads, padding, public=public).to_json())
 
 
-def _route(study: "Study", words: Words) -> "list[str]":
+def _route(study: Study, words: Words) -> list[str]:
     protocol = study.protocol
     if protocol is None:
         return []
@@ -236,7 +231,7 @@ def _route(study: "Study", words: Words) -> "list[str]":
     ]
 
 
-def _total(study: "Study", words: Words) -> str:
+def _total(study: Study, words: Words) -> str:
     repeated = sum([question.repeats for question in study.questions])
     key = "study.total" if len(study.questions) > 1 else "study.total_of_one"
     if study.sample_one_question:
@@ -247,7 +242,7 @@ def _total(study: "Study", words: Words) -> str:
     return words.say(key, questions=len(study.questions), cost=cost)
 
 
-def prior_lines(prior: "dict[str, Any]", words: Words = ENGLISH) -> "list[str]":
+def prior_lines(prior: dict[str, Any], words: Words = ENGLISH) -> list[str]:
     """Write each prior as parameter ~ distribution(parameter value, …). Values are numbers or priors."""
     lines = []
     for name, stated in prior.items():
@@ -258,12 +253,12 @@ def prior_lines(prior: "dict[str, Any]", words: Words = ENGLISH) -> "list[str]":
     return lines
 
 
-def _law(stated: "dict[str, Any]", words: Words) -> str:
+def _law(stated: dict[str, Any], words: Words) -> str:
     values = ", ".join([f"{key}{_value(stated[key], words)}" for key in stated if key != "distribution"])
     return f"{stated['distribution']}({values})"
 
 
-def _value(value: "Any", words: Words) -> str:
+def _value(value: Any, words: Words) -> str:
     if isinstance(value, dict):
         return f" ~ {_law(value, words)}"
     if isinstance(value, (list, tuple)):
@@ -271,7 +266,7 @@ def _value(value: "Any", words: Words) -> str:
     return f" {float(value):.4g}"
 
 
-def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
+def in_words(mechanism: Mechanism, words: Words = ENGLISH) -> str:
     """Describe what the mechanism does to an answer.
 
     Args:
@@ -299,41 +294,41 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
 class _Known(dict):  # type: ignore[type-arg]
     """Facts, with the mechanism's attributes as a fallback; exact attributes become floats for formatting."""
 
-    def __init__(self, mechanism: "Mechanism", facts: "Mapping[str, Any]") -> None:
+    def __init__(self, mechanism: Mechanism, facts: Mapping[str, Any]) -> None:
         super().__init__(facts)
         self._mechanism = mechanism
 
-    def __missing__(self, name: str) -> "Any":
+    def __missing__(self, name: str) -> Any:
         value = getattr(self._mechanism, name)
         return float(value) if isinstance(value, Rational) else value
 
 
-def _known(mechanism: "Mechanism", words: Words) -> _Known:
+def _known(mechanism: Mechanism, words: Words) -> _Known:
     return _Known(mechanism, facts(mechanism, words) if (facts := FACTS.get(mechanism.name)) else {})
 
 
-def _number(mechanism: "Any", words: Words) -> "dict[str, Any]":
+def _number(mechanism: Any, words: Words) -> dict[str, Any]:
     low, high = mechanism.bounds
     return {"size": words.number(plain((float(high) - float(low)) * mechanism.scale / mechanism.levels, 4))}
 
 
-def _subset(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _subset(mechanism: Any, _: Words) -> dict[str, Any]:
     return {"count": mechanism.size}
 
 
-def _hadamard(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _hadamard(mechanism: Any, _: Words) -> dict[str, Any]:
     return {"sharing": 2 * mechanism.blocks}
 
 
-def _products(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _products(mechanism: Any, _: Words) -> dict[str, Any]:
     return {"norm": mechanism.radius / UNIT, "products": len(mechanism.coordinates)}
 
 
-def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _record(mechanism: Any, _: Words) -> dict[str, Any]:
     return {"norm": mechanism.radius / mechanism.grid, "kind": ".yes_no" if mechanism.binary else ".number"}
 
 
-def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
+def _sampled(mechanism: Any, _: Words) -> dict[str, Any]:
     kind = ".levels" if any(mechanism.codes) else ""
     others = mechanism.patterns - 1
     return {
@@ -344,14 +339,14 @@ def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
     }
 
 
-def _memoized(mechanism: "Any", words: Words) -> "dict[str, Any]":
+def _memoized(mechanism: Any, words: Words) -> dict[str, Any]:
     first = mechanism.first
     facts = {"choices": first.choices, "kept_p": float(first.p), "kept_q": float(first.q)}
     kept = words.say_of(f"mechanism.memoized.{mechanism.of}", facts)
     return {"kept": kept, "growth": words.number(rounded_up(exp(float(mechanism.report_privacy.epsilon)), 3))}
 
 
-def _summed(mechanism: "Any", words: Words) -> "dict[str, Any]":
+def _summed(mechanism: Any, words: Words) -> dict[str, Any]:
     facts = {"size": mechanism.size}
     if mechanism.statistic == "record":
         facts["norm"] = mechanism.radius / UNIT
@@ -361,7 +356,7 @@ def _summed(mechanism: "Any", words: Words) -> "dict[str, Any]":
 
 
 # Computes the facts of a sentence that are not attributes of the mechanism, by the mechanism's name.
-FACTS: "dict[str, Facts]" = {
+FACTS: dict[str, Facts] = {
     "laplace": _number,
     "gaussian": _number,
     "subset_selection": _subset,
@@ -374,7 +369,7 @@ FACTS: "dict[str, Facts]" = {
 }
 
 
-def _table_sentences(mechanism: "Any", words: Words) -> "list[str]":
+def _table_sentences(mechanism: Any, words: Words) -> list[str]:
     """Describe the clipping, the grouping, the sums and their noise."""
     said = [words.say("table.clipping", norm=mechanism.radius / UNIT)]
     if mechanism.average > 1:
@@ -390,6 +385,6 @@ def _table_sentences(mechanism: "Any", words: Words) -> "list[str]":
     return said
 
 
-def _range(numbers: "list[float]", words: Words) -> str:
+def _range(numbers: list[float], words: Words) -> str:
     low, high = f"{min(numbers):.4g}", f"{max(numbers):.4g}"
     return low if low == high else words.say("range", low=low, high=high)

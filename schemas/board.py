@@ -15,7 +15,7 @@ NAME = "package.json"
 def package() -> "dict[str, object]":
     """Return the package as mip reads it: a board's files, with their paths relative to package.json."""
     found = [path.relative_to(HOME).as_posix() for folder in FOLDERS for path in (HOME / folder).glob("*.py")]
-    version = json.loads((HOME / "js" / NAME).read_text("utf-8"))["version"]
+    version = json.loads((HOME.parent / "js" / NAME).read_text("utf-8"))["version"]
     urls = [[f"ldp_client/{name}", name] for name in sorted([*FILES, *found])]
     return {"urls": urls, "deps": [], "version": version}
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(ldp_client.__file__)), "js")
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(ldp_client.__file__))), "js")
 HEAD = "/** {} `make schemas` writes this file from ldp_client/documents. */\n\n"
 # Models that need a secure sum, in which browsers take no part.
 LEFT_OUT = ("marginals",)
@@ -96,7 +96,7 @@ def _names(names: "list[str]") -> str:
 
 
 def _priors(model: str) -> "dict[str, Any]":
-    found: "dict[str, Any]" = MODELS[model].shape.optional["prior"].optional
+    found: dict[str, Any] = MODELS[model].shape.optional["prior"].optional
     return found
 
 

@@ -82,10 +82,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
     for reason, tests in sorted(skipped.items()):
         terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")
-    from tests.portable.platforms import OLDEST, older_pythons
-
-    if not older_pythons():
-        terminalreporter.write_line(f"no Python {OLDEST} here: tests/portable leaves it out")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from posixpath import dirname
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-JAVASCRIPT = ROOT / "ldp_client" / "js"
+JAVASCRIPT = ROOT / "js"
 sys.path.insert(0, str(ROOT))
 
 from website.command_line import command_line_page  # noqa: E402

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from benchmarks.client_tasks.timing import Task, main
 from ldp_client import Mechanism, mechanism_for

@@ -5,7 +5,8 @@ Each does the nearest thing that it has: OpenDP's unary encoding is the symmetri
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from benchmarks.client_tasks.timing import Task, main
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Callable
+from collections.abc import Callable
 
 # A task: makes its call, and says how many reports one call makes.
 Task = Callable[[], "tuple[Callable[[], object], int]"]

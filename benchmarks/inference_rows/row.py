@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 
 class Row(NamedTuple):
@@ -11,7 +11,7 @@ class Row(NamedTuple):
     what: str
     measured: str
     target: str
-    met: Optional[bool]
+    met: bool | None
 
     def __str__(self) -> str:
         verdict = {True: "met", False: "MISSED", None: "not measured"}[self.met]

@@ -1,7 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
-import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
-import { read as plainInvitation } from "../../ldp_client/js/pasted.js";
+import { mechanismFor, openDevice, parseStudy } from "../../js/index.js";
+import { read as plainInvitation } from "../../js/pasted.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";

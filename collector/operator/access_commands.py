@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from collections.abc import Callable
 from datetime import date
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from enum import Enum
 from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.problems import (
     REPORT_CONFLICT,
@@ -49,10 +49,10 @@ class Receipt(Enum):
     DUPLICATE = "duplicate"
 
 
-Outcome = Union[Receipt, ProblemError]
+Outcome = Receipt | ProblemError
 Outcomes = Sequence[Outcome]
 # One upload's result: an outcome for each report, or the reason why none was stored.
-UploadResult = Union[Outcomes, ProblemError]
+UploadResult = Outcomes | ProblemError
 StoreStudy = Callable[["Session", str, Sequence[Upload]], Sequence[UploadResult]]
 
 

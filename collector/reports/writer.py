@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -49,13 +49,13 @@ class Change:
     make: Action
 
 
-Work = Union[Upload, Change]
+Work = Upload | Change
 
 
 class _Job:
     """Something to write, and the thread that waits for the result."""
 
-    def __init__(self, work: Union[Work, Action]) -> None:
+    def __init__(self, work: Work | Action) -> None:
         self.work = work
         self.size = len(work.reports) if isinstance(work, Upload) else 1
         self._result: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -103,7 +104,7 @@ def set_digest(ids: Sequence[bytes]) -> str:
 def split_ids(joined: bytes) -> list[bytes]:
     """Split concatenated report ids. Raises StatementError unless they ascend strictly."""
     ids = [joined[start : start + ID_BYTES] for start in range(0, len(joined), ID_BYTES)]
-    if len(joined) % ID_BYTES or any(left >= right for left, right in zip(ids, ids[1:])):
+    if len(joined) % ID_BYTES or any(left >= right for left, right in itertools.pairwise(ids)):
         raise StatementError(
             "set", "must be report ids of 16 bytes in ascending order, each once", code="statement.wrong_set"
         )

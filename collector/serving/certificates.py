@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ldp_client.documents.errors import InputError, UsageError
@@ -35,7 +35,7 @@ def certificate_of(chain: str | None, key: str | None) -> Certificate | None:
             "https needs both: --tls-certificate FILE and --tls-key FILE", code="server.certificate_and_key"
         )
     found = Certificate(Path(chain), Path(key))
-    _check(found, datetime.now(timezone.utc))
+    _check(found, datetime.now(UTC))
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -45,7 +45,7 @@ def is_said_today(session: Session, key: str, action: str, study: str, start: st
 
 
 def _now() -> str:
-    return datetime.now(timezone.utc).date().isoformat()
+    return datetime.now(UTC).date().isoformat()
 
 
 def entries(

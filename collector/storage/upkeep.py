@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import cast
 
 from sqlalchemy import Table, select, text, update
@@ -47,7 +47,7 @@ TELLTALE = {
 
 def utc_today() -> date:
     """Return the server's day, in UTC."""
-    return datetime.now(timezone.utc).date()
+    return datetime.now(UTC).date()
 
 
 class Upkeep:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector.problems import (
     BATCH_INVALID,
@@ -27,7 +27,7 @@ MOST_REPORTS = 100_000
 MOST_WRONG = 100
 LONGEST_ID = 64
 
-Checked = Union[PackedReport, ProblemError]
+Checked = PackedReport | ProblemError
 
 
 class CheckedBatch(NamedTuple):

@@ -20,12 +20,10 @@ from flask import (
     make_response,
     render_template,
     request,
-    send_from_directory,
     url_for,
 )
 from markupsafe import Markup, escape
 
-import ldp_client
 from collector.context import current_collector
 from collector.languages import LANGUAGES, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
@@ -45,12 +43,12 @@ from schemas import Study
 
 participant = Blueprint("participant", __name__)
 
-PORT = Path(ldp_client.__file__).parent / "js"
-MODULES = frozenset(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
 ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
-# page.js and worker.js: participant.js and sender.js with all that they import, as `make page` bundles them.
-ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
+# Other sites load these two: the element that shows a study, and the library.
+SHARED = ("element.js", "ldpkit.js")
+# `make page` bundles the scripts.
+ASSETS = {"participant.css": "text/css"} | dict.fromkeys(("page.js", "worker.js", *SHARED), SCRIPT)
 ORIGINS = "ldpkit-origins"
 FOR_EVER = "public, max-age=31536000, immutable"
 # The lifetime budget of one browser for all studies of this collector, in nats.
@@ -221,20 +219,9 @@ def _say(words: Words, key: str, **facts: object) -> Markup:
     return escape(words.sentence(key, facts)).format(**shown)
 
 
-@participant.get("/assets/ldpkit/<path:name>")
-def module(name: str) -> Response:
-    """Return one module of the browser port, for use in other pages."""
-    if name not in MODULES:
-        abort(404)
-    response = send_from_directory(PORT, name, mimetype=SCRIPT)
-    # Pages of other sites load it too, and it is the same for all.
-    response.headers["Access-Control-Allow-Origin"] = "*"
-    return response
-
-
 @participant.get("/assets/<name>")
 def asset(name: str) -> Response:
-    """Return the page's own script or style."""
+    """Return a script or style of the page, or a script for other sites."""
     if name not in ASSETS:
         abort(404)
     # The worker sends the reports of all studies, to each study's origin.
@@ -242,6 +229,8 @@ def asset(name: str) -> Response:
     response = make_response(_asset(name).content)
     response.mimetype = ASSETS[name]
     response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected(origins))
+    if name in SHARED:
+        response.headers["Access-Control-Allow-Origin"] = "*"
     if request.args.get("v") == _version_of(name, origins):
         response.headers["Cache-Control"] = FOR_EVER
     return response

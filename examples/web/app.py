@@ -13,11 +13,9 @@ from pathlib import Path
 
 from flask import Flask, Response, send_from_directory
 
-import ldp_client
-
 HERE = Path(__file__).parent
 # In an app with npm: node_modules/ldpkit.
-LIBRARY = Path(ldp_client.__file__).parent / "js"
+LIBRARY = HERE.parents[1] / "js"
 SHOWN = 'data-collector="http://127.0.0.1:8000" data-study="affairs" data-max-epsilon="1"'
 
 

@@ -3,18 +3,13 @@
 import hashlib
 from itertools import combinations
 from random import Random
+from typing import Any
 
-from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.core.randomness import NotForRealAnswers, Source
+from ldp_client.documents.study import Field, Question
+from ldp_client.mechanisms import Mechanism
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Field, Question
-    from ldp_client.mechanisms import Mechanism
-
-    Answers = dict[str, Any]
+Answers = dict[str, Any]
 
 
 RECORD_PAIRS = 2
@@ -37,7 +32,7 @@ SOME = 30
 INSIDE, CORNERS = 4, 2
 
 
-def answers_for(question: "Question") -> "Answers":
+def answers_for(question: Question) -> Answers:
     """Return named answers: extremes, values beyond them, and some between."""
     makers = {
         "number": _numbers,
@@ -50,7 +45,7 @@ def answers_for(question: "Question") -> "Answers":
     return {**makers[question.ask](question), **refusing}
 
 
-def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
+def pairs_of(mechanism: Mechanism, answers: Answers) -> list[tuple[str, str]]:
     """Return all pairs of names to compare. Numeric records and tables: only the pairs furthest apart."""
     pairs = list(combinations(answers, 2))
     numeric = len(mechanism.words(bytes(mechanism.payload_size))) > 0
@@ -61,11 +56,11 @@ def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str
     return pairs[-RECORD_PAIRS:]
 
 
-def _square_distance(one: "list[int]", other: "list[int]") -> int:
+def _square_distance(one: list[int], other: list[int]) -> int:
     return sum([(a - b) ** 2 for a, b in zip(one, other)])
 
 
-def _numbers(question: "Question") -> "Answers":
+def _numbers(question: Question) -> Answers:
     assert question.bounds is not None
     low, high = (float(bound) for bound in question.bounds)
     return {
@@ -78,11 +73,11 @@ def _numbers(question: "Question") -> "Answers":
     }
 
 
-def _yes_no(question: "Question") -> "Answers":  # noqa: ARG001
+def _yes_no(question: Question) -> Answers:  # noqa: ARG001
     return {"no": False, "yes": True}
 
 
-def _choices(question: "Question") -> "Answers":
+def _choices(question: Question) -> Answers:
     """Return all choices, or the first two, a choice in another byte, the middle choice and the last."""
     count = len(question.choices)
     few = count <= FEW_CHOICES
@@ -90,7 +85,7 @@ def _choices(question: "Question") -> "Answers":
     return {f"choice {place}": question.choices[place] for place in places}
 
 
-def _records(question: "Question") -> "Answers":
+def _records(question: Question) -> Answers:
     """Return records in opposite and orthogonal directions, at and far beyond bounds, with both responses."""
     count = len(question.features)
     shapes = {
@@ -102,7 +97,7 @@ def _records(question: "Question") -> "Answers":
         "far": [FAR] * count,
     }
     assert question.response is not None
-    answers: "Answers" = {}
+    answers: Answers = {}
     for name, places in shapes.items():
         record = {field.id: _placed(field, place) for field, place in zip(question.features, places)}
         bounds = question.response.bounds
@@ -112,7 +107,7 @@ def _records(question: "Question") -> "Answers":
     return answers
 
 
-def inside_answers(question: "Question") -> "Answers":
+def inside_answers(question: Question) -> Answers:
     """Return records between their bounds, and at corners where entries differ: the same on every call."""
     random = Random(question.id)
     fields = question.fields
@@ -127,20 +122,20 @@ def inside_answers(question: "Question") -> "Answers":
     }
 
 
-def _tables(question: "Question") -> "Answers":
+def _tables(question: Question) -> Answers:
     """Return neighbouring tables: each record of `_records` in a table whose other records are all high."""
     records = _records(question)
     others = records["all high, high"]
     return {name: _with_others(question, record, others) for name, record in records.items()}
 
 
-def _with_others(question: "Question", record: "Answers", others: "Answers") -> "Answers":
+def _with_others(question: Question, record: Answers, others: Answers) -> Answers:
     """Return a table of one group: a record and, if the mechanism averages, others that do not change."""
     more = question.mechanism.average - 1
     return {field: [value, *[others[field]] * more] for field, value in record.items()}
 
 
-def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
+def random_answers(question: Question, some: int = SOME) -> list[Any]:
     """Return answers to a number, record or table question, inside its bounds and beyond.
 
     Every call returns the same. In a field with levels, the counts of any two levels differ by at most one.
@@ -156,7 +151,7 @@ def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
     return [_with_others(question, record, _records(question)["all high, high"]) for record in records]
 
 
-def _any_values(field: "Field", some: int, random: Random) -> "list[float | bool | str]":
+def _any_values(field: Field, some: int, random: Random) -> list[float | bool | str]:
     if field.bounds is not None and not field.cuts:
         return [_place(field.bounds, random.uniform(-3, 3)) for _ in range(some)]
     levels = [place % levels_of(field) for place in range(some)]
@@ -164,14 +159,14 @@ def _any_values(field: "Field", some: int, random: Random) -> "list[float | bool
     return [_at_level(field, level, random) for level in levels]
 
 
-def levels_of(field: "Field") -> int:
+def levels_of(field: Field) -> int:
     """Return how many choices or bins a field has: 2 for a yes/no, 1 for a number without bins."""
     if field.choices or field.cuts:
         return len(field.choices) or len(field.cuts) + 1
     return 2 if field.bounds is None else 1
 
 
-def _at_level(field: "Field", level: int, random: Random) -> "float | bool | str":
+def _at_level(field: Field, level: int, random: Random) -> float | bool | str:
     if field.choices:
         return field.choices[level]
     if field.bounds is None:
@@ -181,7 +176,7 @@ def _at_level(field: "Field", level: int, random: Random) -> "float | bool | str
     return random.uniform(ends[level], ends[level + 1])
 
 
-def _placed(field: "Field", place: float) -> "float | bool | str":
+def _placed(field: Field, place: float) -> float | bool | str:
     """Return a field's value at a place in [−1, 1]: a choice from first to last, or yes above the middle."""
     if field.choices:
         last = len(field.choices) - 1
@@ -189,7 +184,7 @@ def _placed(field: "Field", place: float) -> "float | bool | str":
     return place > 0 if field.bounds is None else _place(field.bounds, place)
 
 
-def _place(bounds: "Any", place: float) -> float:
+def _place(bounds: Any, place: float) -> float:
     """Return the number at −1 (low bound) … 1 (high bound), or beyond."""
     low, high = float(bounds[0]), float(bounds[1])
     return low + (place + 1) / 2 * (high - low)
@@ -221,6 +216,6 @@ class Stream(NotForRealAnswers):
 SILENT = NotForRealAnswers(bytes)
 
 
-def words_of(mechanism: "Mechanism", answer: "Any", source: "Source") -> "list[int]":
+def words_of(mechanism: Mechanism, answer: Any, source: Source) -> list[int]:
     """Return the integers of one payload."""
     return mechanism.words(mechanism.perturb(answer, source))

@@ -1,24 +1,19 @@
 """The audit of a question: its mechanism, the hardest pairs of answers, exact laws, and events."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
 from ldp_client.audit.answers import answers_for, pairs_of, random_answers
-from ldp_client.audit.events import bound_checks, evidence_of, support_check
+from ldp_client.audit.events import Found, bound_checks, evidence_of, support_check
 from ldp_client.audit.exact import distance_check, law_checks, stated_check, threshold_check
 from ldp_client.audit.findings import Audit, Check
-from ldp_client.audit.stages import stages_of
+from ldp_client.audit.stages import Stage, stages_of
 from ldp_client.audit.views import Batch, Pair
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.study import Question, Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import Mechanism
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from ldp_client.audit.events import Found
-    from ldp_client.audit.stages import Stage
-    from ldp_client.documents.study import Question, Study
 
 # The probability that a sound mechanism fails any of the sampled bounds of one question.
 FALSE_ALARM = 1e-6
@@ -26,7 +21,7 @@ SAMPLES = 20_000
 MOST_FAMILIES = 8
 
 
-def audit_mechanism(mechanism: "Mechanism", question: "Question", samples: int = SAMPLES) -> Audit:
+def audit_mechanism(mechanism: Mechanism, question: Question, samples: int = SAMPLES) -> Audit:
     """Run all checks of one mechanism that answers this question."""
     privacy = mechanism.privacy
     audit = Audit(question.id, mechanism.name, float(privacy.epsilon), float(privacy.delta))
@@ -40,7 +35,7 @@ def audit_mechanism(mechanism: "Mechanism", question: "Question", samples: int =
     return audit
 
 
-def audit_study(study: "Study", questions: "Sequence[Question]", samples: int = SAMPLES) -> "Iterator[Audit]":
+def audit_study(study: Study, questions: Sequence[Question], samples: int = SAMPLES) -> Iterator[Audit]:
     """Audit these questions one by one.
 
     Args:
@@ -57,8 +52,8 @@ def audit_study(study: "Study", questions: "Sequence[Question]", samples: int = 
 
 
 def _audit_stage(
-    stage: "Stage", question: "Question", samples: int, false_alarm: float
-) -> "tuple[list[Check], float]":
+    stage: Stage, question: Question, samples: int, false_alarm: float
+) -> tuple[list[Check], float]:
     """Return all checks of one stage, and its lower bound on ε."""
     mechanism = stage.mechanism
     answers = answers_of(stage, question)
@@ -68,8 +63,8 @@ def _audit_stage(
     compared = dict.fromkeys([name for pair in names for name in pair])
     batches = {name: draw(mechanism, answers[name], samples) for name in compared}
     share = false_alarm / (2 * len(names) * MOST_FAMILIES)
-    found: "list[Found]" = []
-    supports: "list[list[Check]]" = []
+    found: list[Found] = []
+    supports: list[list[Check]] = []
     for one, other in [*names, *[pair[::-1] for pair in names]]:
         pair = Pair(mechanism, answers[one], answers[other])
         found += evidence_of(pair, f"{one} against {other}", batches[one], batches[other], share)
@@ -79,7 +74,7 @@ def _audit_stage(
     return checks + bound_checks(found), max([evidence.epsilon for evidence in found])
 
 
-def answers_of(stage: "Stage", question: "Question") -> "dict[str, Any]":
+def answers_of(stage: Stage, question: Question) -> dict[str, Any]:
     """Return the answers to try on a stage, by name, without answers that its mechanism rejects."""
     answers = stage.answers or answers_for(question)
     taken = {}
@@ -92,7 +87,7 @@ def answers_of(stage: "Stage", question: "Question") -> "dict[str, Any]":
     return taken
 
 
-def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
+def draw(mechanism: Mechanism, answer: Any, samples: int) -> Batch:
     """Draw `samples` independent reports of one answer, by its mechanism's own `perturb` if it has one."""
     if type(mechanism).perturb is not Mechanism.perturb:
         return Batch([mechanism.perturb(answer) for _ in range(samples)], mechanism.words)
@@ -101,8 +96,8 @@ def draw(mechanism: "Mechanism", answer: "Any", samples: int) -> Batch:
 
 
 def _exact_checks(
-    stage: "Stage", pairs: "list[Pair]", answers: "dict[str, Any]", question: "Question"
-) -> "list[Check]":
+    stage: Stage, pairs: list[Pair], answers: dict[str, Any], question: Question
+) -> list[Check]:
     """Return the checks that need no samples: the largest distance of numbers, or a choice's law and coin."""
     if pairs[0].numeric:
         return [distance_check(stage.mechanism, [*answers.values(), *random_answers(question)])]
@@ -112,9 +107,9 @@ def _exact_checks(
     return [*worst([law_checks(pair) for pair in pairs]), *worst(coins)]
 
 
-def worst(runs: "Iterable[Iterable[Check]]") -> "list[Check]":
+def worst(runs: Iterable[Iterable[Check]]) -> list[Check]:
     """Return one result for each check that several runs share: the first failure, or a check not made."""
-    kept: "dict[str, Check]" = {}
+    kept: dict[str, Check] = {}
     for run in runs:
         for check in run:
             kept[check.name] = min(kept.get(check.name, check), check, key=lambda c: (c.passed, c.made))

@@ -4,15 +4,11 @@ Shares are bounded by Clopper & Pearson (1934). Tails are accurate to about 1e-1
 by 1e-9 of themselves to cover it. Gaussian noise claims a whole trade-off curve (METHODS 1.5).
 """
 
+from collections.abc import Callable
 from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ldp_client.mechanisms import Privacy
-
+from ldp_client.mechanisms import Privacy
 
 OUTWARDS = 1e-9
 # Halvings of [0, 1]: 2⁻⁶⁰ is far below any share that samples can bound.
@@ -33,7 +29,7 @@ def upper_share(successes: int, trials: int, false_alarm: float) -> float:
     return 1 - lower_share(trials - successes, trials, false_alarm) if successes < trials else 1.0
 
 
-def _root(rising: "Callable[[float], float]", target: float) -> float:
+def _root(rising: Callable[[float], float], target: float) -> float:
     """Return, rounded down, where a function that rises on [0, 1] reaches the target."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -102,7 +98,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     return _last(lambda epsilon: delta_of(mu, epsilon) > delta, 0.0, 600.0)
 
 
-def _last(holds: "Callable[[float], bool]", low: float, high: float) -> float:
+def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
     """Return the end of the part of [low, high] on which `holds` is true."""
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -119,7 +115,7 @@ class Claim:
     limit: the largest `evidence` that does not break the claim.
     """
 
-    def __init__(self, privacy: "Privacy") -> None:
+    def __init__(self, privacy: Privacy) -> None:
         self.epsilon, self.delta = float(privacy.epsilon), float(privacy.delta)
         self.limit = self.epsilon
 
@@ -141,7 +137,7 @@ class GaussianClaim(Claim):
     far more power than the one inequality at δ, which no feasible number of samples could refute.
     """
 
-    def __init__(self, privacy: "Privacy") -> None:
+    def __init__(self, privacy: Privacy) -> None:
         super().__init__(privacy)
         self.limit = largest_distance(self.epsilon, self.delta)
 

@@ -2,16 +2,10 @@
 
 from math import exp, sqrt
 
-from ldp_client.audit.claims import lower_share, upper_share
+from ldp_client.audit.claims import Claim, lower_share, upper_share
 from ldp_client.audit.exact import support_law
 from ldp_client.audit.findings import Check
-from ldp_client.audit.views import Batch, families, support_view
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.audit.claims import Claim
-    from ldp_client.audit.views import AnyView, Batch, Family, Pair
-
+from ldp_client.audit.views import AnyView, Batch, Family, Pair, families, support_view
 
 # Events are chosen by bounds of this many standard errors; the test itself uses exact bounds.
 CAUTION = 5.0
@@ -23,7 +17,7 @@ TIE_BREAK = exp(-20)
 class Event:
     """A set of labels of one view. It contains every payload that has such a label."""
 
-    def __init__(self, view: "AnyView", labels: "frozenset[int]") -> None:
+    def __init__(self, view: AnyView, labels: frozenset[int]) -> None:
         self.view = view
         self.labels = labels
 
@@ -41,7 +35,7 @@ class Evidence:
     in nats.
     """
 
-    def __init__(self, event: Event, claim: "Claim", one: Batch, other: Batch, false_alarm: float) -> None:
+    def __init__(self, event: Event, claim: Claim, one: Batch, other: Batch, false_alarm: float) -> None:
         self.name = event.view.name
         self.samples = one.n
         self.seen = (event.count(one), event.count(other))
@@ -52,13 +46,13 @@ class Evidence:
         self.epsilon = claim.as_epsilon(value)
 
 
-def best_event(family: "Family", one: Batch, other: Batch) -> Event:
+def best_event(family: Family, one: Batch, other: Batch) -> Event:
     """Return the most promising event of a family, judged on these samples alone."""
     found = [_best_of(view, family.claim, one, other) for view in family.views]
     return max(found, key=lambda scored: scored[0])[1]
 
 
-def _best_of(view: "AnyView", claim: "Claim", one: Batch, other: Batch) -> "tuple[float, Event]":
+def _best_of(view: AnyView, claim: Claim, one: Batch, other: Batch) -> tuple[float, Event]:
     """Return the labels most likely under the first answer, as many as give the strongest evidence."""
     here, there = view.counts(one), view.counts(other)
     ratios = {label: (here[label] + 0.5) / (there.get(label, 0) + 0.5) for label in here}
@@ -72,7 +66,7 @@ def _best_of(view: "AnyView", claim: "Claim", one: Batch, other: Batch) -> "tupl
     return best, Event(view, frozenset(labels[:cut]))
 
 
-def _promise(p: float, q: float, n: int, claim: "Claim") -> float:
+def _promise(p: float, q: float, n: int, claim: Claim) -> float:
     """Return the evidence from cautious bounds of the shares. Their plain difference breaks ties."""
     low, high = _wilson(p, n, -CAUTION), _wilson(q, n, CAUTION)
     return claim.evidence(low, high) + TIE_BREAK * (p - q)
@@ -98,9 +92,7 @@ class Found(Evidence):
         )
 
 
-def evidence_of(
-    pair: "Pair", answers: str, one: "Batch", other: "Batch", false_alarm: float
-) -> "list[Found]":
+def evidence_of(pair: Pair, answers: str, one: Batch, other: Batch, false_alarm: float) -> list[Found]:
     """Return evidence from each family of events; each is wrong with at most that probability."""
     (learn, test), (learn_other, test_other) = one.halves, other.halves
     found = []
@@ -112,9 +104,9 @@ def evidence_of(
     return found
 
 
-def bound_checks(found: "list[Found]") -> "list[Check]":
+def bound_checks(found: list[Found]) -> list[Check]:
     """Check each family's strongest evidence, and that no event is possible under one answer only."""
-    strongest: "dict[str, Found]" = {}
+    strongest: dict[str, Found] = {}
     for evidence in found:
         known = strongest.get(evidence.family)
         if known is None or (evidence.refutes, evidence.epsilon) > (known.refutes, known.epsilon):
@@ -125,7 +117,7 @@ def bound_checks(found: "list[Found]") -> "list[Check]":
     return [*checks, Check("no output of one answer is impossible for another", not impossible, told)]
 
 
-def support_check(pair: "Pair", batch: "Batch", false_alarm: float) -> Check:
+def support_check(pair: Pair, batch: Batch, false_alarm: float) -> Check:
     """Check how often reports support the true choice, the other, both or neither, against the exact law."""
     p, q, both = support_law(pair)
     law = {3: both, 2: p - both, 1: q - both, 0: 1 - p - q + both}

@@ -4,28 +4,22 @@ Bisection over the random bytes finds the coin's threshold. A threshold that is 
 probability by 2**-32, which no number of samples would show.
 """
 
+from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import largest_distance
 from ldp_client.audit.findings import Check
-from ldp_client.audit.stages import Again, is_unary
+from ldp_client.audit.stages import Again, Stage, is_unary
+from ldp_client.audit.views import Pair
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Question
+from ldp_client.mechanisms import Mechanism
 from ldp_client.words.text import rounded_up
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ldp_client.audit.stages import Stage
-    from ldp_client.audit.views import Pair
-    from ldp_client.documents.rational import Rational
-    from ldp_client.documents.study import Question
-    from ldp_client.mechanisms import Mechanism
-
 
 # Decimal's exp and ln are correctly rounded, and independent of core/integers.py.
 PRECISE = Context(prec=60)
@@ -40,12 +34,12 @@ RELATIVE = 1e-9
 NEGLIGIBLE = Fraction(1, 1 << 24)
 
 
-def exact(value: "Rational") -> Fraction:
+def exact(value: Rational) -> Fraction:
     """Return the number as a standard fraction."""
     return Fraction(value.numerator, value.denominator)
 
 
-def stated_check(stage: "Stage", question: "Question") -> Check:
+def stated_check(stage: Stage, question: Question) -> Check:
     """Check that the mechanism's ε and δ are within the study's."""
     given = stage.mechanism.privacy
     good = exact(given.epsilon) <= exact(stage.epsilon)
@@ -57,9 +51,9 @@ def stated_check(stage: "Stage", question: "Question") -> Check:
     )
 
 
-def law_checks(pair: "Pair") -> "Iterator[Check]":
+def law_checks(pair: Pair) -> Iterator[Check]:
     """Check for choices that ε is the log of the odds and that the odds match p and q, in exact numbers."""
-    mechanism: "Any" = pair.mechanism
+    mechanism: Any = pair.mechanism
     often, seldom = mechanism.odds
     ratio = PRECISE.divide(Decimal(often), Decimal(seldom))
     given = mechanism.privacy.epsilon
@@ -73,20 +67,20 @@ def law_checks(pair: "Pair") -> "Iterator[Check]":
     yield Check("odds, p and q are one law", lawful, detail)
 
 
-def support_law(pair: "Pair") -> "tuple[Fraction, Fraction, Fraction]":
+def support_law(pair: Pair) -> tuple[Fraction, Fraction, Fraction]:
     """Return P(x ∈ S), P(x′ ∈ S) and P(both ∈ S) if x is answered. S is the random set of supported choices.
 
     P(x′ ∈ S, x ∉ S | x) e^ε = P(x ∈ S, x′ ∉ S | x), so the last follows from p, q and the odds. It is exactly
     pq if bits are independent, and 0 if S has one choice only, so even a small error in the odds shows.
     """
-    mechanism: "Any" = pair.mechanism
+    mechanism: Any = pair.mechanism
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
     p, q = (exact(mechanism.support_probability(one, index)) for index in (one, other))
     often, seldom = mechanism.odds
     return p, q, (often * q - seldom * p) / (often - seldom)
 
 
-def distance_check(mechanism: "Mechanism", answers: "list[Any]") -> Check:
+def distance_check(mechanism: Mechanism, answers: list[Any]) -> Check:
     """Check for numbers that no two answers' integers are further apart than the noise hides.
 
     The distance is L1 for Laplace noise of scale 2**NOISE_BITS, and L2 for normal noise of that sd.
@@ -125,7 +119,7 @@ MOST_WORDS = 4
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
 
-def threshold_check(coin: "Any", own: int) -> Check:
+def threshold_check(coin: Any, own: int) -> Check:
     """Compare p, or q of a unary encoding, with the coin by which `coin` draws reports of choice `own`."""
     found = coin_of(coin, own)
     stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
@@ -138,11 +132,11 @@ def threshold_check(coin: "Any", own: int) -> Check:
     return Check(title, _is_stated(coin, found), detail)
 
 
-def _is_sliced(coin: "Any") -> bool:
+def _is_sliced(coin: Any) -> bool:
     return coin.unary if isinstance(coin, Again) else is_unary(coin)
 
 
-def coin_of(coin: "Any", own: int) -> "int | None":
+def coin_of(coin: Any, own: int) -> int | None:
     """Return the coin's probability × 2**32, for reports of choice `own`; unary: for all other bits.
 
     If the other bits have different probabilities, this returns a wrong one.
@@ -157,12 +151,12 @@ def coin_of(coin: "Any", own: int) -> "int | None":
     return some if _is_stated(coin, every) else every
 
 
-def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
+def _word_that_decides(mechanism: Any, own: int) -> int | None:
     """Return the threshold of the random word that decides if a report supports the true choice.
 
     The word may be anywhere in the stream. If several words decide, a wrong threshold is returned first.
     """
-    all_found: "set[int]" = set()
+    all_found: set[int] = set()
     for seed in range(STREAMS):
         for place in _words_read(mechanism, own, seed):
             found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
@@ -174,7 +168,7 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
     return min(of_any or all_found - right or all_found, default=None)
 
 
-def _is_stated(mechanism: "Any", found: int) -> bool:
+def _is_stated(mechanism: Any, found: int) -> bool:
     """Return True if a coin of this threshold has the stated p (unary encoding: q), in either form.
 
     The forms are "the truth, or another choice" and "the truth, or any choice", which may be the truth again.
@@ -186,7 +180,7 @@ def _is_stated(mechanism: "Any", found: int) -> bool:
     return bool(choices) and share + (1 - share) / choices == stated
 
 
-def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
+def _decides_alone(mechanism: Any, own: int, seed: int, place: int, found: int) -> bool:
     """Return False if the rest of the read matters next to the threshold, as a float's lower half does."""
     return all(
         [
@@ -197,10 +191,10 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
     )
 
 
-def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
+def _words_read(mechanism: Any, own: int, seed: int) -> list[int]:
     """Return the places in a stream of random bytes where a sampler reads one word, or a few at once."""
     stream = Stream(seed)
-    places: "list[int]" = []
+    places: list[int] = []
 
     def source(size: int) -> bytes:
         if size % WORD_BYTES == 0 and size <= MOST_WORDS * WORD_BYTES:
@@ -229,11 +223,11 @@ class Spliced(NotForRealAnswers):
         return fresh[:start] + self.word.to_bytes(WORD_BYTES, "big") + fresh[start + WORD_BYTES :]
 
 
-def _supports(mechanism: "Any", own: int, source: Spliced) -> bool:
+def _supports(mechanism: Any, own: int, source: Spliced) -> bool:
     return bool(mechanism.supported(mechanism.randomise(own, source), own))
 
 
-def _step(outcome: "Callable[[int], bool]") -> "int | None":
+def _step(outcome: Callable[[int], bool]) -> int | None:
     """Return the threshold t if outcome(word) is `word < t` at every probe, else None.
 
     0 or WHOLE: the outcome is the same for the lowest and the highest word.
@@ -252,7 +246,7 @@ def _step(outcome: "Callable[[int], bool]") -> "int | None":
     return high if one_step else None
 
 
-def _sliced(mechanism: "Any", own: int, word: int) -> int:
+def _sliced(mechanism: Any, own: int, word: int) -> int:
     """Return a report's bits if the digits of each bit (one a block of bytes, lowest first) spell `word`."""
     size = mechanism.payload_size
     digits = b"".join([bytes([255 * (1 - (word >> place & 1))]) * size for place in range(WORD)])

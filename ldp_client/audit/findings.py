@@ -1,12 +1,9 @@
 """The findings of an audit, for programs and for people."""
 
 from math import inf
+from typing import Any
 
 from ldp_client.words.text import rounded_up
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Check:
@@ -21,7 +18,7 @@ class Check:
         self.detail = detail
         self.made = made
 
-    def to_dict(self) -> "dict[str, Any]":
+    def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "passed": self.passed, "made": self.made, "detail": self.detail}
 
 
@@ -33,13 +30,13 @@ class Audit:
         self.mechanism = mechanism
         self.epsilon, self.delta = epsilon, delta
         self.bound = 0.0
-        self.checks: "list[Check]" = []
+        self.checks: list[Check] = []
 
     @property
     def passed(self) -> bool:
         return all([check.passed for check in self.checks])
 
-    def to_dict(self) -> "dict[str, Any]":
+    def to_dict(self) -> dict[str, Any]:
         """Return the audit for JSON, with decimals as strings, as in all documents."""
         return {
             "question": self.question,
@@ -52,7 +49,7 @@ class Audit:
         }
 
 
-def table(audits: "list[Audit]") -> "list[str]":
+def table(audits: list[Audit]) -> list[str]:
     """Return one line for each question, then one for each of its checks."""
     rows = [("question", "mechanism", "stated ε", "found ε ≥", "verdict")]
     for audit in audits:

@@ -7,34 +7,28 @@ be refused also has a coin that reports refusal.
 """
 
 from copy import copy
+from typing import Any
 
 from ldp_client.audit.answers import answers_for, inside_answers
+from ldp_client.audit.findings import Check
 from ldp_client.core.noise_levels import log_ratio
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, Places
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
-    from ldp_client.audit.findings import Check
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.rational import Rational
-    from ldp_client.documents.study import Question
-    from ldp_client.mechanisms import Mechanism
-
-
-def is_unary(mechanism: "Mechanism") -> bool:
+def is_unary(mechanism: Mechanism) -> bool:
     """Return True if a report has one independent bit for each choice."""
     return getattr(mechanism, "bitwise", False)
 
 
-def has_parts(mechanism: "Any") -> bool:
+def has_parts(mechanism: Any) -> bool:
     """Return True if a report has features and a response, whose ε add up."""
     return isinstance(mechanism, GaussianYesNoRecord)
 
@@ -44,16 +38,16 @@ class Features(Mechanism):
 
     name = "gaussian_record"
 
-    def __init__(self, of: "Any", privacy: Privacy) -> None:
+    def __init__(self, of: Any, privacy: Privacy) -> None:
         self.of = of
         self.field, self.privacy = of.field, privacy
         self.payload_size = of.payload_size - 1
 
-    def quantise(self, answer: "Any") -> "list[int]":
-        entries: "list[int]" = self.of.quantise(answer)
+    def quantise(self, answer: Any) -> list[int]:
+        entries: list[int] = self.of.quantise(answer)
         return entries
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Draw a report without its response."""
         return bytes(self.of.randomise(quantised, random)[:-1])
 
@@ -67,7 +61,7 @@ class Response(ChoiceMechanism):
 
     name = "randomized_response"
 
-    def __init__(self, of: "Any", records: "list[Any]") -> None:
+    def __init__(self, of: Any, records: list[Any]) -> None:
         self.of = of
         self.field = of.field
         self.records = [of.quantise(record) for record in records]
@@ -76,7 +70,7 @@ class Response(ChoiceMechanism):
         self.p, self.q, self.odds = of.p, of.q, of.odds
         self.privacy = Privacy(log_ratio(*of.odds), Rational(0))
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw the response of a report."""
         return bytes(self.of.randomise(self.records[quantised], random)[-1:])
 
@@ -97,7 +91,7 @@ class Signs(ChoiceMechanism):
 
     name = "randomized_response"
 
-    def __init__(self, of: "Any", question: "Question") -> None:
+    def __init__(self, of: Any, question: Question) -> None:
         self.of = of
         self.field = of.field
         answers = answers_for(question)
@@ -119,7 +113,7 @@ class Signs(ChoiceMechanism):
             bits = 2 * bits + (record[i] * record[j] > 0)
         return bits
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw a report of the record."""
         payload: bytes = self.of.randomise(self.records[quantised], random)
         return payload
@@ -149,15 +143,15 @@ class Together(Mechanism):
 
     name = "gaussian_record"
 
-    def __init__(self, of: "Any") -> None:
+    def __init__(self, of: Any) -> None:
         self.of = of
         self.field, self.privacy, self.payload_size = of.field, of.privacy, of.payload_size
 
-    def quantise(self, answer: "Any") -> "list[int]":
-        entries: "list[int]" = self.of.quantise(answer)
+    def quantise(self, answer: Any) -> list[int]:
+        entries: list[int] = self.of.quantise(answer)
         return entries
 
-    def randomise(self, quantised: "list[int]", random: "Source") -> bytes:
+    def randomise(self, quantised: list[int], random: Source) -> bytes:
         """Draw a report."""
         return bytes(self.of.randomise(quantised, random))
 
@@ -165,7 +159,7 @@ class Together(Mechanism):
         """Check the payload as the mechanism does."""
         self.of.check(payload)
 
-    def words(self, payload: bytes) -> "list[int]":
+    def words(self, payload: bytes) -> list[int]:
         """Return the features, and the response scaled to the reach of the noise."""
         return [*super().words(payload), payload[-1] * NOISE_REACH]
 
@@ -178,16 +172,16 @@ class Repeated(Mechanism):
 
     name = "memoized"
 
-    def __init__(self, of: "Any") -> None:
+    def __init__(self, of: Any) -> None:
         self.of = of
         self.field, self.privacy = of.field, of.privacy
         self.payload_size = REPORTS * of.payload_size
 
-    def quantise(self, answer: "Any") -> int:
+    def quantise(self, answer: Any) -> int:
         index: int = self.of.quantise(answer)
         return index
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw one permanent answer, then REPORTS reports of it."""
         kept = self.of.permanent(quantised, random)
         return b"".join([self.of.instantaneous(kept, random) for _ in range(REPORTS)])
@@ -203,7 +197,7 @@ class Repeated(Mechanism):
         supported = self.of.supported
         return sum([supported(report, one) - supported(report, other) for report in self.reports(payload)])
 
-    def reports(self, payload: bytes) -> "list[bytes]":
+    def reports(self, payload: bytes) -> list[bytes]:
         """Split a payload into its single reports."""
         size = self.of.payload_size
         return [payload[start : start + size] for start in range(0, len(payload), size)]
@@ -215,7 +209,7 @@ class Again:
     unary: whether it flips bits. p, q: the coin's probability, as the mechanism's `again` states it.
     """
 
-    def __init__(self, of: "Any") -> None:
+    def __init__(self, of: Any) -> None:
         self.of = of
         self.payload_size = of.payload_size
         self.choices = of.choices
@@ -223,7 +217,7 @@ class Again:
         self.unary = is_unary(of.first)
         self.p = self.q = Rational(of.again, 1 << of.bits)
 
-    def randomise(self, quantised: int, random: "Source") -> bytes:
+    def randomise(self, quantised: int, random: Source) -> bytes:
         """Draw one report of the choice."""
         if self.unary:
             kept = self.of.first.pack(1 << quantised)
@@ -243,10 +237,10 @@ class Stage:
     def __init__(
         self,
         name: str,
-        mechanism: "Any",
-        epsilon: "Rational",
-        answers: "dict[str, Any] | None" = None,
-        coin: "Any" = None,
+        mechanism: Any,
+        epsilon: Rational,
+        answers: dict[str, Any] | None = None,
+        coin: Any = None,
     ) -> None:
         self.name = name
         self.mechanism = mechanism
@@ -254,12 +248,12 @@ class Stage:
         self.answers = answers
         self.coin = coin or mechanism
 
-    def name_of(self, check: "Check") -> str:
+    def name_of(self, check: Check) -> str:
         """Return a check's name, prefixed with the stage's name."""
         return f"{self.name}: {check.name}" if self.name else check.name
 
 
-def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
+def stages_of(mechanism: Any, question: Question) -> list[Stage]:
     """Return the mechanism as its only stage, or its parts as several stages."""
     if hasattr(mechanism, "permanent"):
         return _memoized(mechanism, question.mechanism)
@@ -277,7 +271,7 @@ def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":
     return [Stage("", mechanism, question.mechanism.epsilon)]
 
 
-def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
+def _memoized(mechanism: Any, stated: Any) -> list[Stage]:
     """Return the stages: the permanent answer, one report, and many reports."""
     alone = copy(mechanism)
     alone.privacy = mechanism.report_privacy
@@ -288,11 +282,11 @@ def _memoized(mechanism: "Any", stated: "Any") -> "list[Stage]":
     ]
 
 
-def _refusable(mechanism: "Any", question: "Question") -> "list[Stage]":
+def _refusable(mechanism: Any, question: Question) -> list[Stage]:
     """Return the number and the coin, each with its own ε, and the whole report, which covers refusals."""
     answers = answers_for(question)
     numbers = {name: answers[name] for name in answers if answers[name] is not None}
-    share: "Any" = question.refusal_share
+    share: Any = question.refusal_share
     number, of_coin = mechanism.number.privacy, question.mechanism.epsilon * share
     coin = Response(mechanism, [answers["high"], None])
     return [
@@ -302,9 +296,9 @@ def _refusable(mechanism: "Any", question: "Question") -> "list[Stage]":
     ]
 
 
-def _record(mechanism: "Any", question: "Question") -> "list[Stage]":
+def _record(mechanism: Any, question: Question) -> list[Stage]:
     """Return the features and the response, each with its exact share of ε, and the whole report."""
-    stated: "Any" = question.mechanism
+    stated: Any = question.mechanism
     of_response = stated.epsilon * stated.response_share
     of_features = stated.epsilon - of_response
     features = Features(mechanism, Privacy(of_features, stated.delta))

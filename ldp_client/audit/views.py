@@ -7,23 +7,19 @@ only in joint distributions: two bits, a whole byte, two bytes.
 import struct
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import frexp
+from typing import Any, Union
 
 from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import Claim, GaussianClaim
 from ldp_client.audit.stages import Repeated, Together, is_unary
+from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Union
-
-    from ldp_client.mechanisms import Mechanism
-
-    AnyView = Union["View", "BitPair"]
+AnyView = Union["View", "BitPair"]
 
 
 _BIT_TABLES = [bytes([48 + (value >> place & 1) for value in range(256)]) for place in range(8)]
@@ -34,21 +30,21 @@ def _ones(value: int) -> int:
 
 
 # The number of bits that are 1; Python 3.9 has no int.bit_count.
-ones: "Callable[[int], int]" = getattr(int, "bit_count", _ones)
+ones: Callable[[int], int] = getattr(int, "bit_count", _ones)
 
 
 class Batch:
     """n payloads of one size. `read` returns a payload's integers. Columns are built on demand and cached."""
 
-    def __init__(self, payloads: "Sequence[bytes]", read: "Callable[[bytes], list[int]]") -> None:
+    def __init__(self, payloads: Sequence[bytes], read: Callable[[bytes], list[int]]) -> None:
         self.payloads = payloads
         self.read = read
         self.n = len(payloads)
         self.size = len(payloads[0])
         self._joined = b"".join(payloads)
-        self._bits: "dict[int, int]" = {}
-        self._words: "list[list[int]]" = []
-        self._supports: "dict[int, list[bool]]" = {}
+        self._bits: dict[int, int] = {}
+        self._words: list[list[int]] = []
+        self._supports: dict[int, list[bool]] = {}
 
     def byte(self, place: int) -> bytes:
         """Return byte `place` of every payload."""
@@ -66,13 +62,13 @@ class Batch:
         together = int.from_bytes(self.byte(one), "big") ^ int.from_bytes(self.byte(other), "big")
         return together.to_bytes(self.n, "big")
 
-    def words(self) -> "list[list[int]]":
+    def words(self) -> list[list[int]]:
         """Return every payload as integers."""
         if not self._words:
             self._words = [self.read(payload) for payload in self.payloads]
         return self._words
 
-    def supports(self, mechanism: "Any", index: int) -> "list[bool]":
+    def supports(self, mechanism: Any, index: int) -> list[bool]:
         """Return whether each payload supports the choice."""
         if index not in self._supports:
             self._supports[index] = [mechanism.supported(payload, index) for payload in self.payloads]
@@ -109,12 +105,12 @@ class View:
     ordered: whether greater labels favour the first answer, so that only thresholds are tried.
     """
 
-    def __init__(self, name: str, labels: "Callable[[Batch], Sequence[int]]", ordered: bool = False) -> None:
+    def __init__(self, name: str, labels: Callable[[Batch], Sequence[int]], ordered: bool = False) -> None:
         self.name = name
         self.labels = labels
         self.ordered = ordered
 
-    def counts(self, batch: Batch) -> "dict[int, int]":
+    def counts(self, batch: Batch) -> dict[int, int]:
         return Counter(self.labels(batch))
 
 
@@ -127,7 +123,7 @@ class BitPair:
         self.name = f"bits {first} and {second}"
         self.first, self.second = first, second
 
-    def counts(self, batch: Batch) -> "dict[int, int]":
+    def counts(self, batch: Batch) -> dict[int, int]:
         one, other = batch.bit(self.first), batch.bit(self.second)
         both, first, second = ones(one & other), ones(one), ones(other)
         return {3: both, 2: first - both, 1: second - both, 0: batch.n - first - second + both}
@@ -141,7 +137,7 @@ class Pair:
     composed: payloads combine reports, or parts of a report, that are also audited separately.
     """
 
-    def __init__(self, mechanism: "Mechanism", one: "Any", other: "Any") -> None:
+    def __init__(self, mechanism: Mechanism, one: Any, other: Any) -> None:
         self.mechanism = mechanism
         self.one, self.other = one, other
         self.lawful = isinstance(mechanism, ChoiceMechanism)
@@ -155,13 +151,13 @@ class Pair:
 class Family:
     """Views of one kind, and the claim that their events test."""
 
-    def __init__(self, name: str, claim: Claim, views: "Sequence[AnyView]") -> None:
+    def __init__(self, name: str, claim: Claim, views: Sequence[AnyView]) -> None:
         self.name = name
         self.claim = claim
         self.views = views
 
 
-def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
+def families(pair: Pair, one: Batch, other: Batch) -> Iterator[Family]:
     """Yield all families for one pair of answers. Families that adapt to data use these batches only."""
     claim = Claim(pair.mechanism.privacy)
     size, focus = one.size, _focus_bits(one, other)
@@ -186,7 +182,7 @@ def families(pair: Pair, one: Batch, other: Batch) -> "Iterator[Family]":
         yield Family("floats", claim, [_float_grid(place) for place in range(0, min(size, 64), 8)])
 
 
-def _as_integers(batch: Batch) -> "list[int]":
+def _as_integers(batch: Batch) -> list[int]:
     return [int.from_bytes(payload, "big") for payload in batch.payloads]
 
 
@@ -198,13 +194,13 @@ def _mixed(one: int, other: int) -> View:
     return View(f"byte {one} xor byte {other}", lambda batch: batch.mixed(one, other))
 
 
-def _focus_bits(one: Batch, other: Batch) -> "list[int]":
+def _focus_bits(one: Batch, other: Batch) -> list[int]:
     """Return the bits whose own distributions differ most. Joint events are built around them."""
     gaps = [(abs(ones(one.bit(b)) - ones(other.bit(b))), b) for b in range(8 * one.size)]
     return [b for _, b in sorted(gaps, reverse=True)[:FOCUS]]
 
 
-def _bit_pairs(bits: int, focus: "list[int]") -> "Iterator[BitPair]":
+def _bit_pairs(bits: int, focus: list[int]) -> Iterator[BitPair]:
     for first in range(bits) if bits <= ALL_PAIRS_UP_TO else focus:
         for second in range(first + 1, bits) if bits <= ALL_PAIRS_UP_TO else range(bits):
             yield BitPair(first, second)
@@ -212,10 +208,10 @@ def _bit_pairs(bits: int, focus: "list[int]") -> "Iterator[BitPair]":
 
 def support_view(pair: Pair) -> View:
     """Return a view of which of the two answers are in the report's set of supported choices."""
-    mechanism: "Any" = pair.mechanism
+    mechanism: Any = pair.mechanism
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
-    def labels(batch: Batch) -> "list[int]":
+    def labels(batch: Batch) -> list[int]:
         both = zip(batch.supports(mechanism, one), batch.supports(mechanism, other))
         return [2 * first + second for first, second in both]
 
@@ -226,13 +222,13 @@ def _votes(pair: Pair, mechanism: Repeated) -> View:
     """Return a view of the first answer's lead: how many more of a device's reports support it."""
     one, other = mechanism.quantise(pair.one), mechanism.quantise(pair.other)
 
-    def labels(batch: Batch) -> "list[int]":
+    def labels(batch: Batch) -> list[int]:
         return [mechanism.votes(payload, one, other) for payload in batch.payloads]
 
     return View("lead of the first answer", labels, ordered=True)
 
 
-def shift_of(pair: Pair) -> "list[int]":
+def shift_of(pair: Pair) -> list[int]:
     """Return the differences between the two answers' integers, drawn with the same randomness."""
     both = [words_of(pair.mechanism, answer, Stream(0)) for answer in (pair.one, pair.other)]
     return [a - b for a, b in zip(*both)]
@@ -247,16 +243,16 @@ def _with_response(pair: Pair, one: Batch, other: Batch) -> View:
     *shift, _ = shift_of(pair)
     cells = _cells_along(shift, FEW_CELLS, one, other)
 
-    def labels(batch: Batch) -> "list[int]":
+    def labels(batch: Batch) -> list[int]:
         return [256 * cell + response for cell, response in zip(cells(batch), batch.byte(batch.size - 1))]
 
     return View("threshold with the response", labels)
 
 
-def _cells_along(shift: "list[int]", count: int, one: Batch, other: Batch) -> "Callable[[Batch], list[int]]":
+def _cells_along(shift: list[int], count: int, one: Batch, other: Batch) -> Callable[[Batch], list[int]]:
     """Project integers on a line, and return cell numbers: `count` cells, equally full over both batches."""
 
-    def along(batch: Batch) -> "list[int]":
+    def along(batch: Batch) -> list[int]:
         return [sum([s * w for s, w in zip(shift, words)]) for words in batch.words()]
 
     together = sorted(along(one) + along(other))
@@ -264,7 +260,7 @@ def _cells_along(shift: "list[int]", count: int, one: Batch, other: Batch) -> "C
     return lambda batch: [bisect_right(edges, value) for value in along(batch)]
 
 
-def _lowest_bits(pair: Pair) -> "Iterator[View]":
+def _lowest_bits(pair: Pair) -> Iterator[View]:
     """Yield views of integers' residues and of the powers of 2 that divide them: they show coarser noise."""
     shift = shift_of(pair)
     most_shifted = sorted(range(len(shift)), key=lambda place: -abs(shift[place]))

@@ -1,32 +1,28 @@
 """Choice mechanisms on arrays of indices. Each function is the mechanism's `randomise` for many answers."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ldp_client.bulk.randomness import below, biased_bits, big_endian, truth_or_other, words
-from ldp_client.core.randomness import read
+from ldp_client.core.randomness import Source, read
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Integers = NDArray[np.int64]
+Payloads = NDArray[np.uint8]
 
-    from numpy.typing import NDArray
-
-    from ldp_client.core.randomness import Source
-
-    Integers = NDArray[np.int64]
-    Payloads = NDArray[np.uint8]
 
 # Subset selection shuffles a deck of all choices for each report: at most this many cards at once.
 CARDS = 1 << 20
 
 
-def randomized_response(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def randomized_response(mechanism: Any, indices: Any, random: Source) -> Payloads:
     truths = np.asarray(indices, np.int64)
     reported = truth_or_other(truths, mechanism.choices, mechanism.threshold, random)
     return big_endian(reported, mechanism.payload_size)
 
 
-def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def oue(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Draw noisy bits for all choices, then a fair coin for the true choice."""
     noisy, rows, places, masks = _noisy_bits(mechanism, indices, random)
     coins = np.frombuffer(read(random, len(rows)), np.uint8)
@@ -34,7 +30,7 @@ def oue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     return noisy
 
 
-def sue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def sue(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Draw bit flips for all choices, then flip the true choice's bit."""
     flips, rows, places, masks = _noisy_bits(mechanism, indices, random)
     flips[rows, places] ^= masks
@@ -42,8 +38,8 @@ def sue(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
 
 
 def _noisy_bits(
-    mechanism: "Any", indices: "Any", random: "Source"
-) -> "tuple[Payloads, Integers, Integers, Payloads]":
+    mechanism: Any, indices: Any, random: Source
+) -> tuple[Payloads, Integers, Integers, Payloads]:
     """Return rows of biased bits with spare bits 0, and the true bits' places: row, byte, mask."""
     truths = np.asarray(indices, np.int64)
     size = mechanism.payload_size
@@ -53,7 +49,7 @@ def _noisy_bits(
     return noisy, np.arange(len(truths)), truths >> 3, masks
 
 
-def memoized(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def memoized(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Draw permanent answers, and one report from each."""
     if mechanism.of == "sue":
         bits = sue(mechanism.first, indices, random)
@@ -65,13 +61,13 @@ def memoized(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     return big_endian(truth_or_other(kept, first.choices, mechanism.again, random), mechanism.payload_size)
 
 
-def _last_byte(mechanism: "Any") -> int:
+def _last_byte(mechanism: Any) -> int:
     """Return a mask of the bits in a row's last byte that belong to choices."""
     choices: int = mechanism.choices
     return (1 << ((choices - 1) % 8 + 1)) - 1
 
 
-def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def olh(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Draw a hash function for each answer, and report its hash by randomized response."""
     from ldp_client.mechanisms.olh import COEFFICIENTS, PRIME
 
@@ -83,7 +79,7 @@ def olh(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     return np.hstack([*parts, big_endian(values, mechanism.value_size)])
 
 
-def _below_prime(count: int, prime: int, random: "Source") -> "Integers":
+def _below_prime(count: int, prime: int, random: Source) -> Integers:
     """Draw uniform integers below 2**31 − 1, by rejection of the only 31-bit word that is not below it."""
     drawn = words(count, random) >> 1
     while (refused := np.flatnonzero(drawn >= prime)).size:
@@ -91,7 +87,7 @@ def _below_prime(count: int, prime: int, random: "Source") -> "Integers":
     return drawn
 
 
-def hadamard(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def hadamard(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Draw halves of blocks by randomized response, then a uniform column of each."""
     truths = np.asarray(indices, np.int64)
     blocks, rows = truths // (mechanism.width - 1), truths % (mechanism.width - 1) + 1
@@ -101,13 +97,13 @@ def hadamard(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
     return big_endian((halves >> 1) * mechanism.width + columns, mechanism.payload_size)
 
 
-def _parity(values: "Integers") -> "Integers":
+def _parity(values: Integers) -> Integers:
     for shift in (16, 8, 4, 2, 1):
         values = values ^ (values >> shift)
     return values & 1
 
 
-def subset_selection(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":
+def subset_selection(mechanism: Any, indices: Any, random: Source) -> Payloads:
     """Shuffle the other choices for each answer, stopping early."""
     truths = np.asarray(indices, np.int64)
     rows = max(1, CARDS // mechanism.choices)
@@ -115,7 +111,7 @@ def subset_selection(mechanism: "Any", indices: "Any", random: "Source") -> "Pay
     return np.concatenate(parts)
 
 
-def _subsets(mechanism: "Any", truths: "Integers", random: "Source") -> "Payloads":
+def _subsets(mechanism: Any, truths: Integers, random: Source) -> Payloads:
     count, size = len(truths), mechanism.size
     truthful = words(count, random) < mechanism.threshold
     others = _first_cards(count, mechanism.choices - 1, size, random)
@@ -126,7 +122,7 @@ def _subsets(mechanism: "Any", truths: "Integers", random: "Source") -> "Payload
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-def _first_cards(count: int, cards: int, size: int, random: "Source") -> "Integers":
+def _first_cards(count: int, cards: int, size: int, random: Source) -> Integers:
     """Return the first `size` cards of `count` shuffled decks 0..cards−1."""
     decks = np.tile(np.arange(cards), (count, 1))
     rows = np.arange(count)

@@ -6,12 +6,15 @@ compared with integer bounds of the curve: on a strip of width w it is within w�
 Undecided and rejected draws go to the scalar sampler one by one.
 """
 
+import itertools
 import struct
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldp_client.bulk.randomness import below, big_endian, truth_or_other, words
-from ldp_client.core.randomness import read
+from ldp_client.core.randomness import Source, read
 from ldp_client.core.strips import (
     CELL_BITS,
     COLUMN_BITS,
@@ -26,16 +29,9 @@ from ldp_client.core.strips import (
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Integers = NDArray[np.int64]
+Payloads = NDArray[np.uint8]
 
-    from numpy.typing import NDArray
-
-    from ldp_client.core.randomness import Source
-
-    Integers = NDArray[np.int64]
-    Payloads = NDArray[np.uint8]
 
 # A point's place along a chord is cut to this many bits.
 CHORD_BITS = 9
@@ -62,7 +58,7 @@ class BulkStrips:
         edges = range(STRIPS + 1)
         curve = [table.above(edge, STRIP_BITS, CURVE_BITS) for edge in edges]
         heights = [table.scale * height // table.total for height in curve]
-        falls = [((left - right) >> CHORD_BITS) + 1 for left, right in zip(heights, heights[1:])]
+        falls = [((left - right) >> CHORD_BITS) + 1 for left, right in itertools.pairwise(heights)]
         bends = [1 if table.tail else (edge * edge >> (2 * STRIP_BITS)) + 1 for edge in edges[1:]]
         # The added terms cover the rounding of the falls and of the heights.
         slack = [
@@ -75,7 +71,7 @@ class BulkStrips:
         self.fall = np.asarray(falls, np.int64)
         self.slack = np.asarray(slack, np.int64)
 
-    def draw(self, count: int, random: "Source") -> "Integers":
+    def draw(self, count: int, random: Source) -> Integers:
         """Return table.draw(count, random) as an array."""
         buffer = read(random, DRAW_BYTES * count)
         words = np.frombuffer(buffer, "<u8", count)
@@ -93,7 +89,7 @@ class BulkStrips:
             values[index] = self.table.draw_from(word, point, random)
         return values
 
-    def _place(self, words: "NDArray[np.uint64]") -> "tuple[Integers, Integers]":
+    def _place(self, words: NDArray[np.uint64]) -> tuple[Integers, Integers]:
         """Return the strips that words pick, and their heights there."""
         columns = (words >> np.uint64(COLUMN_BITS)).astype(np.int64)
         heights = (words & np.uint64((1 << COLUMN_BITS) - 1)).astype(np.int64)
@@ -102,8 +98,8 @@ class BulkStrips:
         return strips, heights + np.where(given, self.other_start[columns], 0)
 
     def _judge(
-        self, strips: "Integers", points: "Integers", heights: "Integers"
-    ) -> "tuple[NDArray[np.bool_], NDArray[np.bool_]]":
+        self, strips: Integers, points: Integers, heights: Integers
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which draws are certainly under the curve, and which are certainly over it."""
         places = points >> (POINT_BITS + 1 - CHORD_BITS)
         fall, slack = self.fall[strips], self.slack[strips]
@@ -111,10 +107,10 @@ class BulkStrips:
         return heights < chord - fall - slack, heights > chord + slack
 
 
-_tables: "dict[str, BulkStrips]" = {}
+_tables: dict[str, BulkStrips] = {}
 
 
-def draw(law: str, count: int, random: "Source") -> "Integers":
+def draw(law: str, count: int, random: Source) -> Integers:
     """Draw round(2**20 × X) `count` times, X standard "normal" or "laplace", as the scalar sampler does."""
     if law not in _tables:
         _tables[law] = BulkStrips(table_of(law))
@@ -126,15 +122,15 @@ LIMIT = (1 << 31) - 1
 UNSURE = 2.0**-20
 
 
-def laplace(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
+def laplace(mechanism: Any, indices: Any, random: Source) -> Payloads:  # noqa: ARG001
     return _disturbed(indices, draw("laplace", len(indices), random))
 
 
-def gaussian(mechanism: "Any", indices: "Any", random: "Source") -> "Payloads":  # noqa: ARG001
+def gaussian(mechanism: Any, indices: Any, random: Source) -> Payloads:  # noqa: ARG001
     return _disturbed(indices, draw("normal", len(indices), random))
 
 
-def refusable(mechanism: "Any", answers: "Any", random: "Source") -> "Payloads":
+def refusable(mechanism: Any, answers: Any, random: Source) -> Payloads:
     """Draw a number's noise in any case, then the coin that reports refusals."""
     indices, refused = np.asarray(answers, np.int64).reshape(-1, 2).T
     law = "normal" if mechanism.number.name == "gaussian" else "laplace"
@@ -142,11 +138,11 @@ def refusable(mechanism: "Any", answers: "Any", random: "Source") -> "Payloads":
     return np.hstack([noisy, big_endian(truth_or_other(refused, 2, mechanism.threshold, random), 1)])
 
 
-def _disturbed(indices: "Any", noise: "Integers") -> "Payloads":
+def _disturbed(indices: Any, noise: Integers) -> Payloads:
     return pack_signed((np.asarray(indices, np.int64) + noise)[:, None])
 
 
-def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
+def gaussian_statistics(mechanism: Any, vectors: Any, random: Source) -> Payloads:
     """Return the upper triangles of vvᵀ in integers, with normal noise on each entry."""
     rows = np.asarray(vectors, np.int64)
     first, second = np.asarray(mechanism.coordinates).T
@@ -156,7 +152,7 @@ def gaussian_statistics(mechanism: "Any", vectors: "Any", random: "Source") -> "
     return pack_signed(scaled(products, multipliers) + noise)
 
 
-def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
+def gaussian_record(mechanism: Any, vectors: Any, random: Source) -> Payloads:
     """Add normal noise to each entry, except a yes/no response, which goes by randomized response."""
     rows = np.asarray(vectors, np.int64)
     entries = rows[:, :-1] if mechanism.binary else rows
@@ -168,7 +164,7 @@ def gaussian_record(mechanism: "Any", vectors: "Any", random: "Source") -> "Payl
     return np.hstack([payloads, big_endian(responses, 1)])
 
 
-def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Payloads":
+def sampled_products(mechanism: Any, vectors: Any, random: Source) -> Payloads:
     """Draw a block of each record's products, round them to signs, and randomize their pattern."""
     rows, signs = np.asarray(vectors, np.int64), mechanism.signs
     drawn = below(mechanism.total, len(rows), random)
@@ -184,12 +180,12 @@ def sampled_products(mechanism: "Any", vectors: "Any", random: "Source") -> "Pay
     return big_endian(told, mechanism.payload_size)
 
 
-def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
+def scaled(products: Integers, multipliers: list[int]) -> Integers:
     """Return exactly (product × multiplier + ½) >> MULTIPLIER_BITS, with a multiplier for each column."""
     factors = np.asarray([multiplier / (1 << MULTIPLIER_BITS) for multiplier in multipliers])
     near = products * factors + 0.5
     whole = np.floor(near)
-    result: "Integers" = whole.astype(np.int64)
+    result: Integers = whole.astype(np.int64)
     unsure = np.minimum(near - whole, 1 - (near - whole)) < UNSURE
     half = 1 << (MULTIPLIER_BITS - 1)
     for row, column in np.argwhere(unsure).tolist():
@@ -198,8 +194,8 @@ def scaled(products: "Integers", multipliers: "list[int]") -> "Integers":
     return result
 
 
-def pack_signed(values: "Integers") -> "Payloads":
+def pack_signed(values: Integers) -> Payloads:
     """Pack rows as signed 32-bit big-endian integers. Values beyond their range saturate."""
-    whole: "Any" = np.ascontiguousarray(np.clip(values, -LIMIT, LIMIT), ">i4")
-    rows: "Payloads" = whole.view(np.uint8).reshape(len(values), 4 * values.shape[1])
+    whole: Any = np.ascontiguousarray(np.clip(values, -LIMIT, LIMIT), ">i4")
+    rows: Payloads = whole.view(np.uint8).reshape(len(values), 4 * values.shape[1])
     return rows

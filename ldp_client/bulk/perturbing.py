@@ -1,39 +1,33 @@
 """Perturb many people's answers at once, in chunks of bounded memory, and build their reports."""
 
 import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
-from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many, with_blanks
+from ldp_client.bulk.quantising import Quantised, count_clipped, in_rows, quantise_many, with_blanks
 from ldp_client.bulk.randomness import below
 from ldp_client.columns.clipping import ClippedCount
-from ldp_client.core.randomness import read, urandom
+from ldp_client.core.randomness import Source, read, urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.memoized import refuse_forgetful
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Optional
+Payloads = NDArray[np.uint8]
+Randomise = Callable[[Any, Any, Source], Payloads]
 
-    from numpy.typing import NDArray
-
-    from ldp_client.bulk.quantising import Quantised
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Study
-    from ldp_client.mechanisms import Mechanism
-
-    Payloads = NDArray[np.uint8]
-    Randomise = Callable[[Any, Any, Source], Payloads]
 
 # Working memory of a chunk, in bytes of its largest array: it should fit a processor's cache.
 CHUNK = 1 << 19
 
 # Mechanisms by name. All others use their scalar form.
-RANDOMISERS: "dict[str, Randomise]" = {
+RANDOMISERS: dict[str, Randomise] = {
     "laplace": numbers.laplace,
     "gaussian": numbers.gaussian,
     "refusable_laplace": numbers.refusable,
@@ -52,8 +46,8 @@ RANDOMISERS: "dict[str, Randomise]" = {
 
 
 def perturb_many(
-    mechanism: "Mechanism", answers: "Any", random: "Source" = urandom, refusals: bool = False
-) -> "Payloads":
+    mechanism: Mechanism, answers: Any, random: Source = urandom, refusals: bool = False
+) -> Payloads:
     """Draw one noisy payload for each of many answers, by the law of the mechanism's `perturb`.
 
     All answers are checked before any noise is drawn. A warning to the logger "ldpkit" counts the clipped
@@ -87,9 +81,9 @@ def perturb_many(
     return randomise_many(mechanism, quantised, random)
 
 
-def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Source") -> "Payloads":
+def randomise_many(mechanism: Mechanism, quantised: Quantised, random: Source) -> Payloads:
     """Return the noisy payloads of quantised answers: an array, or a list of results of `quantise`."""
-    randomise: "Randomise" = RANDOMISERS.get(mechanism.name, _one_by_one)
+    randomise: Randomise = RANDOMISERS.get(mechanism.name, _one_by_one)
     step = max(1, CHUNK // max(mechanism.payload_size, 8))
     payloads = np.empty((len(quantised), mechanism.payload_size), np.uint8)
     for start in range(0, len(quantised), step):
@@ -98,13 +92,13 @@ def randomise_many(mechanism: "Mechanism", quantised: "Quantised", random: "Sour
     return payloads
 
 
-def _one_by_one(mechanism: "Mechanism", quantised: "Sequence[Any]", random: "Source") -> "Payloads":
+def _one_by_one(mechanism: Mechanism, quantised: Sequence[Any], random: Source) -> Payloads:
     each = quantised.tolist() if isinstance(quantised, np.ndarray) else quantised
     together = b"".join([mechanism.randomise(value, random) for value in each])
     return np.frombuffer(together, np.uint8).reshape(len(quantised), mechanism.payload_size)
 
 
-def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list[dict[str, str]]":
+def public_many(study: Study, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, str]]:
     """Convert columns of public values to the form in reports, as `public_values` does for one person.
 
     Args:
@@ -126,7 +120,7 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
             raise AnswerError.say("core.not_public", str(name)[:64])
     columns = {str(name): _one_column(str(name), columns[name]) for name in columns}
     length = max([len(column) for column in columns.values()] or [0])
-    rows: "list[dict[str, str]]" = [{} for _ in range(length)]
+    rows: list[dict[str, str]] = [{} for _ in range(length)]
     for name, field in known.items():
         if name not in columns or len(columns[name]) != length:
             raise AnswerError.say("core.one_column", name)
@@ -138,7 +132,7 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
     return rows
 
 
-def _one_column(name: str, column: "Any") -> "Sequence[Any]":
+def _one_column(name: str, column: Any) -> Sequence[Any]:
     """Return ordered values of a list, an array or a data frame's column. Raises AnswerError."""
     is_ordered = hasattr(column, "__len__") and not isinstance(column, (str, bytes, set, frozenset, dict))
     if not is_ordered or getattr(column, "ndim", 1) != 1:
@@ -147,12 +141,12 @@ def _one_column(name: str, column: "Any") -> "Sequence[Any]":
 
 
 def reports_of(
-    study: "Study",
-    mechanisms: "dict[str, Mechanism]",
-    people: "list[list[tuple[str, Any]]]",
-    random: "Source",
-    public: "Optional[list[dict[str, str]]]" = None,
-) -> "Iterator[Report]":
+    study: Study,
+    mechanisms: dict[str, Mechanism],
+    people: list[list[tuple[str, Any]]],
+    random: Source,
+    public: list[dict[str, str]] | None = None,
+) -> Iterator[Report]:
     """Yield a report for each person's quantised answers, in order, as answering.report_of makes it.
 
     public: each person's public values. Raises RefusedError for a secure sum, and AnswerError if
@@ -165,7 +159,7 @@ def reports_of(
     names = [question.id for question in study.questions]
     # If a study asks each person one question only, first draw which question.
     asked = below(len(names), len(people), random).tolist() if study.sample_one_question else None
-    payloads: "list[dict[str, bytes]]" = [{} for _ in people]
+    payloads: list[dict[str, bytes]] = [{} for _ in people]
     for place, name in enumerate(names):
         chosen = [row for row in range(len(people)) if asked is None or asked[row] == place]
         rows = randomise_many(mechanisms[name], [people[row][place][1] for row in chosen], random)

@@ -1,13 +1,19 @@
 """Quantise many answers on the study's grid as `quantise` does one. Arrays need no loop over answers."""
 
 import contextlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldp_client.columns.arrays import clip_norms, positions, refuse_missing, signed, without_mask
 from ldp_client.columns.clipping import ROUNDING, is_clipped
 from ldp_client.core.quantise import UNIT, as_float
 from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Field
+from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.record import RecordMechanism
@@ -15,26 +21,15 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables.rows import NO_ROWS, is_missing
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Union
-
-    from numpy.typing import NDArray
-
-    from ldp_client.documents.rational import Rational
-    from ldp_client.documents.study import Field
-    from ldp_client.mechanisms import Mechanism
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Quantised = Union[Sequence[Any], Integers]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Quantised = Sequence[Any] | Integers
 
 
 FLAGS = (bool, np.bool_)
 
 
-def in_rows(field: str, answers: "Any") -> "Any":
+def in_rows(field: str, answers: Any) -> Any:
     """Return answers that can be read more than once. Raises AnswerError for times, or without rows.
 
     A time is stored as an integer in some unit: that integer is not what the participant answered.
@@ -48,7 +43,7 @@ def in_rows(field: str, answers: "Any") -> "Any":
     return answers if hasattr(answers, "__len__") else list(answers)
 
 
-def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any":
+def with_blanks(mechanism: Mechanism, answers: Any, refusals: bool) -> Any:
     """Replace missing answers by None, if the question offers refusal and `refusals` is set.
 
     Raises InputError if `refusals` is set but the question offers no refusal. Raises AnswerError, with the
@@ -70,7 +65,7 @@ def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any"
     return [None if missing else answer for answer, missing in zip(listed, blank)]
 
 
-def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
+def quantise_many(mechanism: Mechanism, answers: Any) -> Quantised:
     """Return the integers of many answers. Raises AnswerError, with the row, for wrong or missing answers.
 
     answers: an array of numbers, of booleans for a yes/no, of labels or of
@@ -95,7 +90,7 @@ def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
     return _one_by_one(mechanism, answers.tolist() if isinstance(answers, np.ndarray) else answers)
 
 
-def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]":
+def _one_by_one(mechanism: Mechanism, answers: Sequence[Any]) -> list[Any]:
     quantised = []
     for row, answer in enumerate(answers, 1):
         try:
@@ -105,7 +100,7 @@ def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]"
     return quantised
 
 
-def count_clipped(mechanism: "Any", answers: "Any") -> int:
+def count_clipped(mechanism: Any, answers: Any) -> int:
     """Return how many valid answers are beyond the bounds or norm of a mechanism (or a question)."""
     if isinstance(answers, dict):
         return int(_are_clipped(mechanism, answers).sum())
@@ -115,7 +110,7 @@ def count_clipped(mechanism: "Any", answers: "Any") -> int:
     return sum([is_clipped(mechanism, answer) for answer in answers])
 
 
-def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.bool_]":
+def _are_clipped(mechanism: Any, columns: dict[str, Any]) -> NDArray[np.bool_]:
     """Return which records of {field: column} are beyond the bounds or norm."""
     numbers = {
         field.id: (_floats(columns[field.id], field.id), _bounds(field))
@@ -123,14 +118,14 @@ def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.boo
         if field.bounds is not None
     }
     beyond = [(column < float(low)) | (column > float(high)) for column, (low, high) in numbers.values()]
-    clipped: "NDArray[np.bool_]" = np.any(beyond, axis=0)
+    clipped: NDArray[np.bool_] = np.any(beyond, axis=0)
     if mechanism.norm is not None:
         scaled = [2 * positions(*numbers[field.id]) - 1 for field in mechanism.features]
         clipped |= np.square(scaled).sum(axis=0) > float(mechanism.norm) ** 2 * (1 + ROUNDING)
     return clipped
 
 
-def _floats(column: "Any", name: str) -> "Floats":
+def _floats(column: Any, name: str) -> Floats:
     numbers = np.asarray(column)
     if numbers.dtype.kind == "O":
         # Object arrays may hold integers beyond all floats.
@@ -138,7 +133,7 @@ def _floats(column: "Any", name: str) -> "Floats":
     return numbers.astype(np.float64)
 
 
-def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dict[str, Any]]":
+def _each_record(mechanism: Mechanism, answers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the records of {field: column}. Lists keep their values' types: True is not a number."""
     columns = [
         np.asarray(column).tolist() if hasattr(column, "dtype") else list(column)
@@ -149,7 +144,7 @@ def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dic
     return [dict(zip(answers, values)) for values in zip(*columns)]
 
 
-def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers | list[int]":
+def _choices(mechanism: ChoiceMechanism, answers: NDArray[Any]) -> Integers | list[int]:
     """Return the choices' indices. Each distinct label is looked up once."""
     if mechanism.boolean and answers.dtype == np.bool_:
         return answers.astype(np.int64)
@@ -164,18 +159,18 @@ def _choices(mechanism: ChoiceMechanism, answers: "NDArray[Any]") -> "Integers |
     return _one_by_one(mechanism, answers.tolist())
 
 
-def _indices(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]", levels: int) -> "Integers":
+def _indices(values: NDArray[Any], bounds: tuple[Rational, Rational], levels: int) -> Integers:
     return np.minimum((positions(values, bounds) * levels + 0.5).astype(np.int64), levels)
 
 
-def _clipped_records(mechanism: GaussianStatistics, answers: "dict[str, Any]") -> "Integers":
+def _clipped_records(mechanism: GaussianStatistics, answers: dict[str, Any]) -> Integers:
     """Return v of every record, as GaussianStatistics.quantise does."""
     vectors = _records(mechanism, answers, mechanism.weight)
     vectors[:, 1:-1] = clip_norms(vectors[:, 1:-1], mechanism.radius)
     return vectors
 
 
-def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int) -> "Integers":
+def _records(mechanism: RecordMechanism, answers: dict[str, Any], weight: int) -> Integers:
     """Return (constant, features, response) of every record: features in units, the others × weight."""
     columns = {name: np.asarray(without_mask(answers[name])) for name in answers}
     _check_columns(mechanism, columns)
@@ -190,7 +185,7 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
     return np.column_stack([np.full(len(last), weight), *features, last])
 
 
-def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
+def _entries(mechanism: SampledProducts, rows: Integers) -> Integers:
     """Return every record's entries: a field with levels becomes its level's codes, others are unchanged."""
     if not any(mechanism.codes):
         return rows
@@ -200,7 +195,7 @@ def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
     return np.hstack([*found, rows[:, -1:]])
 
 
-def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -> "Integers":
+def _units(mechanism: RecordMechanism, column: NDArray[Any], field: Field) -> Integers:
     """Return a feature's column as quantise_fields does."""
     if field.cuts:
         return np.searchsorted(mechanism.cuts[field.id], column.astype(np.float64), side="right")
@@ -215,23 +210,23 @@ def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -
     return places
 
 
-def _listed(column: "Any") -> "Any":
+def _listed(column: Any) -> Any:
     """Return the values of a list, whose types may differ; () for an array."""
     return () if hasattr(column, "dtype") else column
 
 
-def _signed(column: "NDArray[Any]", field: "Field", size: int) -> "Integers":
+def _signed(column: NDArray[Any], field: Field, size: int) -> Integers:
     if field.bounds is None:
         return np.where(column, size, -size)
     return signed(column, field.bounds, size)
 
 
-def _bounds(field: "Any") -> "tuple[Rational, Rational]":
-    bounds: "tuple[Rational, Rational]" = field.bounds
+def _bounds(field: Any) -> tuple[Rational, Rational]:
+    bounds: tuple[Rational, Rational] = field.bounds
     return bounds
 
 
-def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]") -> None:
+def _check_columns(mechanism: RecordMechanism, columns: dict[str, NDArray[Any]]) -> None:
     fields = [*mechanism.features, mechanism.response]
     for field in fields:
         name = f"{mechanism.field}.{field.id}"
@@ -250,7 +245,7 @@ def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]
         raise AnswerError.say("core.unasked_field", mechanism.field)
 
 
-def _check_labels(column: "NDArray[Any]", field: "Field", name: str) -> None:
+def _check_labels(column: NDArray[Any], field: Field, name: str) -> None:
     """Require text, also in a column of objects. Raises AnswerError with the first row without text."""
     wrong = [] if column.dtype.kind == "U" else [not isinstance(value, str) for value in column.tolist()]
     if any(wrong):

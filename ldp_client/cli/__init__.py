@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points, version
+from importlib.metadata import EntryPoint, entry_points, version
 
 from ldp_client.commands.budget import add_budget
 from ldp_client.commands.device import add_device
@@ -23,7 +23,7 @@ from ldp_client.commands.output import (
     show,
 )
 from ldp_client.commands.paper import add_sheet, paper_lines, write_sheet
-from ldp_client.commands.parsers import SHORT, Parser, add_command, near_option
+from ldp_client.commands.parsers import SHORT, Parser, Subparsers, add_command, near_option
 from ldp_client.commands.shuffled_privacy import (
     add_people,
     count_of_people,
@@ -41,16 +41,10 @@ from ldp_client.documents.errors import (
     MissingExtraError,
     UsageError,
 )
+from ldp_client.documents.study import Study
 from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
 from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-    from typing import Optional
-
-    from ldp_client.documents.study import Study
 
 COMMAND_GROUP = "ldpkit.commands"
 DISTRIBUTION = "ldpkit"
@@ -70,7 +64,7 @@ OTHER_MODULES = {"statsmodels": "demo"}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def main(arguments: "Optional[list[str]]" = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code. Print errors of ldpkit as one line on standard error."""
     if hasattr(sys.stdout, "reconfigure"):
         # As for Python's standard error: not every encoding has all characters.
@@ -106,7 +100,7 @@ def end_by_signal() -> None:
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
 
 
-def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
+def _parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the arguments. Raises SystemExit for unknown arguments."""
     parser = build_parser()
     parsed, beyond = parser.parse_known_args(arguments)
@@ -169,14 +163,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command_groups() -> "list[EntryPoint]":
+def _command_groups() -> list[EntryPoint]:
     """Return the device's command group, and the collector's and the analyst's if ldpkit is installed."""
-    if sys.version_info >= (3, 10):
-        return list(entry_points(group=COMMAND_GROUP))
+    return list(entry_points(group=COMMAND_GROUP))
     return list(entry_points().get(COMMAND_GROUP, ()))
 
 
-def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(subparsers: Subparsers) -> None:
     """Register check, keygen, sign, perturb, audit, answer, withdraw and budget."""
     text = say("cli.help.check")
     check = add_command(subparsers, "check", text, "check study.json")
@@ -251,7 +244,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_large(study: "Study") -> None:
+def _refuse_large(study: Study) -> None:
     """Raise InputError if every report of a study would be too large for devices to send."""
     from ldp_client.device.outbox import MOST_BYTES
     from ldp_client.device.shares import body_size

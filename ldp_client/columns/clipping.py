@@ -3,14 +3,11 @@
 A device does not need the counts and sends none of them: a report is made from the clipped answer.
 """
 
+from typing import Any
+
 from ldp_client.core.quantise import UNIT, as_float, signed_units
+from ldp_client.documents.study import Study
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.documents.study import Study
 
 # Tolerance for rounding to the grid, so that a record of exactly the norm is not counted.
 ROUNDING = 1e-5
@@ -21,9 +18,9 @@ class ClippedCount:
 
     def __init__(self) -> None:
         self.total = 0
-        self.clipped: "dict[str, int]" = {}
+        self.clipped: dict[str, int] = {}
 
-    def add(self, study: "Study", answers: "dict[str, Any]") -> None:
+    def add(self, study: Study, answers: dict[str, Any]) -> None:
         """Count one person's answers, which the study's mechanisms have accepted."""
         self.total += 1
         for question in study.questions:
@@ -43,7 +40,7 @@ class ClippedCount:
         return say("core.clipped", counts=", ".join(counts)) if counts else ""
 
 
-def is_clipped(asked: "Any", answer: "Any") -> bool:
+def is_clipped(asked: Any, answer: Any) -> bool:
     """Return True if an accepted answer is beyond bounds or norm. asked: a question or its mechanism."""
     if answer is None:  # a refusal
         return False
@@ -62,7 +59,7 @@ def is_clipped(asked: "Any", answer: "Any") -> bool:
     return sum(entry * entry for entry in scaled) > float(asked.norm) ** 2 * (1 + ROUNDING)
 
 
-def _is_beyond(value: "Any", bounds: "Any") -> bool:
+def _is_beyond(value: Any, bounds: Any) -> bool:
     low, high = bounds
     # A value that can be read as a number may not compare with numbers.
     number = as_float(value, "")

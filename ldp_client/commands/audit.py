@@ -1,26 +1,22 @@
 """The command `ldpkit audit`."""
 
+import argparse
 import json
 
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
 from ldp_client.commands.output import Step, progress_of, show
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
+from ldp_client.documents.study import Study
 from ldp_client.files.disk import chosen_questions, refuse_replacing, refuse_replacing_other, replacing
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from ldp_client.documents.study import Study
 
 FEWEST_SAMPLES = 1000
 # The first bytes of a file of findings.
 FINDINGS = '[\n {\n  "study_digest"'
 
 
-def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
+def run_audit(arguments: argparse.Namespace, study: Study) -> int:
     """ldpkit audit STUDY.json: return 0 if every question passed, else 4."""
     if arguments.out:
         refuse_replacing(arguments.out, [arguments.study])

@@ -3,19 +3,14 @@
 import argparse
 import os
 from fractions import Fraction
+from typing import Any
 
 from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.commands.output import add_output, show
-from ldp_client.commands.parsers import add_command
+from ldp_client.commands.parsers import Subparsers, add_command
+from ldp_client.device.disclosures import Disclosure
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import rounded_up, say, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.device.disclosures import Disclosure
-
 
 # By a report's state, as in disclosures.py.
 SENTENCES = {
@@ -26,7 +21,7 @@ SENTENCES = {
 }
 
 
-def add_budget(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_budget(subparsers: Subparsers) -> None:
     """Register budget."""
     budget = add_command(subparsers, "budget", say("cli.help.budget"), "budget")
     text = say("cli.help.folder")
@@ -54,7 +49,7 @@ def run_budget(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(told: "Disclosure") -> "list[str]":
+def _lines(told: Disclosure) -> list[str]:
     facts = {"study": told.study, "version": told.version, "epsilon": rounded_up(float(told.epsilon))}
     collector = visible(told.collector) or say("cli.budget.unknown")
     states = [say(SENTENCES[state], count=count) for state, count in told.reports.items() if count]
@@ -68,11 +63,11 @@ def _lines(told: "Disclosure") -> "list[str]":
     ]
 
 
-def _pairs(values: "dict[str, str]") -> str:
+def _pairs(values: dict[str, str]) -> str:
     return visible(", ".join([f"{field}={values[field]}" for field in sorted(values)]))
 
 
-def _document(told: "Disclosure") -> "dict[str, Any]":
+def _document(told: Disclosure) -> dict[str, Any]:
     numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
     asked = {"study": told.study, "collector": told.collector, "version": told.version}
     strata = {"strata": told.strata} if told.strata else {}

@@ -1,13 +1,10 @@
 """Warnings for authors about how a study's reports leave, and what invitations carry."""
 
+from ldp_client.documents.public import PublicField
+from ldp_client.documents.study import Study
 from ldp_client.words.channel import count_strata
 from ldp_client.words.public import MOST_STRATA
 from ldp_client.words.text import ENGLISH, Words, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.public import PublicField
-    from ldp_client.documents.study import Study
 
 # How long after a study's last day a collector accepts reports, unless its operator sets grace_days.
 LATE_HOURS = 7 * 24
@@ -15,7 +12,7 @@ LATE_HOURS = 7 * 24
 SHOWN = 3
 
 
-def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def channel_warnings(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return warnings: a stratum has no key, or the collector rejects reports that leave late."""
     channel = study.channel
     if channel is None:
@@ -35,14 +32,14 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines
 
 
-def without_key(study: "Study") -> "tuple[int, list[str]]":
+def without_key(study: Study) -> tuple[int, list[str]]:
     """Return how many strata have no token key, and the first few in words; (0, []) without tokens."""
     tokens = study.channel.tokens if study.channel is not None else None
     if tokens is None:
         return 0, []
     # Each key has listed values, and no two keys share them.
     count, have = count_strata(study) - len(tokens.keys), [key.public for key in tokens.keys]
-    shown: "list[str]" = []
+    shown: list[str] = []
     place = 0
     while len(shown) < min(count, SHOWN):
         values = _stratum(study.carried, place)
@@ -52,7 +49,7 @@ def without_key(study: "Study") -> "tuple[int, list[str]]":
     return count, shown
 
 
-def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
+def issuer_warnings(study: Study, collector: str, words: Words = ENGLISH) -> list[str]:
     """Return warnings if the issuer has the collector's address, or is on the device itself."""
     channel = study.channel
     if channel is None:
@@ -64,7 +61,7 @@ def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "
     return lines
 
 
-def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def names_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return warnings for fields with so many values that an invitation's value may identify one person.
 
     Add a line if the fields together may: an invitation carries all of them.
@@ -89,7 +86,7 @@ def _host_of(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
 
 
-def _stratum(fields: "tuple[PublicField, ...]", place: int) -> "dict[str, str]":
+def _stratum(fields: tuple[PublicField, ...], place: int) -> dict[str, str]:
     """Return the values at a place in the order of all strata. The last field's value varies fastest."""
     values = {}
     for field in reversed(fields):

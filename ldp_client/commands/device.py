@@ -3,10 +3,13 @@
 import argparse
 import os
 import sys
+from typing import Any
 
 from ldp_client.commands.holder import check_tables
 from ldp_client.commands.output import add_output, show
-from ldp_client.commands.parsers import add_command
+from ldp_client.commands.parsers import Subparsers, add_command
+from ldp_client.device.device import Device
+from ldp_client.device.flushed import Flushed
 from ldp_client.documents.errors import (
     EXIT_NETWORK,
     EXIT_REFUSED,
@@ -19,18 +22,11 @@ from ldp_client.documents.errors import (
     UsageError,
 )
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Study
 from ldp_client.words.text import say, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
-    from ldp_client.device.device import Device
-    from ldp_client.device.flushed import Flushed
-    from ldp_client.documents.study import Study
-
-
-def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_device(subparsers: Subparsers) -> None:
     """Register answer and withdraw."""
     example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --max-epsilon 4"
     answer = add_command(subparsers, "answer", say("cli.help.answer"), example)
@@ -150,7 +146,7 @@ def _stated_budget(arguments: argparse.Namespace) -> str:
     with --raise-budget.
     """
     kept = _kept_budget(arguments.folder)
-    stated: "str | None" = arguments.max_epsilon
+    stated: str | None = arguments.max_epsilon
     if stated is None:
         if kept is None or arguments.raise_budget:
             raise UsageError.say("cli.no_budget")
@@ -160,7 +156,7 @@ def _stated_budget(arguments: argparse.Namespace) -> str:
     return stated
 
 
-def _kept_budget(folder: str) -> "str | None":
+def _kept_budget(folder: str) -> str | None:
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.locking import holds_device
 
@@ -175,7 +171,7 @@ def _is_more(stated: str, kept: str) -> bool:
         return False
 
 
-def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
+def _send_earlier(device: Device, study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
     """Send reports that earlier calls could not, whatever prevents an answer to this study."""
     _tell_waiting(device, study_id)
     if arguments.invitation and is_answered:
@@ -184,7 +180,7 @@ def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace
         print(_sent(_flush(device)), file=sys.stderr if arguments.json else sys.stdout)
 
 
-def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> str:
+def _answer(device: Device, study_id: str, arguments: argparse.Namespace) -> str:
     """Fetch the study, ask for consent, answer, and return the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
@@ -201,7 +197,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     return device.answer(study, answers, arguments.invitation)
 
 
-def _tell_waiting(device: "Device", study_id: str) -> None:
+def _tell_waiting(device: Device, study_id: str) -> None:
     """Print that queued reports are sent with their original content, whatever is given now."""
     from ldp_client.documents.report import Report
 
@@ -211,7 +207,7 @@ def _tell_waiting(device: "Device", study_id: str) -> None:
             _tell_public(Report.from_json(queued.body).public, "public.waiting")
 
 
-def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
+def _answers(study: Study, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the answers in the options: a data holder's table, or a person's values. Raises InputError."""
     from ldp_client.files.answers import values_from_text
     from ldp_client.files.tables import table_answers
@@ -231,7 +227,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     return {**table_answers(study, arguments.table)}
 
 
-def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> "dict[str, None]":
+def _refusals(study: Study, texts: dict[str, str], refused: list[str]) -> dict[str, None]:
     """Return the questions that the person refuses. Raises InputError if a question offers no refusal."""
     offered = [question.id for question in study.questions if question.refusal]
     for name in refused:
@@ -242,7 +238,7 @@ def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> 
     return dict.fromkeys(refused)
 
 
-def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
+def _refuse_unmeant(study: Study, arguments: argparse.Namespace) -> None:
     """Raise InputError if --public names a question, or if --set names a public field with --yes.
 
     Run again, the same command would send without noise what a newer version of the study no longer protects.
@@ -257,7 +253,7 @@ def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
             raise InputError.say("cli.unmeant", field=name)
 
 
-def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
+def _check_answers(study: Study, answers: dict[str, Any]) -> None:
     """Reject wrong answers, and warn of surprises, before asking for consent and writing anything.
 
     Raises AnswerError.
@@ -270,12 +266,12 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     _warn_of_clipping(study, answers)
 
 
-def _tell_public(values: "dict[str, str]", sentence: str) -> None:
+def _tell_public(values: dict[str, str], sentence: str) -> None:
     for name, value in values.items():
         print(say(sentence, field=name, value=visible(value)), file=sys.stderr)
 
 
-def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
+def _warn_of_clipping(study: Study, answers: dict[str, Any]) -> None:
     """Warn before consent of answers beyond bounds or norm, often because of a wrong unit."""
     from ldp_client.columns.clipping import is_clipped
 
@@ -322,7 +318,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     return _show_sent(arguments, line, document, device, arguments.now)
 
 
-def _ask_for_consent(study: "Study", collector: str) -> None:
+def _ask_for_consent(study: Study, collector: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.commands.channel_warnings import issuer_warnings
     from ldp_client.commands.study_warnings import notes_of, warnings_of
@@ -344,8 +340,8 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
 def _show_sent(
     arguments: argparse.Namespace,
     line: str,
-    document: "dict[str, Any]",
-    device: "Device",
+    document: dict[str, Any],
+    device: Device,
     now: bool = False,
 ) -> int:
     """Flush, print `line` and what was sent, and return the exit code of sending.
@@ -364,7 +360,7 @@ def _show_sent(
     return EXIT_NETWORK if waiting else 0
 
 
-def _flush(device: "Device", now: bool = False) -> "Flushed":
+def _flush(device: Device, now: bool = False) -> Flushed:
     """Flush, and print which reports were refused or are still queued."""
     flushed = device.flush(now=now)
     for line in flushed.refused:
@@ -380,16 +376,16 @@ def _flush(device: "Device", now: bool = False) -> "Flushed":
     return flushed
 
 
-def _sent(flushed: "Flushed") -> str:
+def _sent(flushed: Flushed) -> str:
     return say("device.sent", count=flushed.sent, deleted=flushed.deleted)
 
 
-def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
+def split_settings(study: Study, settings: list[str]) -> dict[str, str]:
     """Return {column: text} from QUESTION=VALUE arguments. Raises InputError."""
     from ldp_client.files.answers import all_columns
 
     known = all_columns(study)
-    texts: "dict[str, str]" = {}
+    texts: dict[str, str] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:

@@ -1,15 +1,12 @@
 """Checks of a data holder's table by `ldpkit answer`, before it asks for consent and stores anything."""
 
 import sys
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ldp_client.documents.study import Study
+from ldp_client.documents.study import Study
 
 
-def check_tables(study: "Study", tables: "dict[str, Any]") -> None:
+def check_tables(study: Study, tables: dict[str, Any]) -> None:
     """Reject wrong tables, and warn of clipped rows. Raises AnswerError, InputError."""
     from ldp_client.answering import quantise_answers
     from ldp_client.columns.clipping import ClippedCount

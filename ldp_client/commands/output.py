@@ -1,18 +1,15 @@
 """Output of subcommands: a result on standard output, in words or as JSON, and progress on standard error."""
 
+import argparse
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any, TextIO
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import STREAM, refuse_unwritten
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Optional, TextIO
 
 # The shortest time between progress lines if the output is not a terminal.
 SECONDS_BETWEEN_LINES = 10.0
@@ -41,7 +38,7 @@ class Step(str):
         made.share = done / total
         return made
 
-    def __reduce__(self) -> "tuple[Any, ...]":
+    def __reduce__(self) -> tuple[Any, ...]:
         """Return how to rebuild the step in another process."""
         return Step, (str(self), self.share, 1)
 
@@ -58,11 +55,11 @@ class Progress:
     def __init__(
         self,
         is_quiet: bool = False,
-        file: "Optional[TextIO]" = None,
-        clock: "Callable[[], float]" = monotonic,
+        file: TextIO | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._is_quiet, self._file, self._clock = is_quiet, file, clock
-        self._began: "Optional[float]" = None
+        self._began: float | None = None
         self._told = 0.0
         self._last_share = 0.0
         self._is_open = False
@@ -83,7 +80,7 @@ class Progress:
             self._told = now
             self._draw(file, line, now - self._began)
 
-    def part(self, place: int, count: int) -> "Callable[[str], None]":
+    def part(self, place: int, count: int) -> Callable[[str], None]:
         """Return the progress of part `place` (from 0) of `count` parts of about the same length."""
 
         def tell(line: str) -> None:
@@ -91,7 +88,7 @@ class Progress:
 
         return tell
 
-    def _draw(self, file: "TextIO", line: Step, seconds: float) -> None:
+    def _draw(self, file: TextIO, line: Step, seconds: float) -> None:
         text = str(line)
         if 0 < line.share < 1 and seconds >= SECONDS_UNTIL_TOLD:
             text = say("cli.left", line=text, time=_in_words(seconds * (1 - line.share) / line.share))
@@ -101,7 +98,7 @@ class Progress:
         self._is_open = line.share < 1
         print(f"{WHOLE_LINE}{text}", end="" if self._is_open else "\n", file=file, flush=True)
 
-    def _print(self, file: "TextIO", line: str) -> None:
+    def _print(self, file: TextIO, line: str) -> None:
         self.close()
         print(line, file=file, flush=True)
 
@@ -123,19 +120,19 @@ def _in_words(seconds: float) -> str:
 class _Output:
     """Standard output whose errors name it as their file. Errors of temporary files name no file either."""
 
-    def __init__(self, file: "TextIO") -> None:
+    def __init__(self, file: TextIO) -> None:
         self._file = file
 
-    def __getattr__(self, name: str) -> "Any":
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
-    def write(self, text: str) -> "Any":
+    def write(self, text: str) -> Any:
         return self._named(self._file.write, text)
 
     def flush(self) -> None:
         self._named(self._file.flush)
 
-    def _named(self, act: "Callable[..., Any]", *given: str) -> "Any":
+    def _named(self, act: Callable[..., Any], *given: str) -> Any:
         try:
             return act(*given)
         except OSError as error:
@@ -144,7 +141,7 @@ class _Output:
 
 
 @contextmanager
-def naming_output() -> "Iterator[None]":
+def naming_output() -> Iterator[None]:
     """Make errors of standard output name it, as STREAM."""
     if isinstance(file := sys.stdout, _Output):
         # A nested call, or a call in another thread.
@@ -157,25 +154,25 @@ def naming_output() -> "Iterator[None]":
         sys.stdout = file
 
 
-def add_output(parser: "argparse.ArgumentParser") -> None:
+def add_output(parser: argparse.ArgumentParser) -> None:
     """Register --quiet and --json."""
     parser.add_argument("--quiet", "-q", action="store_true", help=say("cli.help.quiet"))
     parser.add_argument("--json", action="store_true", help=say("cli.help.json"))
 
 
-def progress_of(arguments: "argparse.Namespace") -> Progress:
+def progress_of(arguments: argparse.Namespace) -> Progress:
     """Create a command's progress and store it in the arguments for `close_progress`."""
     arguments.progress = progress = Progress(arguments.quiet)
     return progress
 
 
-def close_progress(arguments: "argparse.Namespace") -> None:
+def close_progress(arguments: argparse.Namespace) -> None:
     """End the line of a command's progress, if it has one."""
     if hasattr(arguments, "progress"):
         arguments.progress.close()
 
 
-def check_output(arguments: "argparse.Namespace") -> None:
+def check_output(arguments: argparse.Namespace) -> None:
     """Raise UsageError, before any work, if both --json and --out would write to standard output.
 
     Raises InputError if the file's name has a format that no command writes.
@@ -186,7 +183,7 @@ def check_output(arguments: "argparse.Namespace") -> None:
     refuse_unwritten(out)
 
 
-def show(arguments: "argparse.Namespace", lines: "Iterable[str]", document: "Any") -> None:
+def show(arguments: argparse.Namespace, lines: Iterable[str], document: Any) -> None:
     """Print a command's result: lines, or the document with --json.
 
     Lines go to standard error if --out - writes the result to standard output.
@@ -203,7 +200,7 @@ def show(arguments: "argparse.Namespace", lines: "Iterable[str]", document: "Any
         print(line, file=sys.stderr if is_taken else sys.stdout)
 
 
-def show_written(arguments: "argparse.Namespace", lines: "Iterable[str]", name: str, **more: "Any") -> None:
+def show_written(arguments: argparse.Namespace, lines: Iterable[str], name: str, **more: Any) -> None:
     """Print a result in a folder: lines, or with --json `more` and the content of the file `name`."""
     import json
     import os

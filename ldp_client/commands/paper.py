@@ -1,22 +1,17 @@
 """A study's instructions for dice, and the entry sheet for its records."""
 
 import argparse
+from collections.abc import Iterable
 from math import log
 
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.paper import PaperQuestion
+from ldp_client.documents.rational import Rational
 from ldp_client.documents.sections import title_above
+from ldp_client.documents.study import Study
 from ldp_client.files.disk import replacing
 from ldp_client.words.public import public_line
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Optional
-
-    from ldp_client.documents.paper import PaperQuestion
-    from ldp_client.documents.rational import Rational
-    from ldp_client.documents.study import Study
 
 # The sheet's columns for the record's number and for the study version whose dice were used.
 RECORD, SHEET = "record", "sheet"
@@ -29,7 +24,7 @@ def add_sheet(check: argparse.ArgumentParser) -> None:
     check.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
 
 
-def sheet_columns(study: "Study") -> "list[str]":
+def sheet_columns(study: Study) -> list[str]:
     """Return the columns of a study's sheet: number, study version, public fields, paper questions.
 
     Raises InputError if the study is not asked on paper, or as `refuse_taken` does.
@@ -40,19 +35,19 @@ def sheet_columns(study: "Study") -> "list[str]":
     return [RECORD, SHEET, *_fields(study)]
 
 
-def refuse_taken(study: "Study") -> None:
+def refuse_taken(study: Study) -> None:
     """Raise InputError if a field of a paper study has the name of a column that its sheet adds."""
     for name in (RECORD, SHEET) if study.paper is not None else ():
         if name in _fields(study):
             raise InputError.say("paper.taken", name=name)
 
 
-def _fields(study: "Study") -> "list[str]":
+def _fields(study: Study) -> list[str]:
     questions = study.paper.questions if study.paper is not None else ()
     return [*[field.id for field in study.public], *[one.id for one in questions]]
 
 
-def epsilon_of(questions: "Iterable[PaperQuestion]") -> "Optional[float]":
+def epsilon_of(questions: Iterable[PaperQuestion]) -> float | None:
     """Return the ε of the reports to all these questions, in nats; None if no ε bounds it."""
     total = 0.0
     for ratio in [one.ratio for one in questions]:
@@ -62,12 +57,12 @@ def epsilon_of(questions: "Iterable[PaperQuestion]") -> "Optional[float]":
     return total
 
 
-def sheet_name(study: "Study") -> str:
+def sheet_name(study: Study) -> str:
     """Return the text in each record: study, version and the digest's start, as versions' dice may differ."""
     return f"{study.id} {study.version} {study.digest[:12]}"
 
 
-def write_sheet(study: "Study", path: str, records: int) -> None:
+def write_sheet(study: Study, path: str, records: int) -> None:
     """Write an empty sheet, as CSV. Raises InputError if the study is not asked on paper."""
     import csv
 
@@ -81,7 +76,7 @@ def write_sheet(study: "Study", path: str, records: int) -> None:
         writer.writerows([[number, *blank] for number in range(1, records + 1)])
 
 
-def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def paper_lines(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return the instructions on paper, question by question, with what a record reveals.
 
     Raises InputError if the study is not asked on paper.
@@ -99,7 +94,7 @@ def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines
 
 
-def _together(questions: "tuple[PaperQuestion, ...]", words: Words) -> "list[str]":
+def _together(questions: tuple[PaperQuestion, ...], words: Words) -> list[str]:
     epsilon, count = epsilon_of(questions), len(questions)
     if epsilon is None:
         return [words.say("paper.unbounded", questions=count)]
@@ -113,7 +108,7 @@ def _odds(epsilon: float, words: Words) -> str:
     return odds(epsilon, words=words)
 
 
-def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]":
+def _question(study: Study, one: PaperQuestion, words: Words) -> list[str]:
     text = study.question(one.id).full_text or title_above(study.document, one.id)
     lines = [words.say("study.question", id=one.id, text=visible(text))]
     lines += [f"  {visible(one.instructions)}"]
@@ -125,9 +120,9 @@ def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]"
     return [*lines, "  " + (words.say("paper.certain") if epsilon is None else _odds(epsilon, words))]
 
 
-def _fraction(chance: "Rational") -> str:
+def _fraction(chance: Rational) -> str:
     return f"{chance.numerator}/{chance.denominator}" if chance.denominator > 1 else str(chance.numerator)
 
 
-def _listed(labels: "tuple[str, ...]") -> str:
+def _listed(labels: tuple[str, ...]) -> str:
     return " | ".join([visible(label) for label in labels])

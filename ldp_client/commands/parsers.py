@@ -1,14 +1,12 @@
 """The parser that subcommands of `ldpkit` share, and how they are registered."""
 
 import argparse
+from typing import Any, TypeAlias
 
 from ldp_client.words.text import nearest, say, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 # The commands' short options. Any other short word may be part of an answer.
 SHORT = ("-q", "-h")
@@ -17,7 +15,7 @@ SHORT = ("-q", "-h")
 class _Once(argparse._StoreAction):
     """An option that rejects a second, different value: it would silently replace the first."""
 
-    def __call__(self, parser: "Any", namespace: "Any", values: "Any", option_string: "Any" = None) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         given = vars(namespace).setdefault("_given", {})
         # Compare as text: NaN, which is rejected later, is unequal to itself.
         if option_string and str(given.setdefault(self.dest, values)) != str(values):
@@ -31,18 +29,18 @@ class Parser(argparse.ArgumentParser):
     Its options take one value each, except options that collect several. No option takes an empty value.
     """
 
-    def __init__(self, *args: "Any", **kwargs: "Any") -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.register("action", None, _Once)
 
-    def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, and store the innermost command's parser as `parser`."""
         found, beyond = super().parse_known_args(args, namespace)
         if not hasattr(found, "parser"):
             found.parser = self
         return found, beyond
 
-    def _get_values(self, action: argparse.Action, arg_strings: "list[str]") -> "Any":
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Read values as argparse does, but reject empty values: they would name the current folder."""
         # An unset shell variable leaves an empty value.
         # The words after a command's name are for its own parser.
@@ -50,7 +48,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, say("cli.empty"))
         return super()._get_values(action, arg_strings)
 
-    def _check_value(self, action: argparse.Action, value: "Any") -> None:
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             near = nearest(str(value), [str(one) for one in action.choices])
             if near:
@@ -67,7 +65,7 @@ def near_option(parsed: argparse.Namespace, word: str) -> str:
     return say("cli.near", word=word, near=f"--{near}") if near else word
 
 
-def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "") -> argparse.ArgumentParser:
+def add_command(subparsers: Subparsers, name: str, text: str, example: str = "") -> argparse.ArgumentParser:
     """Add a subcommand and return its parser. text: its description. example: a call, without `ldpkit`."""
     return subparsers.add_parser(
         name,

@@ -5,7 +5,7 @@ import os
 import sys
 from errno import EEXIST
 
-from ldp_client.commands.parsers import add_command
+from ldp_client.commands.parsers import Subparsers, add_command
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import FORMAT
 from ldp_client.files.disk import (
@@ -20,7 +20,7 @@ from ldp_client.files.disk import (
 from ldp_client.words.text import say
 
 
-def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_signing(actions: Subparsers) -> None:
     """Register keygen and sign."""
     example = "keygen --out key.pem"
     keygen = add_command(actions, "keygen", say("cli.help.keygen"), example)

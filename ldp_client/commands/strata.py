@@ -1,15 +1,12 @@
 """Strata of a study without a token key. No report from such a stratum can be sent."""
 
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.public import PublicField
+from ldp_client.documents.study import Study
 from ldp_client.words.text import say, visible
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.public import PublicField
-    from ldp_client.documents.study import Study
 
-
-def require_keys(study: "Study") -> None:
+def require_keys(study: Study) -> None:
     """Raise StudyError if invitations may carry a value that no key has: its stratum would get no tokens.
 
     This check is for authors. Devices accept such studies: participants in other strata answer, and must be
@@ -24,7 +21,7 @@ def require_keys(study: "Study") -> None:
             raise StudyError("channel.tokens.keys", _problem(field, have), code="study.stratum_key_missing")
 
 
-def _problem(field: "PublicField", have: "set[str]") -> str:
+def _problem(field: PublicField, have: set[str]) -> str:
     place = 0
     while field.value(place) in have:
         place += 1

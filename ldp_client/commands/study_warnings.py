@@ -1,19 +1,16 @@
 """Warnings and notes for an author before a study is published, in the words of a language."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ldp_client.commands.channel_warnings import channel_warnings, names_in_words
 from ldp_client.commands.paper import epsilon_of
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_in
+from ldp_client.documents.study import Study
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from ldp_client.documents.study import Study
 
 # The name of the field that separates waves in a fit.
 WAVE = "wave"
@@ -23,7 +20,7 @@ HARDLY_PRIVATE = 8
 LARGE_DELTA = 1e-4
 
 
-def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return the warnings about a study, one line each.
 
     They concern questions whose noise hides hardly anything (each, and all together), choices that look like
@@ -41,7 +38,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines + list(dict.fromkeys([line for one in shown for line in _label_warnings(one, words)]))
 
 
-def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
+def _asked_both_ways(study: Study, words: Words) -> Iterator[str]:
     document = study.document
     for question in study.questions if study.public else ():
         asked = {letters(name) for name in names_in(document, question.id)}
@@ -50,9 +47,9 @@ def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
                 yield words.say("study.warning_both", question=question.id, field=field.id)
 
 
-def _label_warnings(study: "Study", words: Words) -> "list[str]":
+def _label_warnings(study: Study, words: Words) -> list[str]:
     lines = []
-    choices: "list[tuple[str, Sequence[Any]]]" = [(one.id, one.choices) for one in study.questions]
+    choices: list[tuple[str, Sequence[Any]]] = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for one in study.questions for field in one.features]
     choices += [(field.id, field.choices) for field in study.public]
     for name, labels in choices:
@@ -61,7 +58,7 @@ def _label_warnings(study: "Study", words: Words) -> "list[str]":
     return lines
 
 
-def _paper_warnings(study: "Study", words: Words) -> "list[str]":
+def _paper_warnings(study: Study, words: Words) -> list[str]:
     """Return warnings for dice that hide hardly anything, or nothing of one answer."""
     questions = study.paper.questions if study.paper is not None else ()
     together = [(words.say("study.all_questions"), questions)] if len(questions) > 1 else []
@@ -86,11 +83,11 @@ LOOK_ALIKE = {
 }
 
 
-def _mistakable(labels: "list[str]") -> "list[str]":
+def _mistakable(labels: list[str]) -> list[str]:
     """Return labels with invisible characters, and labels that look like an earlier label."""
     from unicodedata import normalize
 
-    seen: "set[str]" = set()
+    seen: set[str] = set()
     found = []
     for label in labels:
         looks = " ".join(normalize("NFKC", label).translate(LOOK_ALIKE).split()).casefold()
@@ -100,25 +97,25 @@ def _mistakable(labels: "list[str]") -> "list[str]":
     return found
 
 
-def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def notes_of(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
 
 
-def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def taken_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a warning if a question or field has the name that a fit of several versions adds."""
     known = [*[one.id for one in study.questions], *[field.id for field in study.public]]
     return [words.say("study.warning_taken", name=WAVE)] if WAVE in known else []
 
 
-def unstated_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def unstated_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return a line that names the missing fields about who asks, if any are missing."""
     document = study.document
     missing = [name for name in ASKER if name not in document]
     return [words.say("study.unstated", fields=", ".join(missing))] if missing else []
 
 
-def cuts_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+def cuts_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
     """Return advice for each numeric record field whose cuts are whole numbers, as many answers are."""
     fields = [field for question in study.questions for field in question.features if field.cuts]
     lines = []
@@ -132,7 +129,7 @@ def cuts_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines
 
 
-def _warnings(name: str, epsilon: float, delta: float, words: Words) -> "list[str]":
+def _warnings(name: str, epsilon: float, delta: float, words: Words) -> list[str]:
     lines = []
     if epsilon > HARDLY_PRIVATE:
         facts = {

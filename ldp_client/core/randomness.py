@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     Source = Callable[[int], bytes]
+else:
+    # MicroPython has no Callable; annotations are all that use the name.
+    Source = object
 
 REPETITION_CUTOFF = 9
 PROPORTION_CUTOFF = 27

@@ -7,26 +7,22 @@ once and kept in the ledger, `instantaneous(permanent, random) -> payload` for e
 """
 
 import sqlite3
+from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
 from hashlib import sha256
+from typing import Any, TypeVar
 
+from ldp_client.device.policy import Limits
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError, StudyError
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Question, Study
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
-
-    from ldp_client.device.policy import Limits
-    from ldp_client.documents.rational import Rational
-    from ldp_client.documents.study import Question, Study
-
-    Document = TypeVar("Document")
+Document = TypeVar("Document")
 
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
@@ -54,7 +50,7 @@ class Terms:
     its choices. Raises RefusedError for a mechanism that this version of ldpkit lacks.
     """
 
-    def __init__(self, study: "Study") -> None:
+    def __init__(self, study: Study) -> None:
         self.study = study
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
@@ -66,7 +62,7 @@ class Terms:
         documents = {question["id"]: question for question in study.document["questions"]}
         self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
 
-    def total(self, questions: "list[str]") -> Cost:
+    def total(self, questions: list[str]) -> Cost:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
         costs = [self.costs[question] for question in questions]
         join = max if self.samples_one and costs else sum
@@ -84,14 +80,14 @@ class Terms:
             raise RefusedError.say("device.closed", study=study.id, closes=study.closes, today=today)
 
 
-def terms_of(study: "Study") -> Terms:
+def terms_of(study: Study) -> Terms:
     """Return the study's terms, cached for the process: finding the integers takes milliseconds."""
     if study.digest not in _terms:
         _terms[study.digest] = Terms(study)
     return _terms[study.digest]
 
 
-def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> "Document":
+def read_new(read: Callable[[str | bytes], Document], text: str | bytes) -> Document:
     """Read a document from outside with `read`.
 
     Raises RefusedError if it names a mechanism that only a newer ldpkit can know, else StudyError.
@@ -108,7 +104,7 @@ def _unknown(study: str, what: str) -> RefusedError:
     return RefusedError.say("device.cannot_be_answered", study=study, what=what)
 
 
-def _noise_of(question: "dict[str, Any]") -> str:
+def _noise_of(question: dict[str, Any]) -> str:
     """Return a digest of what decides a permanent answer's law."""
     choices = question.get("choices", ())
     count = choices if isinstance(choices, dict) else len(choices)
@@ -116,7 +112,7 @@ def _noise_of(question: "dict[str, Any]") -> str:
     return sha256(canonical_json(law).encode("utf-8")).hexdigest()
 
 
-def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
+def _cost(question: Question, mechanism: Mechanism) -> Cost:
     """Return the stated epsilon and delta, or the values from the mechanism's integers if larger."""
     true, stated = mechanism.privacy, question.mechanism
     return Cost(
@@ -125,11 +121,11 @@ def _cost(question: "Question", mechanism: "Mechanism") -> Cost:
     )
 
 
-def _fraction(number: "Rational") -> Fraction:
+def _fraction(number: Rational) -> Fraction:
     return Fraction(number.numerator, number.denominator)
 
 
-def recall(connection: sqlite3.Connection, terms: "Terms") -> "dict[str, Remembering]":
+def recall(connection: sqlite3.Connection, terms: Terms) -> dict[str, Remembering]:
     """Return the memoized questions of a study with their kept permanent answers.
 
     Raises AlreadyAnsweredError for a question that was withdrawn or whose noise changed.
@@ -148,10 +144,10 @@ def recall(connection: sqlite3.Connection, terms: "Terms") -> "dict[str, Remembe
 
 def remember(
     connection: sqlite3.Connection,
-    terms: "Terms",
+    terms: Terms,
     origin: str,
-    remembering: "dict[str, Remembering]",
-    fresh: "list[str]",
+    remembering: dict[str, Remembering],
+    fresh: list[str],
 ) -> None:
     """Store the permanent answers that were drawn now: those of `fresh` questions, if they were answered."""
     for question, mechanism in remembering.items():
@@ -183,7 +179,7 @@ class Spend:
         self.delta = delta
 
 
-def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> None:
+def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:
     """Raise AlreadyAnsweredError if this collector asked a question of the study before.
 
     Each higher version of a study may ask a memoized question again, unless the question was answered
@@ -199,7 +195,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms") -> Non
 
 
 def refuse_overspending(
-    connection: sqlite3.Connection, terms: "Terms", fresh: "list[str]", limits: "Limits"
+    connection: sqlite3.Connection, terms: Terms, fresh: list[str], limits: Limits
 ) -> None:
     """Raise BudgetError if the questions that are not paid for yet (`fresh`) exceed a limit."""
     query = "SELECT study, is_own(origin), epsilon, delta FROM spent"
@@ -229,7 +225,7 @@ def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> Non
 
 
 def write_spends(
-    connection: sqlite3.Connection, terms: "Terms", origin: str, fresh: "list[str]", answered: "set[str]"
+    connection: sqlite3.Connection, terms: Terms, origin: str, fresh: list[str], answered: set[str]
 ) -> None:
     """Record every question of the study as asked, and charge each fresh question that was answered."""
     study = terms.study

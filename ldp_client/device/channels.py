@@ -6,25 +6,24 @@ answer is requested again with the same contents. Once the token arrives, blindi
 then nothing on this device links the two.
 """
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from binascii import hexlify, unhexlify
+from typing import TYPE_CHECKING
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import draw
 from ldp_client.device.clock import HOUR, in_next_window
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.channel import CHANNEL, Channel
+from ldp_client.documents.channel import CHANNEL, Channel, Tokens
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.study import Study
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
-
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.outbox import Queued
-    from ldp_client.documents.channel import Tokens
-    from ldp_client.documents.study import Study
 
 _COLUMNS = "key, turned, nonce, salt, factor"
 _WAITS = "state IN ('queued', 'trying')"
@@ -55,28 +54,28 @@ class Channels:
         self._asked = {report for report, _ in held}
         self._tokens = {report: token for report, token in held if token}
 
-    def of(self, report: "Queued") -> "Optional[Channel]":
+    def of(self, report: Queued) -> Channel | None:
         """Return how the report's study wants it to leave, None if the study does not say."""
         return self._of_document.get(report.document)
 
-    def token(self, report: "Queued") -> bytes:
+    def token(self, report: Queued) -> bytes:
         """Return the report's token, b"" before it arrives."""
         return unhexlify(self._tokens.get(report.report_id, ""))
 
-    def awaits_token(self, report: "Queued") -> bool:
+    def awaits_token(self, report: Queued) -> bool:
         """Return True if the report still has to request a token."""
         channel = self.of(report)
         return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
 
-    def asks_token(self, report: "Queued") -> bool:
+    def asks_token(self, report: Queued) -> bool:
         """Return True if its next request shows the person's invitation to an issuer."""
         return bool(report.body and report.invitation) and self.awaits_token(report)
 
-    def has_asked(self, report: "Queued") -> bool:
+    def has_asked(self, report: Queued) -> bool:
         """Return True if a token was requested, though perhaps not given."""
         return report.report_id in self._asked
 
-    def longest_wait(self, report: "Queued") -> int:
+    def longest_wait(self, report: Queued) -> int:
         """Return the most seconds until the report's time, 0 for a report that leaves alone."""
         channel = self.of(report)
         return 0 if channel is None else 2 * channel.hours * HOUR
@@ -86,7 +85,7 @@ def _read(channel: str) -> Channel:
     return Channel(CHANNEL.read(json.loads(channel), "channel", StudyError))
 
 
-def note_channel(connection: sqlite3.Connection, study: "Study") -> None:
+def note_channel(connection: sqlite3.Connection, study: Study) -> None:
     """Store how a study's reports leave, as its document is not at hand then."""
     if study.channel is not None:
         row = (study.digest, canonical_json(study.document["channel"]))
@@ -106,12 +105,12 @@ def forget_tokens(connection: sqlite3.Connection) -> None:
 
 
 def prepared(
-    ledger: "Ledger",
-    report: "Queued",
-    tokens: "Tokens",
+    ledger: Ledger,
+    report: Queued,
+    tokens: Tokens,
     bound: bytes,
-    other: "Optional[tuple[int, int]]" = None,
-) -> "Optional[Held]":
+    other: tuple[int, int] | None = None,
+) -> Held | None:
     """Return the report's durable token request, old or new; None if the report no longer waits.
 
     bound: the token's nonce, b"" for a random nonce. other: the key that the issuer named, and how.

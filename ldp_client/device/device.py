@@ -1,11 +1,18 @@
 """A device: answers a study once, remembers that it did, and sends the report."""
 
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
 from ldp_client.device.budget import (
+    Terms,
     recall,
     refuse_overspending,
     refuse_second_answers,
@@ -15,6 +22,7 @@ from ldp_client.device.budget import (
     write_spends,
 )
 from ldp_client.device.channels import note_channel
+from ldp_client.device.flushed import Flushed
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import (
     Queued,
@@ -53,19 +61,11 @@ from ldp_client.device.trust import (
 )
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import Mechanism
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
-    import sqlite3
-    from collections.abc import Sequence
-    from typing import Any, Optional
-
-    from ldp_client.device.budget import Terms
-    from ldp_client.device.flushed import Flushed
     from ldp_client.device.transport import Transport
-    from ldp_client.documents.study import Study
-    from ldp_client.mechanisms import Mechanism
 
 
 class Device:
@@ -112,22 +112,22 @@ class Device:
 
     def __init__(
         self,
-        folder: "str | os.PathLike[str]",
+        folder: str | os.PathLike[str],
         max_epsilon: str,
-        collector: "Optional[str]" = None,
+        collector: str | None = None,
         *,
-        max_epsilon_per_study: "Optional[str]" = None,
-        max_epsilon_per_collector: "Optional[str]" = None,
+        max_epsilon_per_study: str | None = None,
+        max_epsilon_per_collector: str | None = None,
         max_delta: str = "0.0001",
-        allowed_hosts: "Optional[Sequence[str]]" = None,
-        signing_keys: "Optional[Sequence[str | os.PathLike[str]]]" = None,
+        allowed_hosts: Sequence[str] | None = None,
+        signing_keys: Sequence[str | os.PathLike[str]] | None = None,
         require_consent: bool = True,
         send_window: float = 0.0,
-        nodes: "Sequence[str]" = (),
-        known_digests: "Optional[Sequence[str]]" = None,
+        nodes: Sequence[str] = (),
+        known_digests: Sequence[str] | None = None,
         raise_budget: bool = False,
-        formerly: "Sequence[str]" = (),
-        transport: "Optional[Transport]" = None,
+        formerly: Sequence[str] = (),
+        transport: Transport | None = None,
     ) -> None:
         self.policy = Policy(
             max_epsilon,
@@ -153,11 +153,11 @@ class Device:
             self.ledger.adopt(earlier)
         self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
         # Digests of studies that the collector says are closed.
-        self._closed: "set[str]" = set()
+        self._closed: set[str] = set()
         # An audit replaces this with bytes that it knows.
         self._random = urandom
 
-    def fetch(self, study_id: str) -> "Study":
+    def fetch(self, study_id: str) -> Study:
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
         Args:
@@ -189,7 +189,7 @@ class Device:
             self._closed.add(study.digest)
         return study
 
-    def accept(self, study: "Study | SignedStudy") -> "Study":
+    def accept(self, study: Study | SignedStudy) -> Study:
         """Check a study that came from elsewhere, and remember the pinned keys that signed it.
 
         Args:
@@ -212,7 +212,7 @@ class Device:
             refuse_unsigned(connection, plain, self.policy.keys)
         return plain
 
-    def consent(self, study: "Study") -> None:
+    def consent(self, study: Study) -> None:
         """Record durably that the person agrees to answer exactly this study, in this version.
 
         Show its digest to participants who want to compare it with others': a separate document for each
@@ -232,11 +232,11 @@ class Device:
 
     def answer(
         self,
-        study: "Study",
-        answers: "dict[str, Any]",
+        study: Study,
+        answers: dict[str, Any],
         invitation: str = "",
         *,
-        public: "Optional[dict[str, Any]]" = None,
+        public: dict[str, Any] | None = None,
     ) -> str:
         """Perturb every answer once, store spend and report durably, and queue the report.
 
@@ -306,7 +306,7 @@ class Device:
             refuse_unknown(connection, study_id)
             invite(connection, study_id, invitation)
 
-    def _refuse(self, connection: "sqlite3.Connection", terms: "Terms") -> None:
+    def _refuse(self, connection: sqlite3.Connection, terms: Terms) -> None:
         study = terms.study
         self.policy.refuse_unpublished(study)
         refuse_unsigned(connection, study, self.policy.keys)
@@ -324,8 +324,8 @@ class Device:
         refuse_full(connection)
 
     def _perturb(
-        self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
-    ) -> "tuple[Queued, set[str]]":
+        self, terms: Terms, mechanisms: dict[str, Mechanism], answers: dict[str, Any], invitation: str
+    ) -> tuple[Queued, set[str]]:
         """Return the report as it will be sent, with perturbed answers, and the questions that it answers."""
         due = due_of(terms.study, self.send_window)
         if terms.study.protocol is not None:
@@ -336,7 +336,7 @@ class Device:
         queued = Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
         return queued, set(report.payloads)
 
-    def flush(self, attempts: int = 5, now: bool = False) -> "Flushed":
+    def flush(self, attempts: int = 5, now: bool = False) -> Flushed:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.
 
         A report leaves byte for byte as it was written. A report that cannot be sent stays queued. So does a

@@ -1,11 +1,14 @@
 """A device's history: which study asked what, what the answers cost, and the state of the reports."""
 
+from __future__ import annotations
+
 import json
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.ledger import Ledger
+
 
 # A report's state in the ledger: its name for a person.
 _STATES = {
@@ -40,16 +43,16 @@ class Disclosure:
         self.study = study
         self.collector = collector
         self.version = 0
-        self.questions: "list[str]" = []
+        self.questions: list[str] = []
         self.epsilon = Fraction(0)
         self.delta = Fraction(0)
         self.reports = dict.fromkeys(STATES, 0)
         self.untokened = 0
         self.batched = 0
-        self.strata: "list[dict[str, str]]" = []
+        self.strata: list[dict[str, str]] = []
 
 
-def told_by(ledger: "Ledger") -> "list[Disclosure]":
+def told_by(ledger: Ledger) -> list[Disclosure]:
     """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
     spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
     sent = "SELECT study, origin, state FROM reports ORDER BY 1, 2"
@@ -60,7 +63,7 @@ def told_by(ledger: "Ledger") -> "list[Disclosure]":
         together = connection.execute(leaving).fetchall()
         spends = connection.execute(spent).fetchall()
         reports = connection.execute(sent).fetchall()
-    entries: "dict[tuple[str, str], Disclosure]" = {}
+    entries: dict[tuple[str, str], Disclosure] = {}
 
     def entry_of(study: str, origin: str) -> Disclosure:
         return entries.setdefault((study, origin), Disclosure(study, origin))

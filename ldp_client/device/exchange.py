@@ -6,24 +6,21 @@ their host and port.
 """
 
 import contextlib
+import socket
 import ssl
 import threading
 import urllib.error
 import urllib.request
+from email.message import Message
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR
+from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
 from ldp_client.device.clock import CHANCE
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import socket
-    from email.message import Message
-    from typing import IO, Any, Optional
 
 # For name lookup, connection, headers, body and redirects together; then for each wait for the network.
 DEADLINE_SECONDS = 20.0
@@ -43,7 +40,7 @@ LOOPBACK = ("localhost", "::1")
 class Answer:
     """The answer to a request. body: at most one byte more than was requested."""
 
-    def __init__(self, status: int, headers: "Message", body: bytes) -> None:
+    def __init__(self, status: int, headers: Message, body: bytes) -> None:
         self.status = status
         self.headers = headers
         self.body = body
@@ -72,10 +69,10 @@ class Cutoff:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._socket: "Optional[socket.socket]" = None
+        self._socket: socket.socket | None = None
         self._is_cut = False
 
-    def hold(self, connected: "socket.socket") -> None:
+    def hold(self, connected: socket.socket) -> None:
         """Register a connection before anything is sent. Raises OSError if the deadline has passed."""
         with self._lock:
             self._socket = connected
@@ -116,8 +113,8 @@ class _Running:
         self._most = most
         self._silence = silence
         self.cutoff = Cutoff()
-        self._answer: "Optional[Answer]" = None
-        self._error: "Optional[Exception]" = None
+        self._answer: Answer | None = None
+        self._error: Exception | None = None
 
     def run(self) -> None:
         try:
@@ -139,11 +136,11 @@ class _Running:
 
     def _follow(self) -> Answer:
         opener = opener_for(self._request.full_url, self.cutoff)
-        request: "Optional[urllib.request.Request]" = self._request
+        request: urllib.request.Request | None = self._request
         for _ in range(MOST_REDIRECTS + 1):
             assert request is not None
             try:
-                response: "Any" = opener.open(request, timeout=self._silence)
+                response: Any = opener.open(request, timeout=self._silence)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
@@ -153,7 +150,7 @@ class _Running:
             request = moved
         raise TransferError.say("device.redirects", most=MOST_REDIRECTS)
 
-    def _read(self, response: "Any") -> bytes:
+    def _read(self, response: Any) -> bytes:
         body: bytes = response.read(self._most + 1)
         # http.client reports this only if it reads the whole body at once.
         if len(body) <= self._most and getattr(response, "length", None):
@@ -162,8 +159,8 @@ class _Running:
 
 
 def _moved(
-    request: urllib.request.Request, status: int, location: "Optional[str]"
-) -> "Optional[urllib.request.Request]":
+    request: urllib.request.Request, status: int, location: str | None
+) -> urllib.request.Request | None:
     """Return the request to make instead, None if the answer is the last one."""
     keeps = status in KEEPING or (status in REDIRECTS and request.get_method() == "GET")
     if not keeps or not location:
@@ -188,17 +185,17 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self,
         req: urllib.request.Request,  # noqa: ARG002
-        fp: "IO[bytes]",  # noqa: ARG002
+        fp: IO[bytes],  # noqa: ARG002
         code: int,  # noqa: ARG002
         msg: str,  # noqa: ARG002
-        headers: "Message",  # noqa: ARG002
+        headers: Message,  # noqa: ARG002
         newurl: str,  # noqa: ARG002
     ) -> None:
         return None
 
 
 class _Connection(HTTPConnection):
-    def __init__(self, *arguments: "Any", hold: "Any", **options: "Any") -> None:
+    def __init__(self, *arguments: Any, hold: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hold = hold
 
@@ -208,7 +205,7 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(HTTPSConnection):
-    def __init__(self, *arguments: "Any", hold: "Any", **options: "Any") -> None:
+    def __init__(self, *arguments: Any, hold: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._hold = hold
 
@@ -218,20 +215,20 @@ class _SecureConnection(HTTPSConnection):
 
 
 class _Http(urllib.request.HTTPHandler):
-    def __init__(self, hold: "Any") -> None:
+    def __init__(self, hold: Any) -> None:
         super().__init__()
         self._hold = hold
 
-    def http_open(self, req: urllib.request.Request) -> "Any":
+    def http_open(self, req: urllib.request.Request) -> Any:
         return self.do_open(_Connection, req, hold=self._hold)  # type: ignore[arg-type]
 
 
 class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, hold: "Any") -> None:
+    def __init__(self, hold: Any) -> None:
         super().__init__()
         self._hold = hold
 
-    def https_open(self, req: urllib.request.Request) -> "Any":
+    def https_open(self, req: urllib.request.Request) -> Any:
         # A default that an app has patched, to accept any certificate, must not hold for reports.
         context = ssl.create_default_context()
         return self.do_open(_SecureConnection, req, hold=self._hold, context=context)  # type: ignore[arg-type]

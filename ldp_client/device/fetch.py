@@ -1,6 +1,9 @@
 """Fetching a study document from a collector."""
 
+from __future__ import annotations
+
 import urllib.request
+from typing import TYPE_CHECKING
 
 from ldp_client.device.budget import read_new
 from ldp_client.device.exchange import MOST_CHARACTERS
@@ -11,7 +14,6 @@ from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.exchange import Answer
     from ldp_client.device.transport import Transport
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 STUDIES_PATH = "/v1/studies/"
 
 
-def split_study_url(url: str) -> "tuple[str, str]":
+def split_study_url(url: str) -> tuple[str, str]:
     """Return (collector's base URL, study id) of http(s)://host/v1/studies/ID. Raises InputError."""
     base, path, study_id = url.partition(STUDIES_PATH)
     is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
@@ -28,7 +30,7 @@ def split_study_url(url: str) -> "tuple[str, str]":
     return base, study_id
 
 
-def fetch_document(transport: "Transport", collector: str, study_id: str) -> "tuple[Study, str, bool]":
+def fetch_document(transport: Transport, collector: str, study_id: str) -> tuple[Study, str, bool]:
     """Return the unsigned study of that id, the collector's identity, and whether the study is closed.
 
     The identity is "" if the collector states none. Raises TransferError, StudyError, and RefusedError for a
@@ -40,7 +42,7 @@ def fetch_document(transport: "Transport", collector: str, study_id: str) -> "tu
     return study, identity_of(answer), _is_closed(answer)
 
 
-def fetch_signed(transport: "Transport", collector: str, study_id: str) -> "tuple[SignedStudy, str, bool]":
+def fetch_signed(transport: Transport, collector: str, study_id: str) -> tuple[SignedStudy, str, bool]:
     """Return the study of that id with its unverified signatures, and the rest as `fetch_document` does.
 
     Raises as `fetch_document` does.
@@ -52,7 +54,7 @@ def fetch_signed(transport: "Transport", collector: str, study_id: str) -> "tupl
     return signed, identity_of(answer), _is_closed(answer)
 
 
-def _is_closed(answer: "Answer") -> bool:
+def _is_closed(answer: Answer) -> bool:
     said: str = answer.headers.get(STUDY_STATE, "")
     return said == CLOSED
 
@@ -63,7 +65,7 @@ def _same(url: str, study_id: str, study: Study) -> Study:
     return study
 
 
-def _get(transport: "Transport", url: str, most: int, absent: str = "device.http_absent") -> "Answer":
+def _get(transport: Transport, url: str, most: int, absent: str = "device.http_absent") -> Answer:
     try:
         answer = transport.exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:

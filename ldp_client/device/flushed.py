@@ -24,7 +24,7 @@ class Flushed:
         self.waiting = 0
         self.scheduled = 0
         self.batched = 0
-        self.refused: "list[str]" = []
+        self.refused: list[str] = []
         self.deleted = 0
         self.undeleted = 0
         self.reason = ""

@@ -174,7 +174,7 @@ class Ledger:
             connection.execute("BEGIN")
             refuse_damage(connection)
 
-    def adopt(self, former: "Sequence[str]") -> None:
+    def adopt(self, former: Sequence[str]) -> None:
         """Move the rows of former origins, and those without one, to the collector. Raises LedgerError."""
         former = ["", *former]
         with self.reading() as connection:
@@ -183,19 +183,19 @@ class Ledger:
             with self.writing() as connection:
                 adopt(connection, self.origin, former)
 
-    def spent(self) -> "list[Spend]":
+    def spent(self) -> list[Spend]:
         """Return all spends so far."""
         query = "SELECT study, question, version, epsilon, delta FROM spent"
         with self.reading() as connection:
             rows = connection.execute(query).fetchall()
         return [Spend(row[0], row[1], row[2], Fraction(row[3]), Fraction(row[4])) for row in rows]
 
-    def queued(self) -> "list[Queued]":
+    def queued(self) -> list[Queued]:
         """Return the reports that wait to be sent, due or not."""
         with self.reading() as connection:
             return pending(connection)
 
-    def budget(self) -> "str | None":
+    def budget(self) -> str | None:
         """Return the lifetime budget in the ledger, None if none was stated yet. Raises LedgerError."""
         with self.reading() as connection:
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
@@ -218,7 +218,7 @@ class Ledger:
             return str(row[0])
 
     @contextmanager
-    def reading(self) -> "Iterator[sqlite3.Connection]":
+    def reading(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that sees one undamaged state. Raises LedgerError."""
         with self._open() as connection:
             connection.execute("BEGIN")
@@ -226,7 +226,7 @@ class Ledger:
             yield connection
 
     @contextmanager
-    def writing(self) -> "Iterator[sqlite3.Connection]":
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """Run one transaction: durable at its end, undone by any error. Raises LedgerError."""
         self._restore_lock()
         with self._open() as connection:
@@ -269,7 +269,7 @@ class Ledger:
         _sync(self.folder)
 
     @contextmanager
-    def _open(self, path: str = "") -> "Iterator[sqlite3.Connection]":
+    def _open(self, path: str = "") -> Iterator[sqlite3.Connection]:
         """Yield a connection that is rolled back and closed on any error."""
         connection = None
         if not os.path.exists(path or self.path):

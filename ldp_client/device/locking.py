@@ -23,8 +23,8 @@ OTHERS = 0o077
 
 _making = _thread.allocate_lock()
 # One object for each use of SQLite by this process. A child forked meanwhile inherits locks without a holder.
-_open: "set[object]" = set()
-_inherited: "list[bool]" = []
+_open: set[object] = set()
+_inherited: list[bool] = []
 
 
 def _note_fork() -> None:
@@ -37,7 +37,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def in_sqlite(path: str) -> "Iterator[None]":
+def in_sqlite(path: str) -> Iterator[None]:
     """Count as using a file. Raises LedgerError in a process forked while another thread was using one."""
     if _inherited:
         raise LedgerError.say("device.forked", path=path)
@@ -56,7 +56,7 @@ class BusyError(LedgerError):
 
 
 @contextmanager
-def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
+def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
     """Hold the folder's lock, after waiting for at most `seconds`. Raises BusyError, LedgerError.
 
     A lost lock is created again, with its mark if there is a ledger.

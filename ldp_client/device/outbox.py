@@ -13,11 +13,8 @@ from ldp_client.device import clock
 from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.report import Report
-    from ldp_client.documents.study import Study
+from ldp_client.documents.report import Report
+from ldp_client.documents.study import Study
 
 MOST_PENDING = 500
 MOST_BYTES = Direct.most_report_bytes
@@ -66,14 +63,14 @@ class Queued:
 
     @classmethod
     def of(
-        cls, study: "Study", report: "Report", collector: str, body: str, due: int, invitation: str = ""
+        cls, study: Study, report: Report, collector: str, body: str, due: int, invitation: str = ""
     ) -> "Queued":
         """Return a fresh report, as it will leave for this collector or these nodes."""
         asked = (study.version, study.digest, study.closes or "")
         return cls(report.id, collector, study.id, body, due, invitation, report.secret.hex(), *asked)
 
     @property
-    def nodes(self) -> "list[str]":
+    def nodes(self) -> list[str]:
         """Return the nodes of a secure sum; empty for a report that goes to one collector."""
         return self.collector.split(" ") if " " in self.collector else []
 
@@ -83,7 +80,7 @@ def digest_of(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
-def due_of(study: "Study", window: float) -> int:
+def due_of(study: Study, window: float) -> int:
     """Return when a report made now leaves: 0 for at once, or if it needs a token first.
 
     A token's arrival draws the time. window: the device's own; a study that states how reports leave
@@ -152,17 +149,17 @@ def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> No
         connection.execute("UPDATE tokens SET turned = 0 WHERE report = ?", (report_id,))
 
 
-def pending(connection: sqlite3.Connection) -> "list[Queued]":
+def pending(connection: sqlite3.Connection) -> list[Queued]:
     """Return the reports that wait to be sent, in the random order of their ids. Raises LedgerError."""
     return _select(connection, "state IN ('queued', 'trying')")
 
 
-def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
+def withdrawn(connection: sqlite3.Connection) -> list[Queued]:
     """Return the reports whose deletion is not acknowledged yet."""
     return _select(connection, "state = 'withdrawn'")
 
 
-def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
+def _select(connection: sqlite3.Connection, which: str) -> list[Queued]:
     rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
         raise LedgerError.say("device.report_changed")

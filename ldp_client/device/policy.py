@@ -1,22 +1,22 @@
 """A device owner's rules: how much privacy may be lost, and which hosts and studies are accepted."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.documents.channel import HERE
 from ldp_client.documents.errors import InputError, RefusedError, UsageError
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.study import Study
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Optional
-
     from ldp_client.device.transport import Transport
-    from ldp_client.documents.signed import SignedStudy
-    from ldp_client.documents.study import Study
 
 LOOPBACK = HERE
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -31,8 +31,8 @@ class Limits:
     def __init__(
         self,
         epsilon: Fraction,
-        epsilon_per_study: "Optional[Fraction]",
-        epsilon_per_collector: "Optional[Fraction]",
+        epsilon_per_study: Fraction | None,
+        epsilon_per_collector: Fraction | None,
         delta: Fraction,
     ) -> None:
         self.epsilon = epsilon
@@ -47,13 +47,13 @@ class Policy:
     def __init__(
         self,
         max_epsilon: str,
-        max_epsilon_per_study: "Optional[str]",
-        max_epsilon_per_collector: "Optional[str]",
+        max_epsilon_per_study: str | None,
+        max_epsilon_per_collector: str | None,
         max_delta: str,
-        allowed_hosts: "Optional[Sequence[str]]",
-        signing_keys: "Optional[Sequence[str | os.PathLike[str]]]",
-        nodes: "Sequence[str]" = (),
-        known_digests: "Optional[Sequence[str]]" = None,
+        allowed_hosts: Sequence[str] | None,
+        signing_keys: Sequence[str | os.PathLike[str]] | None,
+        nodes: Sequence[str] = (),
+        known_digests: Sequence[str] | None = None,
     ) -> None:
         self.limits = Limits(
             _above_zero("max_epsilon", max_epsilon),
@@ -72,14 +72,14 @@ class Policy:
         """Set the lifetime limit to the budget that the ledger keeps."""
         self.limits.epsilon = Fraction(kept)
 
-    def refuse_unpublished(self, study: "Study") -> None:
+    def refuse_unpublished(self, study: Study) -> None:
         """Raise RefusedError if digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:
             raise RefusedError.say(
                 "device.unpublished", study=study.id, version=study.version, digest=study.digest
             )
 
-    def refuse_places(self, study: "Study", collector: str, transport: "Transport") -> None:
+    def refuse_places(self, study: Study, collector: str, transport: Transport) -> None:
         """Raise an error if the device may not use the study's nodes or issuer.
 
         Raises RefusedError for a host that is not allowed, that is on this device while the collector is
@@ -116,7 +116,7 @@ class Policy:
         return url
 
 
-def checked_url(text: "Any") -> "tuple[str, str, set[str]]":
+def checked_url(text: Any) -> tuple[str, str, set[str]]:
     """Return a base URL in the spelling of `Policy.base_url`, its host, and the host's other spellings.
 
     Raises InputError as `Policy.base_url` does.
@@ -144,7 +144,7 @@ def checked_url(text: "Any") -> "tuple[str, str, set[str]]":
     return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}", host, names
 
 
-def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
+def _listed(name: str, given: Sequence[Any]) -> list[Any]:
     """Return a list. Reject a text, whose characters would count as entries, and the path of one key."""
     if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
         raise InputError.say("device.list", name=name)
@@ -154,7 +154,7 @@ def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
         raise InputError.say("device.list", name=name) from None
 
 
-def listed_texts(name: str, given: "Sequence[Any]") -> "list[str]":
+def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
     """Return a list of strings. Raises InputError for anything else."""
     for text in (listed := _listed(name, given)):
         if not isinstance(text, str):
@@ -162,13 +162,13 @@ def listed_texts(name: str, given: "Sequence[Any]") -> "list[str]":
     return listed
 
 
-def refuse_no_text(name: str, given: "Any") -> None:
+def refuse_no_text(name: str, given: Any) -> None:
     """Raise InputError unless `given` is text."""
     if not isinstance(given, str):
         raise InputError.say("device.text", name=name, found=type(given).__name__)
 
 
-def plain_invitation(given: "Any") -> str:
+def plain_invitation(given: Any) -> str:
     """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
 
     A header could not hold them. For a whole link, return the invitation that it carries. js/pasted.js is its
@@ -179,7 +179,7 @@ def plain_invitation(given: "Any") -> str:
     return text.rpartition("#invitation=")[2].strip("\"'<>()[],.;:`")
 
 
-def folder_of(given: "str | os.PathLike[str]") -> str:
+def folder_of(given: str | os.PathLike[str]) -> str:
     """Return a folder's path as text, with ~ replaced by the home folder.
 
     Raises InputError for anything but a path, and for bytes. Also raises it for a ~ without a home folder:
@@ -206,11 +206,11 @@ def _above_zero(name: str, text: str) -> Fraction:
     return Fraction(number.numerator, number.denominator)
 
 
-def _above_zero_or_none(name: str, text: "Optional[str]") -> "Optional[Fraction]":
+def _above_zero_or_none(name: str, text: str | None) -> Fraction | None:
     return None if text is None else _above_zero(name, text)
 
 
-def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
+def _keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
     """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
     keys = [load_public_key(key) for key in _listed("signing_keys", given)]
     if not keys:
@@ -218,7 +218,7 @@ def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
     return keys
 
 
-def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
+def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
     """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
     if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
         return PublicKey.from_pem(text_or_path)
@@ -235,7 +235,7 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
         raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
 
 
-def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
+def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicKey]:
     """Return the pinned keys whose signatures on the study are valid.
 
     Neither other keys' signatures nor wrong signatures next to a valid one count. Raises RefusedError if no

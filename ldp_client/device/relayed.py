@@ -1,9 +1,12 @@
 """Requests to a collector through a relay (RFC 9458), each encapsulated for the collector's gateway."""
 
+from __future__ import annotations
+
 import urllib.request
 from email.message import Message
+from typing import TYPE_CHECKING
 
-from ldp_client.device.exchange import Answer, exchange
+from ldp_client.device.exchange import exchange
 from ldp_client.device.transport import KeyGoneError
 from ldp_client.documents.errors import RefusedError, TransferError
 from ldp_client.oblivious.binary_http import Answer as BinaryAnswer
@@ -17,6 +20,9 @@ from ldp_client.oblivious.encapsulation import (
 )
 from ldp_client.oblivious.sizes import answer_bytes, padded
 from ldp_client.words.text import say
+
+if TYPE_CHECKING:
+    from ldp_client.device.exchange import Answer
 
 # The API's paths start with this, after the path of a collector's base URL.
 API = "/v1/studies/"
@@ -52,7 +58,7 @@ def ask_through(relay: str, key_id: int, public_key: bytes, request: urllib.requ
         raise RefusedError.say("device.relay_garbled", relay=relay) from None
 
 
-def _refusal(relay: str, outer: Answer, request: urllib.request.Request) -> "TransferError | RefusedError":
+def _refusal(relay: str, outer: Answer, request: urllib.request.Request) -> TransferError | RefusedError:
     """Return the error for an answer that is not encapsulated. It proves nothing about the report."""
     if outer.status == 400 and KEY_PROBLEM in outer.body:
         if request.get_method() == "DELETE":

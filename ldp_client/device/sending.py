@@ -1,8 +1,12 @@
 """Send due reports and request due deletions, with a limit on requests a minute."""
 
+from __future__ import annotations
+
 import sqlite3
 import time
+from collections.abc import Callable
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from ldp_client.device import clock, outbox
 from ldp_client.device.channels import Channels, postpone
@@ -11,6 +15,8 @@ from ldp_client.device.exchange import backoff
 from ldp_client.device.flushed import Flushed
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
+from ldp_client.device.outbox import Queued
+from ldp_client.device.policy import Policy
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.transport import KeyGoneError
@@ -25,14 +31,8 @@ from ldp_client.device.upload import (
 from ldp_client.documents.errors import LdpkitError, LedgerError
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Optional
-
-    from ldp_client.device.outbox import Queued
-    from ldp_client.device.policy import Policy
     from ldp_client.device.transport import Transport
-
 
 STILL_WAITS = ("waiting", "kept", "paced", "stuck")
 # No request starts later than this after its flush: a stalled server delays a flush no longer.
@@ -42,7 +42,7 @@ LONGEST_FLUSH_SECONDS = 300.0
 class Sender:
     """Sends a ledger's reports for one collector and for the nodes of secure sums."""
 
-    def __init__(self, ledger: Ledger, collector: str, policy: "Policy", transport: "Transport") -> None:
+    def __init__(self, ledger: Ledger, collector: str, policy: Policy, transport: Transport) -> None:
         self._ledger = ledger
         self._collector = collector
         self._policy = policy
@@ -75,13 +75,13 @@ class Sender:
         result.reason = result.reason or result.stuck_reason
         return result
 
-    def _read(self) -> "tuple[list[Queued], list[Queued]]":
+    def _read(self) -> tuple[list[Queued], list[Queued]]:
         """Return the reports to delete and those to send, and read their channels in the same state."""
         with self._ledger.reading() as connection:
             self._channels = Channels(connection)
             return outbox.withdrawn(connection), outbox.pending(connection)
 
-    def _obstacle(self, report: "Queued") -> str:
+    def _obstacle(self, report: Queued) -> str:
         """Return why this device may not make the report's requests, "" if it may.
 
         Shares name their nodes; other reports may not know their collector yet.
@@ -102,7 +102,7 @@ class Sender:
             return ""
         return say("device.of_another_collector", collector=report.collector)
 
-    def _ready(self, reports: "list[Queued]", now: bool, result: Flushed) -> "list[Queued]":
+    def _ready(self, reports: list[Queued], now: bool, result: Flushed) -> list[Queued]:
         """Return the reports whose request may be made now; count the others."""
         ready = []
         for report in reports:
@@ -117,7 +117,7 @@ class Sender:
                 ready.append(report)
         return ready
 
-    def _waits(self, report: "Queued", now: bool, result: Flushed) -> bool:
+    def _waits(self, report: Queued, now: bool, result: Flushed) -> bool:
         """Return True if the time of a report or its deletion is still to come, and count it then.
 
         now: only reports that leave together with others wait.
@@ -136,8 +136,8 @@ class Sender:
         return True
 
     def _apart(
-        self, deletions: "list[Queued]", uploads: "list[Queued]", now: bool, result: Flushed
-    ) -> "tuple[list[Queued], list[Queued]]":
+        self, deletions: list[Queued], uploads: list[Queued], now: bool, result: Flushed
+    ) -> tuple[list[Queued], list[Queued]]:
         """Return both lists without the requests that must leave in another window.
 
         A token request carries the person's invitation, so a batched report never leaves next to it. A first
@@ -151,7 +151,7 @@ class Sender:
             for report in (*deletions, *uploads)
             if self._channels.of(report) is not None and report not in asking and report not in hurried
         ]
-        later: "list[Queued]" = []
+        later: list[Queued] = []
         if self._transport.relay:
             later = CHANCE.sample(batched, len(batched))[1:]
         elif asking and batched:
@@ -162,13 +162,13 @@ class Sender:
         deletions = [report for report in deletions if report not in later]
         return deletions, [report for report in uploads if report not in later]
 
-    def _put_off(self, report: "Queued", result: Flushed) -> None:
+    def _put_off(self, report: Queued, result: Flushed) -> None:
         """Move a request that was not made to a random moment of the next window, and count it."""
         self._postpone(report, Outcome("kept"))
         result.count_batched()
 
     def _in_turn(
-        self, deletions: "list[Queued]", uploads: "list[Queued]", attempts: int, result: Flushed
+        self, deletions: list[Queued], uploads: list[Queued], attempts: int, result: Flushed
     ) -> None:
         """Make each request once before any request a second time, up to `attempts` times.
 
@@ -182,7 +182,7 @@ class Sender:
             is_last = attempt == attempts - 1
             turns = [report for report in turns if not self._is_settled(report, is_last, result)]
 
-    def _is_settled(self, report: "Queued", is_last: bool, result: Flushed) -> bool:
+    def _is_settled(self, report: Queued, is_last: bool, result: Flushed) -> bool:
         """Make a report's request. Return True, and count it, if this flush does not try it again."""
         is_deletion, awaits = not report.body, self._channels.awaits_token(report)
         request = self._ask_token if awaits else self._put
@@ -208,7 +208,7 @@ class Sender:
         elif outcome.state in STILL_WAITS:
             result.waiting += 1
 
-    def _count_deletion(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
+    def _count_deletion(self, report: Queued, outcome: Outcome, result: Flushed) -> None:
         if outcome.state == "sent":
             self._note(outbox.drop, report)
             result.deleted += 1
@@ -219,7 +219,7 @@ class Sender:
             result.undeleted += 1
             self._postpone(report, outcome)
 
-    def _count_upload(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
+    def _count_upload(self, report: Queued, outcome: Outcome, result: Flushed) -> None:
         if outcome.state in STILL_WAITS:
             result.waiting += 1
             self._postpone(report, outcome)
@@ -232,7 +232,7 @@ class Sender:
                 say("device.refused_report", report=report.report_id, reason=outcome.reason)
             )
 
-    def _postpone(self, report: "Queued", outcome: Outcome) -> None:
+    def _postpone(self, report: Queued, outcome: Outcome) -> None:
         """Move a failed request to a random moment of the next window."""
         channel = self._channels.of(report)
         if outcome.state == "paced":
@@ -241,11 +241,11 @@ class Sender:
             with self._ledger.writing() as connection:
                 postpone(connection, report.report_id, channel.hours)
 
-    def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
+    def _note(self, what: Callable[[sqlite3.Connection, str], None], report: Queued) -> None:
         with self._ledger.writing() as connection:
             what(connection, report.report_id)
 
-    def _ask(self, report: "Queued", request: "Callable[[Queued], Outcome]") -> Outcome:
+    def _ask(self, report: Queued, request: Callable[[Queued], Outcome]) -> Outcome:
         """Make a report's request once. Before an upload leaves, the ledger notes durably that it may leave.
 
         The outcome may also be "paced" (too many requests lately) or "withdrawn" (meanwhile).
@@ -268,7 +268,7 @@ class Sender:
             # A report that cannot be sent must not block the others. Omit the error's text.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
 
-    def _leave(self, connection: sqlite3.Connection, report: "Queued") -> "Optional[Outcome]":
+    def _leave(self, connection: sqlite3.Connection, report: Queued) -> Outcome | None:
         """Note that a report's request leaves now, or return why it may not."""
         is_deletion = not report.body
         if not allows(connection, clock.now(), is_deletion):
@@ -278,7 +278,7 @@ class Sender:
             return Outcome("withdrawn")
         return None
 
-    def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
+    def _judged(self, report: Queued, place: str, outcome: Outcome) -> Outcome:
         """Decide what an answer from that base URL means for the report."""
         if outcome.state not in ("sent", "refused"):
             return outcome
@@ -295,11 +295,11 @@ class Sender:
             note_identity(connection, report.document, self._home(report, place), identity)
         return judged(report, outcome, identity)
 
-    def _home(self, report: "Queued", place: str) -> str:
+    def _home(self, report: Queued, place: str) -> str:
         """Return the base URL whose collector must answer. A moved collector keeps its identity."""
         return place if report.nodes else report.collector or place
 
-    def _put(self, report: "Queued") -> Outcome:
+    def _put(self, report: Queued) -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
             return self._judged(report, place, outcome)
 
@@ -312,7 +312,7 @@ class Sender:
         url = self._url(report)
         return judge(self._collector, put_report(self._transport, url, report.body, report.invitation, token))
 
-    def _find_identity(self, report: "Queued") -> "Optional[Outcome]":
+    def _find_identity(self, report: Queued) -> Outcome | None:
         """Ask, as the report would leave, which collector takes it if that is unknown. Return any failure.
 
         The identity that the collector stated in the clear may be unique to this address.
@@ -326,12 +326,12 @@ class Sender:
             note_identity(connection, report.document, home, found.identity)
         return None if found.identity else found
 
-    def _ask_token(self, report: "Queued") -> Outcome:
+    def _ask_token(self, report: Queued) -> Outcome:
         channel = self._channels.of(report)
         assert channel is not None
         return ask_token(self._transport, self._ledger, report, channel)
 
-    def _ask_deletion(self, report: "Queued") -> Outcome:
+    def _ask_deletion(self, report: Queued) -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
             return self._judged(report, place, outcome)
 
@@ -339,11 +339,11 @@ class Sender:
             return delete_shares(self._transport, report, judge)
         return judge(self._collector, delete_report(self._transport, self._url(report), report.secret))
 
-    def _url(self, report: "Queued") -> str:
+    def _url(self, report: Queued) -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
 
 
-def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":
+def _shuffled_together(deletions: list[Queued], uploads: list[Queued]) -> list[Queued]:
     """Alternate both kinds, a deletion first, each kind in random order."""
     kinds = [CHANCE.sample(kind, len(kind)) for kind in (deletions, uploads)]
     return [report for pair in zip_longest(*kinds) for report in pair if report]

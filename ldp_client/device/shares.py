@@ -1,12 +1,17 @@
 """Sealed shares of a secure sum: how the outbox stores them, and their exchange with the nodes."""
 
+from __future__ import annotations
+
 import json
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from ldp_client.device.outbox import Queued
+from ldp_client.device.budget import Terms
 from ldp_client.device.upload import Outcome, delete_report, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.secure_sum.messages import (
@@ -17,22 +22,18 @@ from ldp_client.secure_sum.messages import (
     share_path,
     shares_nonce,
 )
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
-
-    from ldp_client.device.budget import Terms
+    from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
-    from ldp_client.documents.study import Study
-    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
-    Judge = Callable[[str, Outcome], Outcome]
+Judge = Callable[[str, Outcome], Outcome]
 
 
 def queued_shares(
-    terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
+    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, invitation: str, due: int
 ) -> Queued:
     """Return the sealed shares of one device's answers; `collector` names their nodes.
 
@@ -44,7 +45,7 @@ def queued_shares(
     return Queued.of(terms.study, report, nodes, body, due, invitation)
 
 
-def body_size(study: "Study") -> int:
+def body_size(study: Study) -> int:
     """Return the length of an outbox body: a report's text, or all shares of a secure sum."""
     if study.protocol is None:
         return report_size(study)
@@ -53,11 +54,11 @@ def body_size(study: "Study") -> int:
     return len(_written([bytes(share + OVERHEAD_BYTES) for share in shares]))
 
 
-def _written(shares: "list[bytes]") -> str:
+def _written(shares: list[bytes]) -> str:
     return canonical_json([b2a_base64(share).decode().strip() for share in shares])
 
 
-def put_shares(transport: "Transport", queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
+def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes = b"") -> Outcome:
     """Send every share once: "sent" if every node has its share, "refused" if a node refuses permanently.
 
     judge: returns what the outcome of the node with this base URL means. token: each node accepts it once.
@@ -71,13 +72,13 @@ def put_shares(transport: "Transport", queued: "Queued", judge: "Judge", token: 
     return _worst(_at_all(queued, put, judge), ("refused", "stuck", "waiting", "kept"))
 
 
-def _sealed(queued: "Queued") -> "tuple[list[bytes], bytes]":
+def _sealed(queued: Queued) -> tuple[list[bytes], bytes]:
     """Return the sealed shares, and the SHA-256 of each in one byte string."""
     shares = [a2b_base64(text) for text in json.loads(queued.body)]
     return shares, b"".join([sha256(share).digest() for share in shares])
 
 
-def nonce_for(queued: "Queued") -> bytes:
+def nonce_for(queued: Queued) -> bytes:
     """Return the nonce that binds a token to these shares, b"" for a report that is no secure sum.
 
     With an unbound token, a node could submit its own shares to nodes that the device contacts later.
@@ -85,7 +86,7 @@ def nonce_for(queued: "Queued") -> bytes:
     return shares_nonce(queued.report_id, _sealed(queued)[1]) if queued.nodes else b""
 
 
-def delete_shares(transport: "Transport", queued: "Queued", judge: "Judge") -> Outcome:
+def delete_shares(transport: Transport, queued: Queued, judge: Judge) -> Outcome:
     """Ask every node once to delete its share: "sent" if all have deleted, "refused" if all keep theirs.
 
     No sum can be made without a share, but only its node says that the share is gone. While other nodes keep
@@ -107,13 +108,13 @@ def delete_shares(transport: "Transport", queued: "Queued", judge: "Judge") -> O
     return Outcome("refused" if is_over else "stuck", reason)
 
 
-def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> "list[Outcome]":
+def _at_all(queued: Queued, ask: Callable[[str, int], Outcome], judge: Judge) -> list[Outcome]:
     """Return the judged answer of each node. All nodes are asked, whatever the others answer."""
     path = share_path(queued.study, queued.report_id)
     return [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
 
 
-def _worst(outcomes: "list[Outcome]", order: "tuple[str, ...]") -> Outcome:
+def _worst(outcomes: list[Outcome], order: tuple[str, ...]) -> Outcome:
     """Return the first outcome in this order of states."""
     for state in order:
         for outcome in outcomes:

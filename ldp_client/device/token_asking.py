@@ -3,8 +3,11 @@
 Only the signature of a key that the study names makes a token. Any other answer leaves the report as it was.
 """
 
+from __future__ import annotations
+
 import urllib.request
 from binascii import unhexlify
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, short_id_of
@@ -12,26 +15,23 @@ from ldp_client.device.channels import Held, keep_token, prepared
 from ldp_client.device.exchange import MOST_CHARACTERS
 from ldp_client.device.shares import nonce_for
 from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
+from ldp_client.documents.channel import Channel, Tokens
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
-
     from ldp_client.device.exchange import Answer
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
-    from ldp_client.documents.channel import Channel, Tokens
 
 TOKEN_PATH = "/v1/tokens"
 # How the issuer named the key to use.
 BY_PLACE, BY_ID = 1, 2
 
 
-def ask_token(transport: "Transport", ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
+def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Channel) -> Outcome:
     """Request a report's token once, and once more with another key if the issuer names one.
 
     The outcome is "sent" once the token is stored and the report's time is drawn.
@@ -62,13 +62,13 @@ def ask_token(transport: "Transport", ledger: "Ledger", report: "Queued", channe
     return Outcome("sent")
 
 
-def _asking(report: "Queued", tokens: "Tokens", held: Held) -> Asking:
+def _asking(report: Queued, tokens: Tokens, held: Held) -> Asking:
     challenge = challenge_of(tokens.name, report.document)
     secrets = (unhexlify(held.nonce), unhexlify(held.salt), int(held.factor, 16))
     return Asking(tokens.keys[held.key], challenge, *secrets)
 
 
-def _ask(transport: "Transport", report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
+def _ask(transport: Transport, report: Queued, tokens: Tokens, held: Held) -> Answer:
     """Return the issuer's answer. Raises TransferError."""
     headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
     headers["LDPKit-Invitation"] = report.invitation
@@ -77,7 +77,7 @@ def _ask(transport: "Transport", report: "Queued", tokens: "Tokens", held: Held)
     return transport.exchange(request)
 
 
-def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tuple[int, int]]":
+def _other_key(answer: Answer, tokens: Tokens, held: Held) -> tuple[int, int] | None:
     """Return the study's key that the issuer names instead of the requested key, and how it was named.
 
     It is followed once per report: an issuer that keeps naming keys could tell people apart. A second time is
@@ -95,17 +95,17 @@ def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tupl
     return (named, turned) if named != held.key and held.turned < turned else None
 
 
-def _is_unnamed(document: "dict[str, Any]", tokens: "Tokens") -> bool:
+def _is_unnamed(document: dict[str, Any], tokens: Tokens) -> bool:
     """Return True if the issuer names a key id that the study lacks: the key of an omitted stratum."""
     by_id = document.get("key_id")
     return isinstance(by_id, int) and by_id not in _ids_of(tokens)
 
 
-def _ids_of(tokens: "Tokens") -> "list[int]":
+def _ids_of(tokens: Tokens) -> list[int]:
     return [short_id_of(key.spki) for key in tokens.keys]
 
 
-def _refusal(answer: "Answer", tokens: "Tokens") -> Outcome:
+def _refusal(answer: Answer, tokens: Tokens) -> Outcome:
     """Return the outcome of the issuer's refusal.
 
     No refusal is final: the person may get another invitation, or withdraw the report.

@@ -4,9 +4,12 @@ A device has one transport, and every request goes through it: the study, the re
 token's. Network modules load at the first request, because answering needs no network.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ldp_client.documents.errors import RefusedError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import urllib.request
 
@@ -24,7 +27,7 @@ class Transport:
     relay = ""
     most_report_bytes = 1 << 20
 
-    def exchange(self, request: "urllib.request.Request", most: int = 0) -> "Answer":
+    def exchange(self, request: urllib.request.Request, most: int = 0) -> Answer:
         """Make a request and return its whole answer, whatever its status.
 
         Args:
@@ -45,7 +48,7 @@ class Direct(Transport):
     Requests to other machines use the proxy in `https_proxy`, which sees host and port.
     """
 
-    def exchange(self, request: "urllib.request.Request", most: int = 0) -> "Answer":
+    def exchange(self, request: urllib.request.Request, most: int = 0) -> Answer:
         """Make a request as `Transport.exchange` does.
 
         Args:
@@ -94,7 +97,7 @@ class Oblivious(Transport):
         self.relay = checked_url(relay)[0]
         self._key_id, self._public_key = read_configuration(key)
 
-    def exchange(self, request: "urllib.request.Request", most: int = 0) -> "Answer":  # noqa: ARG002
+    def exchange(self, request: urllib.request.Request, most: int = 0) -> Answer:  # noqa: ARG002
         """Make a request as `Transport.exchange` does.
 
         Args:

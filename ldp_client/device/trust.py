@@ -8,18 +8,13 @@ first collector that is named. In SQL, `is_own(origin)` holds for the rows of th
 """
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
+from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.study import Study
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Optional
-
-    from ldp_client.core.public_keys import PublicKey
-
 
 # The tables whose rows belong to an origin.
 TABLES = ("reports", "spent", "permanent", "answered", "consents")
@@ -30,7 +25,7 @@ def origin_of(base_url: str) -> str:
     return "/".join(base_url.split("/")[:3])
 
 
-def refuse_no_study(study: "Any") -> None:
+def refuse_no_study(study: Any) -> None:
     """Raise InputError for anything but a study: its text, or a signed study that was not accepted."""
     if not isinstance(study, Study):
         raise InputError.say("device.no_study", found=type(study).__name__)
@@ -38,7 +33,7 @@ def refuse_no_study(study: "Any") -> None:
         raise InputError.say("device.only_shown", study=study.id)
 
 
-def refuse_older(connection: sqlite3.Connection, study: "Study") -> None:
+def refuse_older(connection: sqlite3.Connection, study: Study) -> None:
     """Raise RefusedError for a version below the answered one, or another document of that version."""
     query = "SELECT version, digest FROM answered WHERE study = ? AND is_own(origin)"
     for version, digest in connection.execute(query, (study.id,)).fetchall():
@@ -50,19 +45,19 @@ def refuse_older(connection: sqlite3.Connection, study: "Study") -> None:
             raise RefusedError.say("device.other_version", study=study.id, seen=version)
 
 
-def note_answered(connection: sqlite3.Connection, study: "Study", origin: str) -> None:
+def note_answered(connection: sqlite3.Connection, study: Study, origin: str) -> None:
     """Store the version that was answered."""
     row = (origin, study.id, study.version, study.digest)
     connection.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?)", row)
 
 
-def note_signed(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> None:
+def note_signed(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
     """Store the pinned keys whose signatures on this document were valid."""
     row = (study.digest, " ".join([key.id for key in keys]))
     connection.execute("INSERT OR REPLACE INTO signed VALUES (?, ?)", row)
 
 
-def refuse_unsigned(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> None:
+def refuse_unsigned(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
     """Raise RefusedError if keys are pinned and none of them is known to have signed this document."""
     row = connection.execute("SELECT keys FROM signed WHERE document = ?", (study.digest,)).fetchone()
     signers = row[0].split() if row else []
@@ -89,7 +84,7 @@ def note_identity(connection: sqlite3.Connection, digest: str, collector: str, i
     connection.execute("INSERT OR REPLACE INTO identities VALUES (?, ?, ?)", (digest, collector, identity))
 
 
-def adopt(connection: sqlite3.Connection, origin: str, former: "Sequence[str]") -> None:
+def adopt(connection: sqlite3.Connection, origin: str, former: Sequence[str]) -> None:
     """Move the rows of former origins, and those without an origin, to the collector's present origin.
 
     A row stays if the present origin has one for the same question.
@@ -100,13 +95,13 @@ def adopt(connection: sqlite3.Connection, origin: str, former: "Sequence[str]") 
             connection.execute(query, (origin, old))
 
 
-def has_rows(connection: sqlite3.Connection, origins: "Sequence[str]") -> bool:
+def has_rows(connection: sqlite3.Connection, origins: Sequence[str]) -> bool:
     """Return True if the ledger has rows of one of these origins."""
     query = " UNION ".join([f"SELECT origin FROM {table}" for table in TABLES])
     return any([origin in origins for (origin,) in connection.execute(query).fetchall()])
 
 
-def refuse_nameless(connection: sqlite3.Connection, study: "Study", origin: str) -> None:
+def refuse_nameless(connection: sqlite3.Connection, study: Study, origin: str) -> None:
     """Raise RefusedError if a device without a collector answered the study to one before.
 
     Its report would go to the first collector that it names, perhaps as a second answer.
@@ -126,7 +121,7 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
         raise InputError.say("device.unknown_study")
 
 
-def note_consent(connection: sqlite3.Connection, study: "Study", origin: str, today: date) -> None:
+def note_consent(connection: sqlite3.Connection, study: Study, origin: str, today: date) -> None:
     """Record that the person agrees to answer exactly this document to this collector."""
     row = (origin, study.id, study.digest, today.isoformat())
     connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?, ?)", row)
@@ -137,14 +132,14 @@ def forget_consent(connection: sqlite3.Connection, study_id: str) -> None:
     connection.execute("DELETE FROM consents WHERE study = ? AND is_own(origin)", (study_id,))
 
 
-def refuse_without_consent(connection: sqlite3.Connection, study: "Study") -> None:
+def refuse_without_consent(connection: sqlite3.Connection, study: Study) -> None:
     """Raise RefusedError unless the person agreed to answer exactly this document to this collector."""
     query = "SELECT 1 FROM consents WHERE study = ? AND is_own(origin) AND digest = ?"
     if not connection.execute(query, (study.id, study.digest)).fetchone():
         raise RefusedError.say("device.no_consent", study=study.id, version=study.version)
 
 
-def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") -> None:
+def refuse_asked_behind_noise(connection: sqlite3.Connection, study: Study) -> None:
     """Raise RefusedError if a public field has the id of a question that this study asked before."""
     query = "SELECT 1 FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
     for field in study.public:
@@ -153,8 +148,8 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
 
 
 def with_public(
-    study: "Study", answers: "dict[str, Any]", public: "Optional[dict[str, Any]]", is_watched: bool
-) -> "dict[str, Any]":
+    study: Study, answers: dict[str, Any], public: dict[str, Any] | None, is_watched: bool
+) -> dict[str, Any]:
     """Return answers and public values in one dict.
 
     is_watched: the person agreed to exactly this study, and so to the fields that leave in clear. Otherwise

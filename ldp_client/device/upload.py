@@ -6,10 +6,13 @@ permanently, so a refusal counts only from the collector that published exactly 
 from another collector does not count either: that collector may never read the report.
 """
 
+from __future__ import annotations
+
 import hashlib
 import urllib.request
 from binascii import hexlify
 from datetime import date
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.tokens import header_of
 from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS
@@ -19,10 +22,7 @@ from ldp_client.documents.study import MAX_BYTES
 from ldp_client.secure_sum.messages import SHARES
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
-
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def put_report(
-    transport: "Transport", url: str, body: str, invitation: str = "", token: bytes = b""
+    transport: Transport, url: str, body: str, invitation: str = "", token: bytes = b""
 ) -> Outcome:
     """Send a report once. It waits if its invitation or token is not accepted.
 
@@ -83,14 +83,14 @@ def put_report(
 
 
 def put_share(
-    transport: "Transport", url: str, share: bytes, invitation: str, token: bytes, digests: bytes
+    transport: Transport, url: str, share: bytes, invitation: str, token: bytes, digests: bytes
 ) -> Outcome:
     """Send a sealed share once, as `put_report` sends a report. digests: of all shares, for their token."""
     return _put(transport, url, share, "application/octet-stream", invitation, token, digests)
 
 
 def _put(
-    transport: "Transport",
+    transport: Transport,
     url: str,
     body: bytes,
     media_type: str,
@@ -109,7 +109,7 @@ def _put(
     return _ask(transport, urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
 
 
-def delete_report(transport: "Transport", url: str, secret: str) -> Outcome:
+def delete_report(transport: Transport, url: str, secret: str) -> Outcome:
     """Request a report's deletion once.
 
     The outcome is "sent" if the collector will never take the report again, "refused" if the report is part
@@ -121,10 +121,10 @@ def delete_report(transport: "Transport", url: str, secret: str) -> Outcome:
 
 
 def _ask(
-    transport: "Transport",
+    transport: Transport,
     request: urllib.request.Request,
-    results: "tuple[str, ...]",
-    final: "tuple[str, ...]",
+    results: tuple[str, ...],
+    final: tuple[str, ...],
 ) -> Outcome:
     """Make a request whose URL ends with the report's id, and return its outcome.
 
@@ -160,7 +160,7 @@ def _ask(
     return Outcome("refused", reason, problem, said, identity, *told)
 
 
-def identity_of(answer: "Answer") -> str:
+def identity_of(answer: Answer) -> str:
     """Return the identity of the collector that answers, "" if it states none."""
     identity: str = answer.headers.get(IDENTITY, "")
     return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
@@ -171,7 +171,7 @@ def pause_of(status: int) -> str:
     return "waiting" if status >= 500 or status in TEMPORARY else "kept"
 
 
-def media_type_of(answer: "Answer") -> str:
+def media_type_of(answer: Answer) -> str:
     """Return an answer's media type without parameters, or its coding if it is compressed.
 
     No device requests compression, so a compressed answer is not what the collector sent.
@@ -182,7 +182,7 @@ def media_type_of(answer: "Answer") -> str:
     return printable(answer.headers.get("Content-Type", "").partition(";")[0].strip().lower())
 
 
-def document_of(answer: "Answer") -> "dict[str, Any]":
+def document_of(answer: Answer) -> dict[str, Any]:
     """Return the JSON object in the answer, {} for anything else."""
     import json
 
@@ -195,14 +195,12 @@ def document_of(answer: "Answer") -> "dict[str, Any]":
     return document if isinstance(document, dict) else {}
 
 
-def _is_receipt(
-    answer: "Answer", document: "dict[str, Any]", report_id: str, results: "tuple[str, ...]"
-) -> bool:
+def _is_receipt(answer: Answer, document: dict[str, Any], report_id: str, results: tuple[str, ...]) -> bool:
     named = document.get("id") == report_id and document.get("result") in results
     return answer.status in (200, 201) and media_type_of(answer) == "application/json" and named
 
 
-def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
+def problem_of(answer: Answer, document: dict[str, Any]) -> str | None:
     """Return the name of the collector's own problem, None for any other answer."""
     kind = document.get("type")
     own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) and answer.status >= 400
@@ -211,13 +209,13 @@ def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
     return printable(str(kind)[len(PROBLEM_PREFIX) :])
 
 
-def strange(answer: "Answer") -> str:
+def strange(answer: Answer) -> str:
     """Return a text about an answer that no collector of ours gives."""
     came = media_type_of(answer) or say("device.unnamed_type")
     return say("device.no_collectors_answer", status=answer.status, came=came)
 
 
-def judged(report: "Queued", outcome: Outcome, identity: str) -> Outcome:
+def judged(report: Queued, outcome: Outcome, identity: str) -> Outcome:
     """Decide what the outcome means for the report. identity: of the study's collector, "" if unknown."""
     if outcome.state == "sent" and identity and outcome.identity != identity:
         return Outcome("kept", say("device.kept_other_collector"))
@@ -230,7 +228,7 @@ def judged(report: "Queued", outcome: Outcome, identity: str) -> Outcome:
     return Outcome("stuck" if is_over else "kept", f"{outcome.reason}; {why}")
 
 
-def _why_kept(report: "Queued", outcome: Outcome, identity: str) -> str:
+def _why_kept(report: Queued, outcome: Outcome, identity: str) -> str:
     if not report.document or outcome.document != report.document:
         return say("device.kept_other_study")
     if not identity or outcome.identity != identity:
@@ -268,7 +266,7 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_identity(transport: "Transport", place: str, report: "Queued") -> Outcome:
+def ask_identity(transport: Transport, place: str, report: Queued) -> Outcome:
     """Return the identity of the collector there if it serves exactly the answered study, else why not.
 
     The collector may confirm it with the study's ETag, its digest.

@@ -7,20 +7,16 @@ A record question is an object in NDJSON. In CSV it is one column for each of it
 import csv
 import os
 import re
+from _csv import Reader
 from collections.abc import Iterator
+from typing import Any
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
+from ldp_client.documents.study import Question, Study
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from _csv import Reader
-    from typing import Any
-
-    from ldp_client.documents.study import Question, Study
 
 # Texts for a missing value in files.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
@@ -39,7 +35,7 @@ YES_OR_NO = {
 }
 
 
-def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator[tuple[int, dict[str, Any]]]":
+def read_answers(study: Study, path: str, refusals: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, {question id: answer or None}) for each person. Raises InputError, AnswerError.
 
     None is a refusal. refusals: treat a blank cell, or null, as a refusal if the question offers it.
@@ -57,14 +53,14 @@ def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator
         raise InputError.say("files.not_utf8", path=path) from None
 
 
-def _refuse_blanks(study: "Study", path: str, number: int, answers: "dict[str, Any]") -> None:
+def _refuse_blanks(study: Study, path: str, number: int, answers: dict[str, Any]) -> None:
     for question in study.questions:
         if question.refusal and answers.get(question.id, "") is None:
             where = say("files.line", file=os.path.basename(path), line=number)
             raise InputError(f"{where}: {question.id}: {say('core.blank')}", code="core.blank")
 
 
-def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+def _read_ndjson(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     known = [question.id for question in study.questions] + [field.id for field in study.public]
     with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
@@ -85,7 +81,7 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
             yield number, answers
 
 
-def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
+def _read_csv(study: Study, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -110,12 +106,12 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
             raise InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid") from None
 
 
-def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
+def _rows(reader: Reader, width: int) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) of each row below the header, without empty lines.
 
     With one column, an empty line before a row is a person's empty cell. Trailing empty lines are ignored.
     """
-    empty: "list[int]" = []
+    empty: list[int] = []
     for cells in reader:
         if cells:
             for number in empty:
@@ -126,7 +122,7 @@ def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
             empty.append(reader.line_num)
 
 
-def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
+def check_header(name: str, header: list[str], expected: list[str]) -> None:
     """Raise InputError unless the header of file `name` has exactly the expected columns, each once."""
     for column in expected:
         if column not in header:
@@ -141,20 +137,20 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
             raise InputError.say("files.column_twice", name=name, column=column)
 
 
-def all_columns(study: "Study") -> "list[str]":
+def all_columns(study: Study) -> list[str]:
     """Return the columns that hold a person's answers and public values."""
     private = [column for question in study.questions for column in columns_of(question)]
     return [*private, *[field.id for field in study.public]]
 
 
-def columns_of(question: "Question") -> "list[str]":
+def columns_of(question: Question) -> list[str]:
     """Return the columns that hold one question's answer: its id, or `question.field` for a record."""
     if question.response is None:
         return [question.id]
     return [f"{question.id}.{field.id}" for field in question.fields]
 
 
-def _number_columns(study: "Study") -> "list[str]":
+def _number_columns(study: Study) -> list[str]:
     """Return the columns of a person's numbers, including public fields."""
     found = [field.id for field in study.public if not field.choices]
     for question in study.questions:
@@ -168,14 +164,14 @@ def _number_columns(study: "Study") -> "list[str]":
     return found
 
 
-def refuse_two_readings(name: str, columns: "dict[str, TwoReadings]") -> None:
+def refuse_two_readings(name: str, columns: dict[str, TwoReadings]) -> None:
     """Raise InputError for a column of file `name` whose points may be thousands separators."""
     for column in columns:
         if columns[column].first:
             raise InputError(f"{name}: {column}: {say('files.two_readings')}", code="files.two_readings")
 
 
-def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
+def values_from_text(study: Study, texts: dict[str, str]) -> dict[str, Any]:
     """Return `answers_from_text` for one person: no other number shows what a point means.
 
     Raises AnswerError also for a number whose point may separate thousands.
@@ -188,9 +184,9 @@ def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]
     return answers_from_text(study, texts)
 
 
-def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
+def answers_from_text(study: Study, texts: dict[str, str]) -> dict[str, Any]:
     """Return answers from {column: text}, without missing columns. Raises AnswerError."""
-    answers: "dict[str, Any]" = {}
+    answers: dict[str, Any] = {}
     for question in study.questions:
         if question.response is None:
             if question.id in texts:
@@ -211,7 +207,7 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
     return answers
 
 
-def _plain_answer(question: "Question", text: str) -> "Any":
+def _plain_answer(question: Question, text: str) -> Any:
     word = text.strip().lower()
     # A blank that is also a label, in any case, is not a refusal: it may be a misspelt label.
     labels = [str(label).strip().lower() for label in question.choices]
@@ -222,7 +218,7 @@ def _plain_answer(question: "Question", text: str) -> "Any":
     return _field_answer(question.ask == "yes_no", text, question.id)
 
 
-def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
+def _field_answer(yes_no: bool, text: str, column: str) -> float | bool:
     word = text.strip().lower()
     if word in NO_VALUE:
         raise AnswerError.say("core.missing", column)

@@ -1,32 +1,26 @@
 """Device-side noise for a file of answers that a gateway already holds, or for a data holder's table."""
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from typing import Any
 
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.columns.clipping import ClippedCount, is_clipped
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
+from ldp_client.documents.report import Report
+from ldp_client.documents.study import Question, Study
 from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.tables import table_answers
-from ldp_client.mechanisms import mechanisms_of
+from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Optional
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.report import Report
-    from ldp_client.documents.study import Question, Study
-    from ldp_client.mechanisms import Mechanism
-
-    Mechanisms = dict[str, Mechanism]
-    Quantised = list[tuple[str, Any]]
-    Public = dict[str, str]
+Mechanisms = dict[str, Mechanism]
+Quantised = list[tuple[str, Any]]
+Public = dict[str, str]
 
 
 # People at once: it limits memory, and how often progress is reported.
@@ -34,11 +28,11 @@ CHUNK = 4096
 
 
 def perturb_file(
-    study: "Study",
+    study: Study,
     answers_path: str,
     reports_path: str,
-    progress: "Callable[[int], None]" = lambda _: None,
-    note: "Callable[[str], None]" = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
     refusals: bool = False,
 ) -> int:
     """Write one report for each person of an answer file, as NDJSON, and return how many.
@@ -58,11 +52,11 @@ def perturb_file(
 
 
 def _perturb(
-    study: "Study",
+    study: Study,
     answers_path: str,
     reports_path: str,
-    progress: "Callable[[int], None]",
-    note: "Callable[[str], None]",
+    progress: Callable[[int], None],
+    note: Callable[[str], None],
     refusals: bool,
 ) -> int:
     refuse_route(study)
@@ -86,12 +80,12 @@ def _perturb(
 
 
 def _write_reports(
-    study: "Study",
-    mechanisms: "Mechanisms",
-    people: "Iterator[tuple[Quantised, Public]]",
+    study: Study,
+    mechanisms: Mechanisms,
+    people: Iterator[tuple[Quantised, Public]],
     answers_path: str,
     reports_path: str,
-    progress: "Callable[[int], None]",
+    progress: Callable[[int], None],
 ) -> int:
     """Write one report for each person and return how many. Raises InputError for a file without people."""
     count = 0
@@ -107,15 +101,15 @@ def _write_reports(
     return count
 
 
-def _refuse_unasked(study: "Study", refusals: bool) -> None:
+def _refuse_unasked(study: Study, refusals: bool) -> None:
     """Raise InputError if `refusals` is set but no question offers refusal."""
     if refusals and not any([question.refusal for question in study.questions]):
         raise InputError.say("core.no_refusal", question=study.id)
 
 
 def _quantised_people(
-    study: "Study", mechanisms: "Mechanisms", path: str, clipped: ClippedCount, refusals: bool
-) -> "Iterator[tuple[Quantised, Public]]":
+    study: Study, mechanisms: Mechanisms, path: str, clipped: ClippedCount, refusals: bool
+) -> Iterator[tuple[Quantised, Public]]:
     """Yield each person's quantised answers and public values. No invitation adds public values here."""
     for number, answers in read_answers(study, path, refusals):
         try:
@@ -131,12 +125,12 @@ def _quantised_people(
 
 
 def perturb_people(
-    study: "Study",
-    mechanisms: "Mechanisms",
-    people: "list[Quantised]",
-    random: "Source" = urandom,
-    public: "Optional[list[Public]]" = None,
-) -> "Iterator[Report]":
+    study: Study,
+    mechanisms: Mechanisms,
+    people: list[Quantised],
+    random: Source = urandom,
+    public: list[Public] | None = None,
+) -> Iterator[Report]:
     """Yield a report for each person's quantised answers: in bulk with NumPy, unless the study asks one.
 
     public: each person's public values; None for a study without public fields.
@@ -155,8 +149,8 @@ def perturb_people(
 
 
 def perturb_table(
-    study: "Study",
-    mechanisms: "dict[str, Mechanism]",
+    study: Study,
+    mechanisms: dict[str, Mechanism],
     table_path: str,
     report_path: str,
     clipped: ClippedCount,
@@ -178,7 +172,7 @@ def perturb_table(
 
 
 def counted_tables(
-    study: "Study", tables: "Mapping[str, Any]", clipped: ClippedCount
+    study: Study, tables: Mapping[str, Any], clipped: ClippedCount
 ) -> "dict[str, CountedTable]":
     """Wrap a data holder's tables so that `clipped` counts their clipped rows as they are read."""
     return {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
@@ -187,12 +181,12 @@ def counted_tables(
 class CountedTable:
     """A table that counts its clipped rows while its parts are read."""
 
-    def __init__(self, question: "Question", table: "Any", count: ClippedCount) -> None:
+    def __init__(self, question: Question, table: Any, count: ClippedCount) -> None:
         self.question = question
         self.table = table
         self.count = count
 
-    def chunks(self) -> "Iterator[Any]":
+    def chunks(self) -> Iterator[Any]:
         """Yield the table's parts. Each part is counted after it was consumed."""
         before = 0
         for part in self.table.chunks():
@@ -202,7 +196,7 @@ class CountedTable:
         self.count.total = before
 
 
-def _clipped_rows(question: "Question", columns: "dict[str, Any]") -> int:
+def _clipped_rows(question: Question, columns: dict[str, Any]) -> int:
     try:
         from ldp_client.bulk.quantising import count_clipped
     except ModuleNotFoundError:

@@ -9,17 +9,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from errno import EEXIST
+from typing import Any, BinaryIO, TextIO
 
 from ldp_client.documents.errors import InputError, StudyError, UsageError
+from ldp_client.documents.study import Question, Study
 from ldp_client.words.text import say
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import os
-    from typing import Any, BinaryIO, Optional, TextIO
-
-    from ldp_client.documents.study import Question, Study
-
 
 # This path means standard input, or standard output.
 STREAM = "-"
@@ -41,10 +35,10 @@ TABLES = (
 )
 UNWRITTEN = (*PACKED, *TABLES)
 # Holds the standard input that was already read.
-_read: "list[Any]" = []
+_read: list[Any] = []
 
 
-def load_study(path: str) -> "Study":
+def load_study(path: str) -> Study:
     """Read a study document. Raises InputError, which names the file and the wrong field."""
     from ldp_client.documents.signed import FORMAT
     from ldp_client.documents.study import Study
@@ -58,7 +52,7 @@ def load_study(path: str) -> "Study":
         raise InputError(f"{path}: {problem}", code=code) from None
 
 
-def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":
+def chosen_questions(study: Study, question_id: str | None) -> list[Question]:
     """Return the question that `--question` names, or all questions without it. Raises InputError."""
     questions = [question for question in study.questions if question_id in (None, question.id)]
     if not questions:
@@ -67,7 +61,7 @@ def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Ques
     return questions
 
 
-def read_bytes(path: "str | os.PathLike[str]") -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return a file's content, or all of standard input. Raises InputError."""
     if path == STREAM:
         return standard_input().read()
@@ -90,7 +84,7 @@ def count_lines(path: str) -> int:
         return 0
 
 
-def standard_input() -> "BinaryIO":
+def standard_input() -> BinaryIO:
     """Return the standard input, for `-`. Raises UsageError on a second call: no input would be left."""
     if sys.stdin in _read:
         raise UsageError.say("files.stdin_twice")
@@ -98,27 +92,27 @@ def standard_input() -> "BinaryIO":
     return sys.stdin.buffer
 
 
-def standard_output() -> "TextIO":
+def standard_output() -> TextIO:
     """Return standard output for a file's content: in UTF-8, whatever the terminal's encoding."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
     return sys.stdout
 
 
-def refuse_workbook(path: "str | os.PathLike[str]") -> None:
+def refuse_workbook(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file's name has a spreadsheet's own format."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
         raise InputError.say("files.workbook", path=path)
 
 
-def refuse_unwritten(path: "str | os.PathLike[str]") -> None:
+def refuse_unwritten(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file's name has a format that ldpkit does not write."""
     refuse_workbook(path)
     if os.fspath(path).lower().endswith(UNWRITTEN):
         raise InputError.say("files.unwritten", path=path)
 
 
-def refuse_table(path: "str | os.PathLike[str]") -> None:
+def refuse_table(path: str | os.PathLike[str]) -> None:
     """Raise InputError if a file for JSON has a table's name."""
     if os.fspath(path).lower().endswith((".csv", ".parquet")):
         raise InputError.say("files.no_table", path=path)
@@ -126,8 +120,8 @@ def refuse_table(path: "str | os.PathLike[str]") -> None:
 
 @contextmanager
 def replacing(
-    path: str, is_new: bool = False, read: "Iterable[str]" = (), private: bool = False
-) -> "Iterator[TextIO]":
+    path: str, is_new: bool = False, read: Iterable[str] = (), private: bool = False
+) -> Iterator[TextIO]:
     """Yield a text file that gets its final name only when it is complete.
 
     It keeps the mode of the file that it replaces. is_new: fail if the name exists. read: the source files,
@@ -162,7 +156,7 @@ def replacing(
             os.unlink(temporary)
 
 
-def name_new(temporary: str, path: "str | os.PathLike[str]") -> None:
+def name_new(temporary: str, path: str | os.PathLike[str]) -> None:
     """Give a finished file a name that does not exist yet. If two processes do so at once, one succeeds.
 
     Raises OSError.
@@ -184,7 +178,7 @@ def name_new(temporary: str, path: "str | os.PathLike[str]") -> None:
 
 
 @contextmanager
-def _to_standard_output() -> "Iterator[TextIO]":
+def _to_standard_output() -> Iterator[TextIO]:
     from shutil import copyfileobj
     from tempfile import TemporaryFile
 
@@ -212,14 +206,14 @@ def _require_plain(path: str) -> None:
         raise InputError.say("files.not_plain", path=path)
 
 
-def _new_file(path: "str | os.PathLike[str]", mode: int) -> "tuple[int, str]":
+def _new_file(path: str | os.PathLike[str], mode: int) -> tuple[int, str]:
     """Open a new file in the path's folder, with a random name. The umask restricts the mode."""
     folder = os.path.dirname(os.path.abspath(path))
     name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
     return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), name
 
 
-def refuse_replacing(path: str, read: "Iterable[str]") -> None:
+def refuse_replacing(path: str, read: Iterable[str]) -> None:
     """Raise InputError if a result would replace a file that it is made from, under any name."""
     for source in read:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
@@ -246,7 +240,7 @@ def refuse_replacing_other(path: str, *kinds: str) -> None:
         raise InputError.say("files.is_other", path=path)
 
 
-def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
+def write_new(path: str | os.PathLike[str], text: str, mode: int) -> None:
     """Write a durable new file, with `mode` from the start: other users cannot read it even for a moment.
 
     It gets its name when all of it is on the disk. Raises InputError if the name exists or the file cannot be

@@ -2,10 +2,6 @@
 
 from ldp_client.documents.errors import MissingExtraError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Optional
-
 OWN = ("collector", "inference", "ldp_client", "ldpkit", "schemas", "summaries")
 
 
@@ -14,7 +10,7 @@ def top_of(error: ModuleNotFoundError) -> str:
     return (error.name or "").split(".")[0]
 
 
-def lacking(error: ModuleNotFoundError, extra: str) -> "Optional[MissingExtraError]":
+def lacking(error: ModuleNotFoundError, extra: str) -> MissingExtraError | None:
     """Return the error that names the caller's extra; None for a module that no extra contains.
 
     A module of ldpkit itself is missing because of a bug in ldpkit, or a broken installation.

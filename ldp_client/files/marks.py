@@ -1,10 +1,7 @@
 """Numbers whose point or comma may separate thousands: a column of such numbers is ambiguous."""
 
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable
 
 _MARKED = re.compile(r"[+-]?(\d)\d{0,2}([.,]\d{3})+")
 _PLAIN = re.compile(r"[+-]?\d{1,3}")
@@ -23,12 +20,12 @@ class TwoReadings:
             are decimal points.
     """
 
-    def __init__(self, blanks: "Collection[str]") -> None:
+    def __init__(self, blanks: Collection[str]) -> None:
         self.blanks = blanks
         self.first = ""
         self._is_settled = False
 
-    def look_at(self, cells: "Iterable[str]") -> None:
+    def look_at(self, cells: Iterable[str]) -> None:
         """Look at more of the column's cells."""
         for cell in () if self._is_settled else cells:
             text = cell.strip()

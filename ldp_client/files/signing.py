@@ -12,17 +12,15 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("signing", "cryptography") from None
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.study import Study
+from ldp_client.documents.study import Study
 
 
-def new_key() -> "tuple[str, str]":
+def new_key() -> tuple[str, str]:
     """Return a fresh RSA key pair: (private PEM as unencrypted PKCS#8, public PEM)."""
     return _pems(rsa.generate_private_key(RSA_EXPONENT, RSA_BITS))
 
 
-def sign_study(study: "Study", private_pem: bytes) -> SignedStudy:
+def sign_study(study: Study, private_pem: bytes) -> SignedStudy:
     """Sign a study with a private key in PEM. Raises InputError for a key of another kind."""
     private = _load(private_pem)
     key = PublicKey.from_pem(_pems(private)[1])
@@ -40,7 +38,7 @@ def _load(private_pem: bytes) -> rsa.RSAPrivateKey:
     return private
 
 
-def _pems(private: rsa.RSAPrivateKey) -> "tuple[str, str]":
+def _pems(private: rsa.RSAPrivateKey) -> tuple[str, str]:
     secret = private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

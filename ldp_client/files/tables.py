@@ -8,19 +8,16 @@ import csv
 import os
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.study import Question, Study
 from ldp_client.files.answers import NO_VALUE, check_header, refuse_two_readings
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional, Union
+Part = dict[str, Any]
 
-    from ldp_client.documents.study import Question, Study
-
-    Part = dict[str, Any]
 
 ROWS = 8192
 # Characters with which a spreadsheet's formula may begin.
@@ -32,11 +29,11 @@ def no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
+def table_answers(study: Study, path: str) -> "dict[str, TableFile]":
     """Return {question id: its table in the file}, as answers. Raises InputError for other columns."""
     names = {question.id: _columns_of(study, question) for question in study.questions}
     refuse_workbook(path)
-    file: "File" = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
+    file: File = ParquetFile(path) if path.lower().endswith((".parquet", ".pq")) else CsvFile(path)
     expected = [column for columns in names.values() for column in columns.values()]
     check_header(file.name, file.header(), expected)
     return {name: TableFile(file, columns) for name, columns in names.items()}
@@ -45,11 +42,11 @@ def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":
 class TableFile:
     """One question's columns of a file. columns: {field id: column name}."""
 
-    def __init__(self, file: "File", columns: "dict[str, str]") -> None:
+    def __init__(self, file: "File", columns: dict[str, str]) -> None:
         self.file = file
         self.columns = columns
 
-    def chunks(self) -> "Iterator[Part]":
+    def chunks(self) -> Iterator[Part]:
         """Yield {field id: column} for some rows at a time, in order. Raises InputError."""
         for part in self.file.parts(list(self.columns.values())):
             yield {field: part[column] for field, column in self.columns.items()}
@@ -62,13 +59,13 @@ class CsvFile:
         self.path = path
         self.name = os.path.basename(path)
 
-    def header(self) -> "list[str]":
+    def header(self) -> list[str]:
         """Return the column names."""
         for row in self._rows():
             return [cell.strip() for cell in row]
         raise InputError.say("files.table_empty", file=self.name)
 
-    def parts(self, columns: "list[str]") -> "Iterator[Part]":
+    def parts(self, columns: list[str]) -> Iterator[Part]:
         """Yield {column: numbers} for some rows at a time. Other text is kept; a missing value is None.
 
         Raises InputError. For a column of ambiguous numbers it does so after the last rows.
@@ -87,8 +84,8 @@ class CsvFile:
         refuse_two_readings(self.name, readings)
 
     def _texts(
-        self, columns: "list[str]", places: "list[int]", rows: "list[list[str]]", first: int, width: int
-    ) -> "dict[str, list[str]]":
+        self, columns: list[str], places: list[int], rows: list[list[str]], first: int, width: int
+    ) -> dict[str, list[str]]:
         for number, row in enumerate(rows, first):
             if len(row) != width:
                 raise InputError.say(
@@ -96,7 +93,7 @@ class CsvFile:
                 )
         return {name: [row[place] for row in rows] for name, place in zip(columns, places)}
 
-    def _rows(self) -> "Iterator[list[str]]":
+    def _rows(self) -> Iterator[list[str]]:
         """Yield all rows that are not blank, the header first."""
         number = 0
         try:
@@ -132,11 +129,11 @@ class ParquetFile:
                 raise InputError.say("files.not_parquet", path=path) from None
             raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
 
-    def header(self) -> "list[str]":
+    def header(self) -> list[str]:
         """Return the column names."""
         return list(self._file.schema_arrow.names)
 
-    def parts(self, columns: "list[str]") -> "Iterator[Part]":
+    def parts(self, columns: list[str]) -> Iterator[Part]:
         """Yield {column: NumPy array of floats} for some rows at a time; a missing value is NaN."""
         import pyarrow
 
@@ -153,16 +150,15 @@ class ParquetFile:
             raise InputError.say("files.table_damaged", file=self.name) from None
 
 
-if TYPE_CHECKING:
-    File = Union[CsvFile, ParquetFile]
+File = CsvFile | ParquetFile
 
 
-def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
+def _columns_of(study: Study, question: Question) -> dict[str, str]:
     prefix = f"{question.id}." if len(study.questions) > 1 else ""
     return {field.id: prefix + field.id for field in question.fields}
 
 
-def _numbers(texts: "list[str]") -> "list[Any]":
+def _numbers(texts: list[str]) -> list[Any]:
     try:
         # Python reads 1_000 as a number. In a table it is a mistake.
         if "_" not in "".join(texts):
@@ -172,7 +168,7 @@ def _numbers(texts: "list[str]") -> "list[Any]":
     return [_number(text) for text in texts]
 
 
-def _number(text: str) -> "Optional[float | str]":
+def _number(text: str) -> float | str | None:
     try:
         return text if "_" in text else float(text)
     except ValueError:

@@ -3,11 +3,10 @@
 Zeros pad a message up to a stated size (section 3.8), so that the encrypted message shows no length.
 """
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
-    Fields = Sequence[tuple[str, str]]
+Fields = Sequence[tuple[str, str]]
+
 
 # Framing indicators (section 3.3) of the two forms that are read here; the other forms have no known length.
 KNOWN_REQUEST = 0
@@ -25,7 +24,7 @@ class Request:
     """A request. fields: pairs of lower-case names and values. content: its body."""
 
     def __init__(
-        self, method: str, authority: str, path: str, fields: "Fields" = (), content: bytes = b""
+        self, method: str, authority: str, path: str, fields: Fields = (), content: bytes = b""
     ) -> None:
         self.method = method
         self.scheme = "https"
@@ -55,7 +54,7 @@ class Request:
 class Answer:
     """An answer. status: 200 to 599. fields, content: as in a request."""
 
-    def __init__(self, status: int, fields: "Fields" = (), content: bytes = b"") -> None:
+    def __init__(self, status: int, fields: Fields = (), content: bytes = b"") -> None:
         self.status = status
         self.fields = list(fields)
         self.content = content
@@ -93,7 +92,7 @@ def _sized(part: bytes) -> bytes:
     return number(len(part)) + part
 
 
-def _rest(fields: "Fields", content: bytes) -> bytes:
+def _rest(fields: Fields, content: bytes) -> bytes:
     """Return the header section, the content and an empty trailer section."""
     parts = [_sized(part.encode("latin-1")) for field in fields for part in field]
     return _sized(b"".join(parts)) + _sized(content) + number(0)
@@ -105,7 +104,7 @@ def _padded(message: bytes, size: int) -> bytes:
     return message + bytes(max(0, size - len(message)))
 
 
-def _read_rest(reader: "_Reader") -> "tuple[list[tuple[str, str]], bytes]":
+def _read_rest(reader: "_Reader") -> tuple[list[tuple[str, str]], bytes]:
     """Return fields and content. A message may end before any of its empty last parts (section 3.8)."""
     fields = _read_fields(reader)
     content = reader.part() if reader.left() else b""
@@ -116,9 +115,9 @@ def _read_rest(reader: "_Reader") -> "tuple[list[tuple[str, str]], bytes]":
     return fields, content
 
 
-def _read_fields(reader: "_Reader") -> "list[tuple[str, str]]":
+def _read_fields(reader: "_Reader") -> list[tuple[str, str]]:
     section = _Reader(reader.part() if reader.left() else b"")
-    fields: "list[tuple[str, str]]" = []
+    fields: list[tuple[str, str]] = []
     while section.left():
         name, value = section.text(), section.text()
         if not name or name != name.lower() or len(fields) == MOST_FIELDS:

@@ -6,12 +6,9 @@ One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. `pyhpke` provid
 import os
 from functools import lru_cache
 from hmac import digest
+from typing import Any
 
 from ldp_client.documents.errors import MissingExtraError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Optional
 
 REQUEST_TYPE = "message/ohttp-req"
 ANSWER_TYPE = "message/ohttp-res"
@@ -55,7 +52,7 @@ def header(key_id: int) -> bytes:
 class Asked:
     """An encapsulated request that can open its answer. message: the bytes to send."""
 
-    def __init__(self, message: bytes, enc: bytes, context: "Any") -> None:
+    def __init__(self, message: bytes, enc: bytes, context: Any) -> None:
         self.message = message
         self._enc = enc
         self._context = context
@@ -70,7 +67,7 @@ class Asked:
         return opened
 
 
-def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: "Optional[Any]" = None) -> Asked:
+def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: Any | None = None) -> Asked:
     """Encapsulate a request for the holder of an X25519 key.
 
     ephemeral: a KEMKeyPair of `pyhpke`; random unless a test passes a test vector's pair. Raises
@@ -86,7 +83,7 @@ def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: "Opti
 class Received:
     """An opened request that can encapsulate its answer. content: the request."""
 
-    def __init__(self, content: bytes, enc: bytes, context: "Any") -> None:
+    def __init__(self, content: bytes, enc: bytes, context: Any) -> None:
         self.content = content
         self._enc = enc
         self._context = context
@@ -99,7 +96,7 @@ class Received:
         return fresh + sealed
 
 
-def decapsulate(private_key: "Any", message: bytes) -> Received:
+def decapsulate(private_key: Any, message: bytes) -> Received:
     """Open a request that begins with this key's header.
 
     private_key: an X25519PrivateKey of `cryptography`. Raises EncapsulationError if the request is not
@@ -121,7 +118,7 @@ def decapsulate(private_key: "Any", message: bytes) -> Received:
     return received
 
 
-def _opened(work: "Any") -> "Any":
+def _opened(work: Any) -> Any:
     """Return the result of `work`. Raises EncapsulationError for any library error about wrong bytes."""
     from cryptography.exceptions import InvalidTag
     from pyhpke import PyHPKEError
@@ -132,7 +129,7 @@ def _opened(work: "Any") -> "Any":
         raise EncapsulationError("not encapsulated for this key, or changed in transit") from None
 
 
-def _answer_cipher(context: "Any", enc: bytes, nonce: bytes) -> "tuple[Any, bytes]":
+def _answer_cipher(context: Any, enc: bytes, nonce: bytes) -> tuple[Any, bytes]:
     """Return the cipher of an answer, and its nonce (section 4.4)."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -143,7 +140,7 @@ def _answer_cipher(context: "Any", enc: bytes, nonce: bytes) -> "tuple[Any, byte
 
 
 @lru_cache(maxsize=1)
-def _suite() -> "Any":
+def _suite() -> Any:
     """Return the one suite. Raises MissingExtraError."""
     try:
         from pyhpke import AEADId, CipherSuite, KDFId, KEMId

@@ -12,7 +12,7 @@ _LENGTH_AT = _POINT_AT + POINT_BYTES
 _SUITES_AT = _LENGTH_AT + 2
 
 
-def read_configuration(text: str) -> "tuple[int, bytes]":
+def read_configuration(text: str) -> tuple[int, bytes]:
     """Return a key's number and its X25519 public key, 32 bytes.
 
     Args:

@@ -11,24 +11,20 @@ passes its platform's `seal` with the same three arguments.
 import hashlib
 import struct
 from binascii import hexlify, unhexlify
+from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 from ldp_client.answering import quantise_answers
-from ldp_client.core.randomness import read, urandom
+from ldp_client.core.randomness import Source, read, urandom
 from ldp_client.documents.errors import MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
-from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES, SummedMechanism
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
+Seal = Callable[[bytes, bytes, bytes], bytes]
 
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Study
-    from ldp_client.mechanisms.summed import SummedMechanism
-    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-
-    Seal = Callable[[bytes, bytes, bytes], bytes]
 
 SEED_BYTES = 32
 NONCE = bytes(16)
@@ -47,7 +43,7 @@ def expand(expansion: str, seed: bytes, size: int) -> bytes:
     return stream
 
 
-def split(vector: bytes, shares: int, expansion: str, random: "Source" = urandom) -> "list[bytes]":
+def split(vector: bytes, shares: int, expansion: str, random: Source = urandom) -> list[bytes]:
     """Split a vector into `shares` pieces: first words, then seeds that `expand` turns into words.
 
     vector: little-endian 64-bit words. Any `shares` − 1 pieces are independent of the vector.
@@ -87,17 +83,17 @@ def seal(sealing_key: bytes, info: bytes, share: bytes) -> bytes:
     return sealed
 
 
-_suites: "list[Any]" = []
+_suites: list[Any] = []
 
 
-def suite() -> "Any":
+def suite() -> Any:
     """Return the only HPKE suite that is used."""
     if not _suites:
         _suites.append(_load_suite())
     return _suites[0]
 
 
-def _load_suite() -> "Any":
+def _load_suite() -> Any:
     try:
         from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
     except ImportError:
@@ -150,14 +146,14 @@ class Message:
 
 
 def share_messages(
-    study: "Study",
-    mechanisms: "dict[str, Any]",
-    answers: "dict[str, Any]",
-    trusted: "TrustedNodes",
+    study: Study,
+    mechanisms: dict[str, Any],
+    answers: dict[str, Any],
+    trusted: TrustedNodes,
     invitation: str,
-    random: "Source" = urandom,
-    sealer: "Seal" = seal,
-) -> "tuple[Report, list[Message]]":
+    random: Source = urandom,
+    sealer: Seal = seal,
+) -> tuple[Report, list[Message]]:
     """Return a report without payloads, with a fresh id and its secret, and one message for each node.
 
     Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError without an
@@ -181,6 +177,6 @@ def share_messages(
 
 
 def _noisy_vector(
-    mechanisms: "dict[str, SummedMechanism]", quantised: "list[tuple[str, Any]]", random: "Source"
+    mechanisms: dict[str, SummedMechanism], quantised: list[tuple[str, Any]], random: Source
 ) -> bytes:
     return b"".join([mechanisms[name].noisy_vector(value, random) for name, value in quantised])

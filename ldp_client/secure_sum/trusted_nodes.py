@@ -4,14 +4,11 @@ All nodes of a study together can read every answer exactly, and the study's aut
 device's owner must list the nodes whose operators would not all collude.
 """
 
+from collections.abc import Sequence
+
 from ldp_client.documents.errors import DocumentError, InputError, RefusedError
 from ldp_client.documents.protocol import NODE_ADDRESS, Node
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ldp_client.documents.study import Study
+from ldp_client.documents.study import Study
 
 FEWEST_HOSTS = 2
 
@@ -23,13 +20,13 @@ class TrustedNodes:
     Raises InputError for an address of another form.
     """
 
-    def __init__(self, addresses: "Sequence[str]") -> None:
+    def __init__(self, addresses: Sequence[str]) -> None:
         nodes = [Node(_address(address)) for address in addresses]
         self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
         if len(self._keys) < len(nodes):
             raise InputError.say("device.node_twice")
 
-    def refuse_others(self, study: "Study") -> None:
+    def refuse_others(self, study: Study) -> None:
         """Raise RefusedError unless all nodes of the study are trusted, and not one node in disguise."""
         protocol = study.protocol
         assert protocol is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ def _refuse_damaged(damaged: Mapping[int, str], kind: type[LdpkitError]) -> None
 def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:
     """Raise InputError if files of different buckets may have the same report."""
     ordered = sorted((low, high, bucket) for bucket, (low, high) in span.items())
-    for (_, high, before), (low, _, bucket) in zip(ordered, ordered[1:]):
+    for (_, high, before), (low, _, bucket) in itertools.pairwise(ordered):
         if low <= high:
             raise InputError(
                 f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that both may "

@@ -12,7 +12,7 @@ address accepted.
 from __future__ import annotations
 
 import json
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 from email.utils import format_datetime
 
 import pytest
@@ -224,9 +224,9 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
 
     monkeypatch.setattr(upload, "date", Today)
     if collectors_shift is not None:
-        from datetime import datetime, timezone
+        from datetime import datetime
 
-        moment = datetime(last.year, last.month, last.day, 12, tzinfo=timezone.utc)
+        moment = datetime(last.year, last.month, last.day, 12, tzinfo=UTC)
         monkeypatch.setattr(
             "http.server.BaseHTTPRequestHandler.date_time_string",
             lambda *_: format_datetime(moment + timedelta(collectors_shift), usegmt=True),

@@ -8,9 +8,9 @@ releases wrote them, is refused. Known limit: a PostgreSQL database is the same 
 from __future__ import annotations
 
 import shutil
+import tomllib
 
 import pytest
-import tomllib
 
 from collector import create_app
 from collector.settings import Settings, settings_with

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import tomllib
 from contextlib import closing
 
 import pytest
-import tomllib
 
 from collector.operator.inviting import list_text, take_list
 from collector.storage.database import Database

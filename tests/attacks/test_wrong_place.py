@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import stat
+import tomllib
 
 import pytest
-import tomllib
 from sqlalchemy import text
 
 from collector import create_app

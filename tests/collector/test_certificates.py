@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -22,7 +22,7 @@ from tests import studies
 from tests.collector.conftest import REPOSITORY, TOKEN, Server
 from tests.kit.errors import raises
 
-NOW = datetime.now(timezone.utc)
+NOW = datetime.now(UTC)
 PASSWORD = serialization.BestAvailableEncryption(b"password")
 NONE = serialization.NoEncryption()
 

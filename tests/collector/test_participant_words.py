@@ -111,7 +111,7 @@ def test_catalogue_keys_and_used_keys_match(sources):
 
 def test_browser_core_contains_no_sentences(pytestconfig):
     """Its texts about answers and waiting reports are keys; all others are for app developers."""
-    folder = pytestconfig.rootpath / "ldp_client" / "js"
+    folder = pytestconfig.rootpath / "js"
     code = "".join([file.read_text("utf-8") for file in folder.rglob("*.js")])
     said = re.findall(r'fail\((?:path \? )?"answer"(?: : "input")?, ([^,]+)', code)
     assert len(said) >= 7

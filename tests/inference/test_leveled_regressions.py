@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import jax
 import numpy as np
@@ -70,7 +70,7 @@ def binned_moments(mechanism, density, intercept, slope):
     """E[uuᵀ] of one number in eighths, by quadrature over the answers themselves, which are clipped last."""
     ends = [-np.inf, *np.linspace(-0.75, 0.75, 7), np.inf]
     law = np.zeros((2, 8))
-    for place, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
+    for place, (low, high) in enumerate(pairwise(ends)):
         low, high = max(low, -6), min(high, 6)
         law[0, place] = integrate.quad(density, low, high, limit=200)[0]
         law[1, place] = integrate.quad(

@@ -3,7 +3,7 @@
 import ssl
 import statistics
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
 import pytest
@@ -230,7 +230,7 @@ def certificate(tmp_path_factory):
     """A certificate for 127.0.0.1 that signs itself, with its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "collector")])
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     built = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -1,5 +1,6 @@
 """The noise samplers against their exact laws."""
 
+import itertools
 from bisect import bisect_left
 
 import mpmath
@@ -65,7 +66,7 @@ def test_the_alias_table_holds_every_height_of_every_strip_once(name):
     for strip, pieces in enumerate(parts):
         pieces.sort()
         assert pieces[0][0] == 0
-        assert all(left[1] == right[0] for left, right in zip(pieces, pieces[1:])), strip
+        assert all(left[1] == right[0] for left, right in itertools.pairwise(pieces)), strip
         weight = pieces[-1][1]
         assert weight >= table.sure[strip]
         total += weight

@@ -32,7 +32,7 @@ EXAMPLES = {
     "audit study.json --question ever",
 }
 # Nobody answers with them: the audit is for who doubts, documents are for who writes them.
-OTHERS = ("audit", "documents", "js")
+OTHERS = ("audit", "documents")
 
 
 def told(source):

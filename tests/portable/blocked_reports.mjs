@@ -1,7 +1,7 @@
 /** Whether a report leaves though another one waits for a token that is never given: the days that it took. */
-import { send } from "../../ldp_client/js/sending.js";
-import { move as moveIn } from "../../ldp_client/js/changing.js";
-import { memoryLedger } from "../../ldp_client/js/ledgers/memory.js";
+import { send } from "../../js/sending.js";
+import { move as moveIn } from "../../js/changing.js";
+import { memoryLedger } from "../../js/ledgers/memory.js";
 const DAY = 864e5;
 let now = 20000 * DAY + 1000;
 Date.now = () => now;

@@ -1,7 +1,7 @@
 /** The texts inside a request through a relay, for each base URL that is given. */
 
 import { webcrypto } from "node:crypto";
-import { oblivious } from "../../ldp_client/js/oblivious.js";
+import { oblivious } from "../../js/oblivious.js";
 
 const found = [];
 const { encode } = TextEncoder.prototype;

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Callable
 
 from tests.portable import npm
 
 REPOSITORY = Path(__file__).parents[2]
-OLDEST = "3.9"
-JAVASCRIPT = REPOSITORY / "ldp_client" / "js"
+JAVASCRIPT = REPOSITORY / "js"
 MICROPYTHON_TEXT = """
 import json
 from tests.portable.run_vectors import failures
@@ -54,25 +52,6 @@ def javascript(vectors: Path) -> Differences:
     return json.loads(npm.node("run_vectors.mjs", JAVASCRIPT / "index.js", vectors))
 
 
-def older_pythons() -> list[Path]:
-    """The oldest Python that devices may have, where this machine has it: else the tests say so."""
-    return interpreters(OLDEST)
-
-
-def interpreters(version: str) -> list[Path]:
-    """One Python of that version, such as "3.9", or none."""
-    versions = (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python{version}")
-    named = shutil.which(f"python{version}")
-    candidates = [*sorted(versions), *([Path(named)] if named else [])]
-    return [path for path in candidates if _runs(path)][:1]
-
-
-def _runs(interpreter: Path) -> bool:
-    return subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode == 0
-
-
 def platforms() -> dict[str, Callable[[Path], Differences]]:
     """Every platform of this machine, by name."""
-    found = {"python": partial(python, sys.executable), "micropython": micropython, "javascript": javascript}
-    found.update({path.name: partial(python, path) for path in older_pythons()})
-    return found
+    return {"python": partial(python, sys.executable), "micropython": micropython, "javascript": javascript}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,7 +30,7 @@ INVITATIONS = [
 ]  # fmt: skip
 AGE = {"id": "age", "bounds": ["-5", "1000000"], "step": "5"}
 NUMBERS = ["5", "-5", "0", "7", "1000000", "1000005", "1" + "0" * 60]
-NOW = datetime(2026, 6, 15, 12, 30, tzinfo=timezone.utc)
+NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
 
 
 def python_keeps(folder, given: Any) -> list[str]:

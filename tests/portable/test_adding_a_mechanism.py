@@ -87,7 +87,7 @@ def test_browser_needs_only_the_new_sampler(copy, draws, tmp_path):
     integers = {"threshold": python(copy, STUDY + "print(m.threshold)").strip()}
     vectors = {"studies": {"colour": {"study": study, "integers": integers}}, "draws": draws}
     (tmp_path / "truth_or_any.json").write_text(json.dumps(vectors))
-    port = copy / "ldp_client" / "js" / "index.js"
+    port = copy / "js" / "index.js"
     found = json.loads(npm.node("run_vectors.mjs", port, tmp_path, "truth_or_any"))
     assert found == {"truth_or_any": []}
     vectors["draws"][0]["payload"] = "03"

@@ -48,7 +48,7 @@ class Framed(Participant):
 
     def __init__(self, browser, host, server, study, page="framed", **given):
         self.browser, self.server, self.study = browser, server, study
-        self.element = f"{server.url}/assets/ldpkit/element.js"
+        self.element = f"{server.url}/assets/element.js"
         asked = urlencode({"element": self.element, "src": f"{server.url}/s/{study.id}", **given})
         browser.get(f"{host.url}/pages/{page}.html?{asked}")
 

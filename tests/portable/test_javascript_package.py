@@ -129,20 +129,27 @@ def test_bundle_of_a_relay_is_small_and_no_part_of_the_page():
     command = [npm.ESBUILD, JAVASCRIPT / "oblivious.js", "--bundle", "--minify", "--format=esm"]
     size = len(subprocess.run(command, check=True, capture_output=True).stdout)
     assert MOST_BYTES_OF_RELAYED // 2 < size <= MOST_BYTES_OF_RELAYED
-    assert (
-        b"message/ohttp-req" not in (JAVASCRIPT.parents[1] / "collector" / "assets" / "page.js").read_bytes()
-    )
+    assert b"message/ohttp-req" not in (JAVASCRIPT.parent / "collector" / "assets" / "page.js").read_bytes()
 
 
 def test_complete_bundle_is_small():
     assert bundle_size([]) < bundle_size([*MECHANISMS, "priors"]) <= MOST_BYTES_IN_ALL
 
 
-def test_the_participants_page_loads_the_modules_as_they_are():
-    """`make page` writes collector/assets/page.js."""
-    command = ["npm", "run", "--silent", "page"]
+@pytest.mark.parametrize(
+    ("source", "served"),
+    [
+        ("collector/assets/participant.js", "page.js"),
+        ("collector/assets/sender.js", "worker.js"),
+        ("collector/assets/library.js", "ldpkit.js"),
+        ("js/element.js", "element.js"),
+    ],
+)
+def test_collector_serves_bundles_of_the_modules_as_they_are(source, served):
+    """`make page` writes the bundles."""
+    command = ["npm", "run", "--silent", "bundle", "--", f"../../{source}"]
     bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)
-    assert bundled.stdout == (npm.FOLDER.parents[1] / "collector" / "assets" / "page.js").read_bytes()
+    assert bundled.stdout == (npm.FOLDER.parents[1] / "collector" / "assets" / served).read_bytes()
 
 
 REFUSED = """

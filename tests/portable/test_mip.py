@@ -79,7 +79,7 @@ def test_omitted_file_is_detected(board, tmp_path):
 
 def test_package_with_a_missing_file_is_not_installed(tmp_path):
     copy = tmp_path / "package"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "js"))
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "core" / "strips.py").unlink()
     with served(copy) as origin, pytest.raises(mip.NotInstalledError, match=r"core/strips\.py"):
         mip.install(origin, tmp_path / "lib")

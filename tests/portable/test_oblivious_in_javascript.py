@@ -35,9 +35,7 @@ PAGE = """<!doctype html><html lang="en"><title>Relayed</title>
 <main><h1>Relayed</h1><p id="said" hidden></p></main>
 <script type="module" src="page.js"></script></html>"""
 SCRIPT = """
-const { openDevice } = await import("%(library)s/index.js");
-const { fetchStudy } = await import("%(library)s/fetching.js");
-const { oblivious } = await import("%(library)s/oblivious.js");
+const { fetchStudy, oblivious, openDevice } = await import("%(library)s");
 const said = async () => {
   const transport = oblivious(%(relay)s);
   const device = await openDevice({ maxEpsilon: "4", collector: "%(collector)s", transport });
@@ -318,7 +316,7 @@ def test_foreign_page_sends_and_withdraws_in_both_browsers(
     """Its page has the library from elsewhere, and never contacts the collector."""
     folder, site = origin
     study = publish()
-    values = {"library": f"{collector.url}/assets/ldpkit", "relay": json.dumps(relay)}
+    values = {"library": f"{collector.url}/assets/ldpkit.js", "relay": json.dumps(relay)}
     with page_of(folder, collector="https://localhost:9", study=study.id, **values):
         steps = [["wait", "#said"], ["look", "end"]]
         found = visit(browser, [{"url": f"{site}/index.html", "steps": steps}], "light", 390)

@@ -9,18 +9,17 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-import tomllib
 import yaml
 
 import release
 from tests import studies
 from tests.kit.programs import need
 from tests.portable import npm
-from tests.portable.platforms import older_pythons
 
 REPOSITORY = release.ROOT
 NODE = """
@@ -31,38 +30,16 @@ console.log(JSON.stringify([Object.keys(JSON.parse(body).payloads), mechanismFor
 """
 
 
-# What an app does; and what it is told of what only ldpkit has.
+# What an app does.
 APP = """
-from ldp_client import Device, Study, mechanism_for
+from ldp_client import Device, Study
 from ldp_client.device.flushed import Flushed
-from ldp_client.documents.errors import MissingExtraError
-study = Study.from_json(open("../../study.json").read())
+study = Study.from_json(open("../study.json").read())
 device = Device("device", "9", require_consent=False)
 print(len(device.answer(study, {"ever": "yes"})))
 print(Flushed())
-for use in (
-    lambda: mechanism_for(study.questions[0]).perturb_many(["yes"]),
-    lambda: __import__("ldp_client.mechanisms").mechanisms._of_table(None),
-):
-    try:
-        use()
-    except MissingExtraError as error:
-        words = str(error).split()
-        print(words[4].rstrip(":"), *words[-3:])
 """
-MOST_BYTES = 200_000
-# Of the package ldp_client what comes with ldpkit: what no app on a device uses.
-BEYOND_DEVICES = (
-    "audit",
-    "bulk",
-    "cli",
-    "columns",
-    "commands",
-    "files",
-    "js",
-    "mechanisms/tables",
-    "shuffling",
-)
+MOST_BYTES = 320_000
 
 
 @pytest.fixture(scope="module")
@@ -104,28 +81,22 @@ def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
 
 @pytest.mark.slow
 def test_device_wheel_is_self_contained(dist, tmp_path):
-    """The wheel has one package, needs no other, and works on the oldest installed Python."""
+    """The wheel has one package, and needs no other."""
     wheel = path_of(dist, "ldp_client-*.whl")
     assert {name.partition("/")[0].partition("-")[0] for name in names_in(wheel)} == {"ldp_client"}
     metadata = metadata_of(wheel)
-    assert "Requires-Python: >=3.9" in metadata
+    assert "Requires-Python: >=3.11" in metadata
     assert wheel.stat().st_size <= MOST_BYTES
     assert all("extra ==" in line for line in metadata.splitlines() if line.startswith("Requires-Dist"))
     assert "ldp_client-0.1.0.dist-info/licenses/LICENSE" in names_in(wheel)
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
-    for interpreter in (*older_pythons(), sys.executable):
-        folder = tmp_path / "site" / Path(interpreter).name
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(folder)
-        done = subprocess.run(
-            [interpreter, "-S", "-c", APP], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert done.stdout.splitlines() == [
-            "32",
-            "0 reports sent, 0 deleted",
-            "ldp_client.bulk pip install ldpkit",
-            "ldp_client.mechanisms.tables pip install ldpkit",
-        ], done.stderr
+    folder = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", APP], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == ["32", "0 reports sent, 0 deleted"], done.stderr
 
 
 def test_wheel_has_the_sources_as_they_are(dist):
@@ -138,9 +109,7 @@ def test_wheel_has_the_sources_as_they_are(dist):
 def test_complete_wheel_depends_on_the_device_wheel(dist):
     wheel = path_of(dist, "ldpkit-*.whl")
     packages = {name.partition("/")[0] for name in names_in(wheel) if ".dist-info" not in name}
-    assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference", "ldp_client"}
-    both = {*names_in(wheel)} & {*names_in(path_of(dist, "ldp_client-*.whl"))}
-    assert not both
+    assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference"}
     metadata = metadata_of(wheel)
     assert "Requires-Python: >=3.11" in metadata
     assert "Requires-Dist: ldp-client==0.1.0" in metadata
@@ -171,33 +140,11 @@ def pip(interpreter, dist, target, *packages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", ["", "[all]"])
-def test_installation_on_an_older_python_is_rejected(dist, tmp_path, extra):
-    """If an older Python is installed: from a folder of packages, and from the wheel itself."""
-    for interpreter in older_pythons():
-        for wanted in ("ldpkit", path_of(dist, "ldpkit-*.whl")):
-            status, said = pip(interpreter, dist, tmp_path / "old", f"{wanted}{extra}")
-            assert status != 0
-            assert "Requires-Python" in said or "requires a different Python" in said, said
-            assert ">=3.11" in said
-        assert not list((tmp_path / "old").glob("*"))
-
-
-@pytest.mark.slow
 def test_complete_wheel_installs_on_this_python(dist, tmp_path):
-    """The same call succeeds here, so only the version is rejected on older Pythons."""
-    status, said = pip(sys.executable, dist, tmp_path, "ldpkit")
-    assert status == 0, said
-    assert (tmp_path / "ldpkit" / "__init__.py").exists()
-
-
-@pytest.mark.slow
-def test_device_library_installs_on_an_older_python(dist, tmp_path):
-    for interpreter in (*older_pythons(), sys.executable):
-        target = tmp_path / Path(interpreter).name
-        status, said = pip(interpreter, dist, target, "ldp-client")
+    for name, module in (("ldpkit", "ldpkit"), ("ldp-client", "ldp_client")):
+        status, said = pip(sys.executable, dist, tmp_path, name)
         assert status == 0, said
-        assert (target / "ldp_client" / "__init__.py").exists()
+        assert (tmp_path / module / "__init__.py").exists()
 
 
 @pytest.mark.parametrize(
@@ -205,13 +152,8 @@ def test_device_library_installs_on_an_older_python(dist, tmp_path):
 )
 def test_wheels_contain_every_module(dist, package):
     """Each file of a package is in a wheel, except files used only for building."""
-    inside = set(names_in(path_of(dist, "ldpkit-*.whl")))
-    if package == "ldp_client":
-        beyond = tuple(f"ldp_client/{folder}/" for folder in BEYOND_DEVICES)
-        assert {name for name in inside if name.startswith("ldp_client/")} == {
-            name for name in inside if name.startswith(beyond)
-        }
-        inside |= set(names_in(path_of(dist, "ldp_client-*.whl")))
+    wheel = "ldp_client" if package == "ldp_client" else "ldpkit"
+    inside = set(names_in(path_of(dist, f"{wheel}-*.whl")))
     files = [path for path in (REPOSITORY / package).rglob("*") if path.is_file()]
     listed = {path.relative_to(REPOSITORY).as_posix() for path in files}
     listed = {
@@ -261,7 +203,7 @@ def test_the_npm_package_names_the_repository_that_builds_it(tmp_path, monkeypat
     stated = {
         "type": "git",
         "url": "git+https://code.example.org/people/ldpkit.git",
-        "directory": "ldp_client/js",
+        "directory": "js",
     }
     assert json.loads(Path(package).read_text()) == {**before, "repository": stated}
 
@@ -302,7 +244,7 @@ def test_release_with_differing_versions_is_rejected(tmp_path):
     shutil.copy(REPOSITORY / "pyproject.toml", project)
     package = tmp_path / release.JAVASCRIPT / "package.json"
     package.write_text(package.read_text().replace('"version": "0.1.0"', '"version": "0.2.0"'))
-    assert "ldp_client/js/package.json says version 0.2.0" in release.unlike_versions(tmp_path)
+    assert "js/package.json says version 0.2.0" in release.unlike_versions(tmp_path)
 
 
 def test_release_notes_are_the_newest_versions_changes():

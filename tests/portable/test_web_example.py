@@ -99,7 +99,7 @@ def test_visitor_answers_and_the_site_sees_no_answer(browser, site, collector):
     assert not [query for _, _, query in asked if query]
     files = {path for _, path, _ in asked} - {"/", "/question.js"}
     assert files
-    assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
+    assert all((REPOSITORY / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 // Compiled, never run: how a typed page uses the port, and what its types refuse.
-import { LdpkitError, mechanismFor, openDevice, parseStudy, perturbAnswers } from "../../ldp_client/js/index.js";
-import type { Device, Question, Study, Transport } from "../../ldp_client/js/index.js";
+import { LdpkitError, mechanismFor, openDevice, parseStudy, perturbAnswers } from "../../js/index.js";
+import type { Device, Question, Study, Transport } from "../../js/index.js";
 
 async function answerOnce(text: string): Promise<string> {
   const study: Study = await parseStudy(text);

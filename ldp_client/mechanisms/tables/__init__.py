@@ -3,21 +3,18 @@
 CPython only: not part of the device core. Reading a large table uses NumPy where it is installed.
 """
 
+from ldp_client.documents.study import Question
 from ldp_client.mechanisms.tables.base import TableMechanism
 from ldp_client.mechanisms.tables.gaussian import TableStatistics, TableStatisticsDdplr
 from ldp_client.mechanisms.tables.laplace import TableStatisticsLaplace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.documents.study import Question
-
-KINDS: "dict[str, type[TableMechanism]]" = {
+KINDS: dict[str, type[TableMechanism]] = {
     kind.name: kind for kind in (TableStatistics, TableStatisticsDdplr, TableStatisticsLaplace)
 }
 
 __all__ = ["KINDS", "TableMechanism", "table_mechanism"]
 
 
-def table_mechanism(question: "Question") -> TableMechanism:
+def table_mechanism(question: Question) -> TableMechanism:
     """The mechanism of a question that asks for a table. Raises StudyError."""
     return KINDS[question.mechanism.name](question)

@@ -4,28 +4,26 @@ The count is public, or released with noise of its own under add/remove; the sum
 replace-one and, without averaging, under add/remove as well (sensitivities.py), so ε and δ add up.
 """
 
+from __future__ import annotations
+
 import struct
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.core.randomness import urandom
+from ldp_client.core.randomness import Source, urandom
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy import uint8
     from numpy.typing import NDArray
-
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
 
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8
@@ -39,7 +37,7 @@ class TableSums:
     After those of pairs come those of products of k features, in units of UNIT⁻ᵏ.
     """
 
-    def __init__(self, count: int, sums: "list[int]") -> None:
+    def __init__(self, count: int, sums: list[int]) -> None:
         self.count = count
         self.sums = sums
 
@@ -64,7 +62,7 @@ class TableMechanism(Mechanism):
     has_squares = True
     binary = False
 
-    def __init__(self, question: "Question") -> None:
+    def __init__(self, question: Question) -> None:
         super().__init__(question)
         assert question.norm is not None
         assert question.response is not None
@@ -80,7 +78,7 @@ class TableMechanism(Mechanism):
         self.count_step = 0
         self._set_noise(Privacy(stated.epsilon, stated.delta), stated.count_share)
 
-    def _set_noise(self, budget: Privacy, share: "Rational | None") -> None:
+    def _set_noise(self, budget: Privacy, share: Rational | None) -> None:
         """The integers that follow from ε and δ, and the privacy that follows from them."""
         spent = Privacy(Rational(0), Rational(0))
         if share is not None:
@@ -110,13 +108,13 @@ class TableMechanism(Mechanism):
             )
         return distance - rounding
 
-    def _released_pairs(self) -> "list[tuple[int, int]]":
+    def _released_pairs(self) -> list[tuple[int, int]]:
         last = len(self.features) + 1
         first = 0 if self.intercept else 1
         pairs = [(i, j) for i in range(first, last + 1) for j in range(i, last + 1)]
         return [pair for pair in pairs if pair != (0, 0) and (self.has_squares or pair != (last, last))]
 
-    def _distance(self, budget: Privacy, size: int) -> "tuple[int, Privacy]":
+    def _distance(self, budget: Privacy, size: int) -> tuple[int, Privacy]:
         """How far apart two integer vectors of that size may be, and the privacy that noise then gives."""
         raise NotImplementedError(self.name)
 
@@ -124,14 +122,14 @@ class TableMechanism(Mechanism):
         """How much rounding each coordinate to nearest can add to a distance: 1 in each of them."""
         raise NotImplementedError(self.name)
 
-    def _multipliers(self, room: int) -> "list[int]":
+    def _multipliers(self, room: int) -> list[int]:
         """For each coordinate, so that any two neighbours' statistics are at most `room` apart."""
         raise NotImplementedError(self.name)
 
-    def _noise(self, count: int, random: "Source") -> "list[int]":
+    def _noise(self, count: int, random: Source) -> list[int]:
         raise NotImplementedError(self.name)
 
-    def quantise(self, answer: "Any") -> TableSums:
+    def quantise(self, answer: Any) -> TableSums:
         """The exact sums over a table's records, clipped; one pass, bounded memory. Raises AnswerError.
 
         answer: {field: sequence of numbers}, or an object whose `chunks()` yields such parts in order.
@@ -154,7 +152,7 @@ class TableMechanism(Mechanism):
         sums += [powers.total(product) for product in self.products] if powers else []
         return TableSums(gram.groups * self.average, sums)
 
-    def randomise(self, quantised: TableSums, random: "Source") -> bytes:
+    def randomise(self, quantised: TableSums, random: Source) -> bytes:
         """The count, with noise where it has some, and the rounded sums with noise."""
         noise = self._noise(len(self.multipliers) + (self.count_step > 0), random)
         half = 1 << (MULTIPLIER_BITS - 1)
@@ -166,21 +164,19 @@ class TableMechanism(Mechanism):
         words = [min(max(word, -LARGEST_WORD), LARGEST_WORD) for word in words]
         return struct.pack(f">{len(words)}q", *words)
 
-    def perturb_many(
-        self, answers: "Any", random: "Source" = urandom, refusals: bool = False
-    ) -> "NDArray[uint8]":
+    def perturb_many(self, answers: Any, random: Source = urandom, refusals: bool = False) -> NDArray[uint8]:
         """Refused: every holder perturbs its own table."""
         del answers, random, refusals
         raise AnswerError.say("core.table_alone", self.field)
 
-    def words(self, payload: bytes) -> "list[int]":
+    def words(self, payload: bytes) -> list[int]:
         """The integers with noise: the count's, where it has some, the coordinates', the products'."""
         return self._all_words(payload)[self.count_step == 0 :]
 
-    def _all_words(self, payload: bytes) -> "list[int]":
+    def _all_words(self, payload: bytes) -> list[int]:
         return list(struct.unpack(f">{len(payload) // WORD_BYTES}q", payload))
 
-    def entries(self, payload: bytes) -> "tuple[int, list[float]]":
+    def entries(self, payload: bytes) -> tuple[int, list[float]]:
         """(the count as released, the noisy entries of Σ vvᵀ in scaled units in the order of `coordinates`).
 
         A count with noise may be below 1.
@@ -190,23 +186,23 @@ class TableMechanism(Mechanism):
             count = (2 * count + self.count_step) // (2 * self.count_step)
         return count, [value / grid for value, grid in zip(values, self._grids)]
 
-    def power_sums(self, payload: bytes) -> "list[float]":
+    def power_sums(self, payload: bytes) -> list[float]:
         """The noisy sums of products of features in scaled units, in the order of `products`."""
         values = self._all_words(payload)[1 + len(self.coordinates) :]
         return [value / grid for value, grid in zip(values, self._power_grids)]
 
     @property
-    def _grids(self) -> "list[float]":
+    def _grids(self) -> list[float]:
         """Integers for one scaled unit of each coordinate."""
         shift = 2.0 ** (2 * UNIT_BITS - MULTIPLIER_BITS)
         return [multiplier * self.average * shift for multiplier in self._pair_multipliers]
 
     @property
-    def _pair_multipliers(self) -> "list[int]":
+    def _pair_multipliers(self) -> list[int]:
         return self.multipliers[: len(self.coordinates)]
 
     @property
-    def _power_grids(self) -> "list[float]":
+    def _power_grids(self) -> list[float]:
         multipliers = self.multipliers[len(self.coordinates) :]
         return [
             multiplier * 2.0 ** (len(product) * UNIT_BITS - MULTIPLIER_BITS)
@@ -214,12 +210,12 @@ class TableMechanism(Mechanism):
         ]
 
     @property
-    def noise_scale(self) -> "list[float]":
+    def noise_scale(self) -> list[float]:
         """Each coordinate's noise, sd of Gaussian and scale b of Laplace noise, in scaled units."""
         return [(1 << NOISE_BITS) / grid for grid in self._grids]
 
     @property
-    def power_noise_scale(self) -> "list[float]":
+    def power_noise_scale(self) -> list[float]:
         """`noise_scale` of each product's sum."""
         return [(1 << NOISE_BITS) / grid for grid in self._power_grids]
 
@@ -244,7 +240,7 @@ class TableMechanism(Mechanism):
             if any([abs(value) > bound for value, bound in zip(values, largest)]):
                 raise self.impossible("has a number out of range")
 
-    def _largest(self) -> "list[int]":
+    def _largest(self) -> list[int]:
         """The most that one record can add to each coordinate, in grid units; rounded up."""
         side = min(self.radius, UNIT)
         fields = [UNIT, *[side] * len(self.features), UNIT]

@@ -11,14 +11,11 @@ record is replaced (METHODS 1.1), and with averaging the one that is true.
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.quantise import UNIT
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import normal
 from ldp_client.mechanisms.base import Privacy
 from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
 
 
 class GaussianTable(TableMechanism):
@@ -26,13 +23,13 @@ class GaussianTable(TableMechanism):
 
     law = "gaussian"
 
-    def _distance(self, budget: Privacy, size: int) -> "tuple[int, Privacy]":
+    def _distance(self, budget: Privacy, size: int) -> tuple[int, Privacy]:
         return gaussian_radius(budget.epsilon, budget.delta, size), budget
 
     def _rounding(self) -> int:
         return isqrt(len(self.coordinates) - 1) + 1
 
-    def _noise(self, count: int, random: "Source") -> "list[int]":
+    def _noise(self, count: int, random: Source) -> list[int]:
         return normal(count, random)
 
 
@@ -41,7 +38,7 @@ class TableStatistics(GaussianTable):
 
     name = "table_statistics"
 
-    def _multipliers(self, room: int) -> "list[int]":
+    def _multipliers(self, room: int) -> list[int]:
         weight = isqrt(self.radius * self.radius // 2)
         constant = weight if self.intercept else 0
         square_norm = self.radius * self.radius + weight * weight
@@ -64,6 +61,6 @@ class TableStatisticsDdplr(GaussianTable):
     name = "table_normal_equations"
     has_squares = False
 
-    def _multipliers(self, room: int) -> "list[int]":
+    def _multipliers(self, room: int) -> list[int]:
         diameter = ddplr_sensitivity(self.radius, UNIT, self.intercept, self.average)
         return [(room << MULTIPLIER_BITS) // diameter] * len(self.coordinates)

@@ -9,17 +9,13 @@ from functools import lru_cache
 
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT, UNIT_BITS
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import laplace
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy
 from ldp_client.mechanisms.tables.base import MULTIPLIER_BITS, TableMechanism, part
 from ldp_client.mechanisms.tables.powers import power_distance
 from ldp_client.mechanisms.tables.sensitivities import Ball, box_distance
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ldp_client.core.randomness import Source
-
 
 HALF = Rational(1, 2)
 
@@ -33,7 +29,7 @@ class TableStatisticsLaplace(TableMechanism):
     name = "table_statistics_laplace"
     law = "laplace"
 
-    def _distance(self, budget: Privacy, size: int) -> "tuple[int, Privacy]":
+    def _distance(self, budget: Privacy, size: int) -> tuple[int, Privacy]:
         del size
         levels = budget.epsilon.floor_scaled(1 << NOISE_BITS)
         return levels, Privacy(Rational(levels, 1 << NOISE_BITS), Rational(0))
@@ -54,11 +50,11 @@ class TableStatisticsLaplace(TableMechanism):
     def _rounding(self) -> int:
         return len(self.coordinates)
 
-    def _multipliers(self, room: int) -> "list[int]":
+    def _multipliers(self, room: int) -> list[int]:
         distance = l1_distance(self.radius, UNIT, len(self.features), self.intercept, self.average)
         return [(room << MULTIPLIER_BITS) // distance] * len(self.coordinates)
 
-    def _noise(self, count: int, random: "Source") -> "list[int]":
+    def _noise(self, count: int, random: Source) -> list[int]:
         return laplace(count, random)
 
 

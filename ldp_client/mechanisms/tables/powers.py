@@ -5,22 +5,23 @@ of features, counted from 1, in ascending order; beside an intercept those of th
 two and one are among the second moments. How far apart two tables' sums can be is said here as well.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement
 from math import comb, factorial
+from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.integers import ceil_div
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms.tables.sensitivities import root_above
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     import numpy as np
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
+
 
 # Products of two such limbs, added over so many rows, are below 2**53: exact in floating point.
 LIMB_BITS = 20
@@ -42,7 +43,7 @@ class Gram:
         self._open = [0] * width
         self._filled = 0
 
-    def add_rows(self, rows: "Iterable[list[int]]") -> None:
+    def add_rows(self, rows: Iterable[list[int]]) -> None:
         """Add records one by one."""
         for row in rows:
             if self.average > 1:
@@ -53,14 +54,14 @@ class Gram:
                 row, self._open, self._filled = self._open, [0] * len(row), 0
             self._add_vector(row)
 
-    def _add_vector(self, vector: "list[int]") -> None:
+    def _add_vector(self, vector: list[int]) -> None:
         self.groups += 1
         for i, entry in enumerate(vector):
             sums = self.total[i]
             for j in range(i, len(vector)):
                 sums[j] += entry * vector[j]
 
-    def add_array(self, rows: "Integers") -> None:
+    def add_array(self, rows: Integers) -> None:
         """Add the rows of an array, entries of at most 2**LIMB_BITS (its square if wide): the same sums."""
         if self.average > 1:
             head = min(len(rows), (self.average - self._filled) % self.average)
@@ -73,7 +74,7 @@ class Gram:
         else:
             self._add_vectors(rows)
 
-    def _add_vectors(self, vectors: "Integers") -> None:
+    def _add_vectors(self, vectors: Integers) -> None:
         self.groups += len(vectors)
         for start in range(0, len(vectors), EXACT_ROWS):
             chunk = vectors[start : start + EXACT_ROWS]
@@ -84,14 +85,14 @@ class Gram:
                 for left, right, shift in ((high, low, 1), (low, high, 1), (high, high, 2)):
                     self._add_products(left, right, shift * LIMB_BITS)
 
-    def _add_products(self, left: "Integers", right: "Integers", shift: int) -> None:
-        products: "Any" = left.astype(float).T @ right.astype(float)
+    def _add_products(self, left: Integers, right: Integers, shift: int) -> None:
+        products: Any = left.astype(float).T @ right.astype(float)
         for i, sums in enumerate(products.tolist()):
             for j in range(i, len(sums)):
                 self.total[i][j] += int(sums[j]) << shift
 
 
-def products_of(features: int, intercept: bool) -> "list[tuple[int, ...]]":
+def products_of(features: int, intercept: bool) -> list[tuple[int, ...]]:
     """All products of three (beside an intercept) and of four features."""
     orders = (3, 4) if intercept else (4,)
     return [one for order in orders for one in combinations_with_replacement(range(1, features + 1), order)]
@@ -102,18 +103,18 @@ class PowerSums:
 
     def __init__(self, features: int) -> None:
         self.pairs = list(combinations_with_replacement(range(1, features + 1), 2))
-        factors: "list[tuple[int, ...]]" = [*((i,) for i in range(1, features + 1)), *self.pairs]
+        factors: list[tuple[int, ...]] = [*((i,) for i in range(1, features + 1)), *self.pairs]
         self.places = {factor: place for place, factor in enumerate(factors)}
         self.features = features
         self.gram = Gram(len(factors), 1, wide=True)
 
-    def add_rows(self, rows: "Iterable[list[int]]") -> "Iterator[list[int]]":
+    def add_rows(self, rows: Iterable[list[int]]) -> Iterator[list[int]]:
         """Add the records (1, x, y) that are read through it."""
         for row in rows:
             self.gram.add_rows([[*row[1 : self.features + 1], *(row[i] * row[j] for i, j in self.pairs)]])
             yield row
 
-    def add_array(self, rows: "Integers") -> None:
+    def add_array(self, rows: Integers) -> None:
         """`add_rows` of an array: the same sums."""
         import numpy as np
 
@@ -123,7 +124,7 @@ class PowerSums:
             products = part[:, first] * part[:, second]
             self.gram.add_array(np.column_stack([part[:, 1 : self.features + 1], products]))
 
-    def total(self, product: "tuple[int, ...]") -> int:
+    def total(self, product: tuple[int, ...]) -> int:
         """The sum of one product of three or four features, in units of UNIT to the −3 or −4."""
         one, other = sorted((self.places[product[:-2]], self.places[product[-2:]]))
         return self.gram.total[one][other]

@@ -4,24 +4,24 @@ A table is {field id: sequence of numbers} (lists, NumPy arrays), or an object w
 such parts in order. Errors name the row, counted from 1, and the column, never a value.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from itertools import count
 from math import isinf
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ldp_client.core.quantise import UNIT, as_float, clip_norm, signed_units
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.study import Field
 from ldp_client.words.text import say
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, NoReturn
-
     import numpy as np
     from numpy.typing import NDArray
 
-    from ldp_client.documents.study import Field
-
     Integers = NDArray[np.int64]
+
 
 # What can be walked through, but holds no answers in rows: a set has lost their order.
 NO_ROWS = (str, bytes, bytearray, memoryview, set, frozenset)
@@ -34,12 +34,12 @@ PART = 1 << 16
 class Columns:
     """The columns that a question asks for: features, then the response; `norm` in units of 1/UNIT."""
 
-    def __init__(self, question: str, fields: "Sequence[Field]", norm: int) -> None:
+    def __init__(self, question: str, fields: Sequence[Field], norm: int) -> None:
         self.question = question
         self.fields = fields
         self.norm = norm
 
-    def parts(self, table: "Any") -> "Iterator[tuple[int, list[Any]]]":
+    def parts(self, table: Any) -> Iterator[tuple[int, list[Any]]]:
         """(rows before, columns in order) of each part of a table. Raises AnswerError for other columns."""
         parts = table.chunks() if hasattr(table, "chunks") else [table]
         before = 0
@@ -53,7 +53,7 @@ class Columns:
         if before == 0:
             raise AnswerError.say("core.table_rows", self.question)
 
-    def _ordered(self, part: "Any") -> "list[Any]":
+    def _ordered(self, part: Any) -> list[Any]:
         if not hasattr(part, "keys") or not hasattr(part, "__getitem__"):
             raise AnswerError.say("core.table", self.question)
         given, expected = list(part.keys()), [field.id for field in self.fields]
@@ -68,7 +68,7 @@ class Columns:
             self._check_column(name, column, columns[0])
         return columns
 
-    def _check_column(self, name: str, column: "Any", first: "Any") -> None:
+    def _check_column(self, name: str, column: Any, first: Any) -> None:
         kind = getattr(getattr(column, "dtype", None), "kind", "O")
         plain = hasattr(column, "__len__") and not isinstance(column, (*NO_ROWS, dict))
         if not plain or kind not in "iufO" or getattr(column, "ndim", 1) != 1:
@@ -76,13 +76,13 @@ class Columns:
         if len(column) != len(first):
             raise AnswerError.say("core.table_lengths", f"{self.question}.{name}")
 
-    def records(self, columns: "list[Any]", before: int) -> "Iterator[list[int]]":
+    def records(self, columns: list[Any], before: int) -> Iterator[list[int]]:
         """(unit, x, y) of each row in units of 1/UNIT. Raises AnswerError."""
         for row, values in zip(count(before + 1), zip(*columns)):
             scaled = [self._scaled(field, value, row) for field, value in zip(self.fields, values)]
             yield [UNIT, *clip_norm(scaled[:-1], self.norm), scaled[-1]]
 
-    def _scaled(self, field: "Field", value: "Any", row: int) -> int:
+    def _scaled(self, field: Field, value: Any, row: int) -> int:
         assert field.bounds is not None
         try:
             number = as_float(value, field.id)
@@ -93,10 +93,10 @@ class Columns:
             self._refuse(field, row, say("core.number"))
         return signed_units(number, field.bounds, UNIT, field.id)
 
-    def _refuse(self, field: "Field", row: int, problem: str) -> "NoReturn":
+    def _refuse(self, field: Field, row: int, problem: str) -> NoReturn:
         raise AnswerError.say("core.row", f"{self.question}.{field.id}", row=row, problem=problem) from None
 
-    def array(self, columns: "list[Any]", before: int) -> "Integers":
+    def array(self, columns: list[Any], before: int) -> Integers:
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
         import numpy as np
 
@@ -111,7 +111,7 @@ class Columns:
         return np.column_stack([np.full(len(features), UNIT), features, scaled[-1]])
 
 
-def is_missing(value: "Any") -> bool:
+def is_missing(value: Any) -> bool:
     """Whether it is None, NaN, or what data frames have for either."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -122,7 +122,7 @@ def is_missing(value: "Any") -> bool:
         return False
 
 
-def _without_mask(column: "Any") -> "Any":
+def _without_mask(column: Any) -> Any:
     if not hasattr(column, "mask"):
         return column
     from ldp_client.columns.arrays import without_mask
@@ -130,7 +130,7 @@ def _without_mask(column: "Any") -> "Any":
     return without_mask(column)
 
 
-def as_arrays(columns: "list[Any]") -> "list[Any] | None":
+def as_arrays(columns: list[Any]) -> list[Any] | None:
     """The columns as NumPy arrays of numbers; None where that would be slower, or cannot be."""
     if len(columns[0]) < MANY:
         return None
@@ -143,7 +143,7 @@ def as_arrays(columns: "list[Any]") -> "list[Any] | None":
     return arrays if good else None
 
 
-def _from_list(column: "Any") -> "Any":
+def _from_list(column: Any) -> Any:
     """An array of a sequence of plain numbers; None for anything else."""
     import numpy as np
 

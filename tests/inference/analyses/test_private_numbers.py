@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from math import exp, log, pi, sqrt
 
 import jax
@@ -65,7 +66,7 @@ def brute(family, channel, z, eta, sigma):
     law = stats.norm(eta, sigma) if family == "normal" else stats.expon(0, exp(eta))
     total = law.cdf(LOW) * noise.pdf(z - LOW) + law.sf(HIGH) * noise.pdf(z - HIGH)
     pieces = sorted({LOW, HIGH, min(max(z, LOW), HIGH), min(max(eta, LOW), HIGH)})
-    for left, right in zip(pieces, pieces[1:], strict=False):
+    for left, right in itertools.pairwise(pieces):
         inside = integrate.quad(
             lambda x: law.pdf(x) * noise.pdf(z - x), left, right, epsabs=1e-14, epsrel=1e-13
         )
@@ -197,11 +198,11 @@ def test_probability_of_interval_is_integral_of_density(document, family):
         law = found.outcome.law_of(eta, {"sigma": np.asarray([2.0])})
         shares = np.asarray(jax.jit(lambda law: channel.shares(law, cuts))(law))[0]
         log_density = jax.jit(channel.log_density)
-        for place, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+        for place, (low, high) in enumerate(itertools.pairwise(cuts)):
             # No kink of the noise lies at a whole number inside a step of one.
             ends = np.unique([low, high, *np.arange(np.ceil(low), high)])
             total = 0.0
-            for left, right in zip(ends, ends[1:], strict=False):
+            for left, right in itertools.pairwise(ends):
                 z = left + (right - left) * (PLACES + 1) / 2
                 density = np.exp(np.asarray(log_density(law, z)))
                 total += float(np.sum(WEIGHTS * density) * (right - left) / 2)

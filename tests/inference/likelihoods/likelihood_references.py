@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import mpmath as mp
@@ -46,7 +47,7 @@ def perturbed_cells(
     bounds = (mp.mpf(low), mp.mpf(high))
     ends = [-mp.inf, *map(mp.mpf, edges), mp.inf]
     cells = []
-    for z1, z2 in zip(ends[:-1], ends[1:], strict=True):
+    for z1, z2 in itertools.pairwise(ends):
         inside = [mp.mpf(b) for b in (*breaks, z1, z2) if bounds[0] < b < bounds[1]]
         nodes = sorted({*bounds, *inside})
         cell = mp.quad(lambda x: density(x) * laplace_mass(z1, z2, x, mp.mpf(scale)), nodes)  # noqa: B023

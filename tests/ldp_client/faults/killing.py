@@ -146,7 +146,7 @@ def _last_point(faults: Faults, prepare: Callable[[int], None]) -> int:
     return low
 
 
-def start(kind: str, count: int, broken: bool = False) -> "subprocess.CompletedProcess[str]":
+def start(kind: str, count: int, broken: bool = False) -> subprocess.CompletedProcess[str]:
     """Run the faults in a process of their own: it forks, and may need another disk.
 
     broken: with a ledger that commits every statement on its own (power: that flushes nothing), to

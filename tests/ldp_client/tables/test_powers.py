@@ -112,7 +112,7 @@ def test_neighbouring_tables_differ_by_a_shift_within_the_budget(intercept):
     rest = random_places(5)
     _, (record, other, _) = largest(distance_of(intercept), 2, 1.0)
     corners = [list(corner) for corner in itertools.product((-1.0, 0.0, 1.0), repeat=3)]
-    pairs = [(record, other), *zip(corners, corners[::-1]), *zip(corners, corners[1:])]
+    pairs = [(record, other), *zip(corners, corners[::-1]), *itertools.pairwise(corners)]
     half, reached = int(m.privacy.epsilon.floor_scaled(UNIT)) // 2, 0
     for one, two in pairs:
         streams = Stream(7), Stream(7)

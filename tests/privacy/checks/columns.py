@@ -3,6 +3,9 @@
 Where two questions, two people, or a report's id share random bytes, columns of theirs go together.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ldp_client.audit.answers import SILENT, words_of
 from ldp_client.audit.findings import Check
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -11,18 +14,13 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from tests.privacy.checks.products import sign_told
 from tests.privacy.checks.surprise import Column
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
 # So many numbers of a payload, or products of its signs, are held against others.
 WORDS = 4
 
 
 def noise_columns(
-    mechanism: "Any", answers: "Sequence[Any]", payloads: "Sequence[bytes]", words: int = WORDS
-) -> "list[Column]":
+    mechanism: Any, answers: Sequence[Any], payloads: Sequence[bytes], words: int = WORDS
+) -> list[Column]:
     """Columns over reports, in their order; none where a payload consists of nothing that is known here.
 
     answers: what each report was made of. words: of a payload's numbers so many.
@@ -35,7 +33,7 @@ def noise_columns(
     return [*_numbers(mechanism, answers, payloads, words)]
 
 
-def _of_each(answers: "Sequence[Any]", make: "Any") -> "list[Any]":
+def _of_each(answers: Sequence[Any], make: Any) -> list[Any]:
     """What is made of each answer: once of equal ones."""
     keys = [repr(answer) for answer in answers]
     made = {key: make(answer) for key, answer in dict(zip(keys, answers)).items()}
@@ -43,7 +41,7 @@ def _of_each(answers: "Sequence[Any]", make: "Any") -> "list[Any]":
 
 
 def support_column(
-    mechanism: "Any", own: "Sequence[int]", indices: "Sequence[int]", payloads: "Sequence[bytes]"
+    mechanism: Any, own: Sequence[int], indices: Sequence[int], payloads: Sequence[bytes]
 ) -> Column:
     """Whether each report supports that choice; all of them their own one, or all one of the others."""
     share = float(mechanism.support_probability(own[0], indices[0])) if own else 0.0
@@ -52,8 +50,8 @@ def support_column(
 
 
 def _numbers(
-    mechanism: "Any", answers: "Sequence[Any]", payloads: "Sequence[bytes]", words: int
-) -> "Iterator[Column]":
+    mechanism: Any, answers: Sequence[Any], payloads: Sequence[bytes], words: int
+) -> Iterator[Column]:
     """Noise on each number, and whether a yes/no response told the truth."""
     silent = _of_each(answers, lambda answer: words_of(mechanism, answer, SILENT))
     told = [mechanism.words(payload) for payload in payloads]
@@ -65,8 +63,8 @@ def _numbers(
 
 
 def _products(
-    mechanism: "SampledProducts", answers: "Sequence[Any]", payloads: "Sequence[bytes]", words: int
-) -> "Iterator[Column]":
+    mechanism: SampledProducts, answers: Sequence[Any], payloads: Sequence[bytes], words: int
+) -> Iterator[Column]:
     """Signs, and products of them, given the block drawn; and of that, its half and whether it is odd."""
     records = _of_each(answers, mechanism.quantise)
     numbers = [divmod(int.from_bytes(payload, "big"), mechanism.patterns) for payload in payloads]
@@ -81,7 +79,7 @@ def _products(
             yield Column([(place in chosen) - share for place, _ in numbers], share)
 
 
-def not_held(name: str, questions: "Sequence[str]") -> "Iterator[Check]":
+def not_held(name: str, questions: Sequence[str]) -> Iterator[Check]:
     """Say of which questions this could not be checked, as nothing is known of what their noise is."""
     if questions:
         detail = f"{', '.join(questions)}: nothing is known of what noise did to their payloads"

@@ -4,6 +4,8 @@ A ledger that forgets, redraws or queues a wrong answer shows in no mechanism an
 """
 
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream
@@ -14,19 +16,15 @@ from ldp_client.documents.study import Study
 from ldp_client.mechanisms.memoized import Remembering
 from tests.privacy.checks.reports import of_one_person
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+Mechanisms = dict[str, Any]
+Answers = dict[str, Any]
 
-    Mechanisms = dict[str, Any]
-    Answers = dict[str, Any]
 
 DEVICES = 10
 ROUNDS = 3
 
 
-def device_checks(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]") -> "Iterator[Check]":
+def device_checks(study: Study, mechanisms: Mechanisms, told: list[Answers]) -> Iterator[Check]:
     """Reports that devices queue, each opened anew for each version, which answers it once."""
     versions = versions_of(study, ROUNDS)
     wrong, twice, reports = 0, 0, 0
@@ -53,7 +51,7 @@ def device_checks(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]
     yield Check("no version is answered twice", not twice, f"{twice} of {reports} were")
 
 
-def _queued_by(folder: str, version: "Study", answers: "Answers", seed: int) -> str:
+def _queued_by(folder: str, version: Study, answers: Answers, seed: int) -> str:
     """The text of the report that a device has queued, none where it refused to answer."""
     public = {field.id: answers[field.id] for field in version.public}
     private = {name: answers[name] for name in answers if name not in public}
@@ -67,7 +65,7 @@ def _queued_by(folder: str, version: "Study", answers: "Answers", seed: int) -> 
     return text
 
 
-def versions_of(study: "Study", most: int) -> "list[Study]":
+def versions_of(study: Study, most: int) -> list[Study]:
     """The study on any day, and higher versions that ask its memoized questions again.
 
     Without its channel, of which a report holds nothing: a device refuses one that it cannot go through, such
@@ -82,7 +80,7 @@ def versions_of(study: "Study", most: int) -> "list[Study]":
     return versions
 
 
-def _later(document: "dict[str, Any]", again: "list[dict[str, Any]]") -> "dict[str, Any]":
+def _later(document: dict[str, Any], again: list[dict[str, Any]]) -> dict[str, Any]:
     """A document that asks these questions alone, under the titles above them so far."""
     asked = [one["id"] for one in again]
     sections = [
@@ -97,7 +95,7 @@ def _later(document: "dict[str, Any]", again: "list[dict[str, Any]]") -> "dict[s
     return {**rest, **{key: parts[key] for key in parts if parts[key]}, "questions": again}
 
 
-def answers_to(version: "Study", answers: "Answers") -> "Answers":
+def answers_to(version: Study, answers: Answers) -> Answers:
     """The answers, and public values, that a version asks for."""
     asked = [question.id for question in version.questions] + [field.id for field in version.public]
     return {name: answers[name] for name in asked}

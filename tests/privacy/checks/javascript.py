@@ -5,13 +5,15 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import ldp_client
 from ldp_client.audit.answers import Stream, random_answers
 from ldp_client.audit.findings import Check
 from ldp_client.audit.views import Batch
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.study import Question, Study
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from tests.privacy.checks.noise import SIZE_LIMIT
@@ -19,14 +21,7 @@ from tests.privacy.checks.products import coined, product_checks
 from tests.privacy.checks.surprise import count_score
 from tests.privacy.checks.timing import slower
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ldp_client.documents.study import Question, Study
-
-PORT = Path(ldp_client.__file__).parent / "js" / "index.js"
+PORT = Path(__file__).parents[3] / "js" / "index.js"
 PROGRAM = Path(__file__).parent / "javascript.mjs"
 OLDEST_NODE = 18
 MOST_CHOICES = 400
@@ -46,14 +41,14 @@ TOLERANCES = {"quantise": 0.5, "perturb": 0.1}
 
 
 def javascript_checks(
-    study: "Study",
+    study: Study,
     name: str,
-    mechanism: "Any",
-    answers: "list[Any]",
+    mechanism: Any,
+    answers: list[Any],
     samples: int,
-    sample_checks: "Callable[..., list[Check]]",
-    port: "Path" = PORT,
-) -> "list[Check]":
+    sample_checks: Callable[..., list[Check]],
+    port: Path = PORT,
+) -> list[Check]:
     """All checks of one question's port; one that says so where there is none."""
     if absent := _absent(port):
         return [_not_made(absent)]
@@ -68,7 +63,7 @@ def javascript_checks(
         "runs": RUNS,
         "replays": [{"answer": _encoded(answer), "bytes": data.hex()} for answer, data, _, _ in cases],
     }
-    checks: "list[Check]" = []
+    checks: list[Check] = []
     for attempt in range(ATTEMPTS):
         found = _run(port, task)
         if isinstance(found, Check):
@@ -92,8 +87,8 @@ def javascript_checks(
 
 
 def port_reports(
-    study: "Study", people: "list[dict[str, Any]]", given: "dict[str, Any]", port: "Path" = PORT
-) -> "dict[str, list[str]] | Check":
+    study: Study, people: list[dict[str, Any]], given: dict[str, Any], port: Path = PORT
+) -> dict[str, list[str]] | Check:
     """The port's whole reports; or a check that says why not.
 
     people: answers and public values, for "reports" on the port's own random bytes. given: the task of
@@ -113,7 +108,7 @@ def _not_made(why: str) -> Check:
     return Check("in JavaScript", True, why, made=False)
 
 
-def _absent(port: "Path") -> str:
+def _absent(port: Path) -> str:
     """Why nothing can be tried here, "" where it can."""
     if shutil.which("node") is None or not port.exists():
         return "node is not installed"
@@ -129,7 +124,7 @@ def _absent(port: "Path") -> str:
     return f"node {OLDEST_NODE} or later is needed, and here is {done.stdout.strip()}" if is_old else ""
 
 
-def _run(port: "Path", task: "dict[str, Any]") -> "Any":
+def _run(port: Path, task: dict[str, Any]) -> Any:
     command = ["node", str(PROGRAM), str(port)]
     text = json.dumps(task)
     try:
@@ -155,17 +150,15 @@ def _refusal(trace: str) -> Check:
     return Check("in JavaScript", False, f"failed: {why}")
 
 
-def _encoded(answer: "Any") -> "Any":
+def _encoded(answer: Any) -> Any:
     if isinstance(answer, float) and answer - answer != 0:
         return {"special": {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(answer, "NaN")}
     return answer
 
 
-def _cases(
-    mechanism: "Any", answers: "list[Any]", question: "Question"
-) -> "list[tuple[Any, bytes, bytes, int]]":
+def _cases(mechanism: Any, answers: list[Any], question: Question) -> list[tuple[Any, bytes, bytes, int]]:
     """Answers, all choices and levels among them, random bytes, Python's payload, and how many it took."""
-    more: "list[tuple[Any, bytes]]" = []
+    more: list[tuple[Any, bytes]] = []
     if isinstance(mechanism, SampledProducts):
         records = random_answers(question) * STREAMS
         more = [(one, coined(mechanism, one, seed, not seed % 3)) for seed, one in enumerate(records)]
@@ -184,7 +177,7 @@ def _cases(
     return cases
 
 
-def _mixed(mechanism: "Any", question: "Question", count: int) -> "list[Any]":
+def _mixed(mechanism: Any, question: Question, count: int) -> list[Any]:
     """Records of all levels of sampled products, or all choices: for one report of each by its own dice."""
     if isinstance(mechanism, SampledProducts):
         return random_answers(question, count)
@@ -196,12 +189,12 @@ def _mixed(mechanism: "Any", question: "Question", count: int) -> "list[Any]":
 
 
 def _unlawful(
-    mechanism: "Any",
-    answers: "list[Any]",
-    mixed: "list[Any]",
-    found: "dict[str, Any]",
-    sample_checks: "Callable[..., list[Check]]",
-) -> "Iterator[Check]":
+    mechanism: Any,
+    answers: list[Any],
+    mixed: list[Any],
+    found: dict[str, Any],
+    sample_checks: Callable[..., list[Check]],
+) -> Iterator[Check]:
     """The checks that reports of its own randomness did not stand."""
     for answer, payloads in zip(answers, found["draws"]):
         batch = Batch([bytes.fromhex(payload) for payload in payloads], mechanism.words)
@@ -211,12 +204,12 @@ def _unlawful(
         yield from [check for check in _mixed_checks(mechanism, mixed, payloads) if not check.passed]
 
 
-def _mixed_checks(mechanism: "Any", asked: "list[Any]", payloads: "list[bytes]") -> "Iterator[Check]":
+def _mixed_checks(mechanism: Any, asked: list[Any], payloads: list[bytes]) -> Iterator[Check]:
     """What they must be like: the law of products, or of each choice how often it is supported."""
     if isinstance(mechanism, SampledProducts):
         yield from product_checks(mechanism, [mechanism.quantise(one) for one in asked], payloads)
         return
-    told: "dict[int, list[bool]]" = defaultdict(list)
+    told: dict[int, list[bool]] = defaultdict(list)
     for answer, payload in zip(asked, payloads):
         own = mechanism.quantise(answer)
         told[own].append(mechanism.supported(payload, own))
@@ -226,7 +219,7 @@ def _mixed_checks(mechanism: "Any", asked: "list[Any]", payloads: "list[bytes]")
     yield Check("every choice has its stated law", worst < SIZE_LIMIT + 1, detail)
 
 
-def _same(cases: "list[Any]", found: "list[Any]") -> "Iterator[Check]":
+def _same(cases: list[Any], found: list[Any]) -> Iterator[Check]:
     expected = [(payload.hex(), taken) for _, _, payload, taken in cases]
     wrong = [one for one, two in zip(expected, found) if one != (two.get("payload"), two.get("taken"))]
     yield Check(
@@ -234,7 +227,7 @@ def _same(cases: "list[Any]", found: "list[Any]") -> "Iterator[Check]":
     )
 
 
-def _times(found: "dict[str, Any]") -> "Iterator[Check]":
+def _times(found: dict[str, Any]) -> Iterator[Check]:
     for name, tolerance in TOLERANCES.items():
         middle = [sorted(column)[len(column) // 2] for column in found[name]]
         slowest, fastest = (found[name][middle.index(pick(middle))] for pick in (max, min))

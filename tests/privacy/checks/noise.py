@@ -5,22 +5,18 @@ units of 2**NOISE_BITS. Limits are in standard errors, for false alarms below 1e
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from math import exp, sqrt
+from typing import Any
 
 from ldp_client.audit.claims import beta_tail, lower_share, normal_cdf, upper_share
 from ldp_client.audit.findings import Check
+from ldp_client.audit.views import Batch
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.refusable import RefusableNumber
 from tests.privacy.checks.surprise import Column, count_score, lag_score, most_of, pair_score
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from ldp_client.audit.views import Batch
 
 # So many draws are enough, in however many numbers of a report.
 MOST_DRAWS = 80_000
@@ -33,7 +29,7 @@ CORRELATION_LIMIT = 8.0
 # Mean and standard deviation of |D| (Laplace) and D² (normal), D the difference of two unit draws.
 MOMENTS = {"laplace": (1.5, sqrt(4 - 1.5**2)), "normal": (2.0, sqrt(8.0))}
 # P(|X| ≤ x), the probability that two draws have one absolute value, and that of the likeliest integer.
-CENTRAL: "dict[str, Callable[[float], float]]" = {
+CENTRAL: dict[str, Callable[[float], float]] = {
     "laplace": lambda x: 1 - exp(-x),
     "normal": lambda x: 1 - 2 * normal_cdf(-x),
 }
@@ -44,7 +40,7 @@ LIKELIEST = {"laplace": 0.5 / UNIT, "normal": 0.3990 / UNIT}
 LAGS = 8
 
 
-def noise_checks(batch: "Batch", law: str, silent: "Sequence[int]") -> "Iterator[Check]":
+def noise_checks(batch: Batch, law: str, silent: Sequence[int]) -> Iterator[Check]:
     """law: "laplace" or "normal". silent: the answer's integers without noise."""
     columns = _differences(batch)
     noise = [[word - place for word, place in zip(row, silent)] for row in batch.words()]
@@ -55,7 +51,7 @@ def noise_checks(batch: "Batch", law: str, silent: "Sequence[int]") -> "Iterator
     yield _most_frequent(batch, law)
 
 
-def _differences(batch: "Batch") -> "list[list[float]]":
+def _differences(batch: Batch) -> list[list[float]]:
     """For each number of a payload: report 0 − report 1, report 2 − report 3, …"""
     words = batch.words()
     words = words[: max(4000, MOST_DRAWS // min(len(words[0]), MOST_WORDS))]
@@ -63,7 +59,7 @@ def _differences(batch: "Batch") -> "list[list[float]]":
     return [[(a[i] - b[i]) / UNIT for a, b in pairs] for i in range(min(len(words[0]), MOST_WORDS))]
 
 
-def _size(columns: "list[list[float]]", law: str) -> Check:
+def _size(columns: list[list[float]], law: str) -> Check:
     """Each number's noise, and all together, against the law's mean."""
     mean, spread = MOMENTS[law]
     sizes = [[abs(d) if law == "laplace" else d * d for d in column] for column in columns]
@@ -74,11 +70,11 @@ def _size(columns: "list[list[float]]", law: str) -> Check:
     return Check("noise is not too small", worst > -SIZE_LIMIT, f"{scale:.3f} of the {law} scale stated")
 
 
-def _score(values: "list[float]", mean: float, spread: float) -> float:
+def _score(values: list[float], mean: float, spread: float) -> float:
     return (sum(values) / len(values) - mean) / (spread / sqrt(len(values)))
 
 
-def _independence(noise: "list[list[int]]") -> Check:
+def _independence(noise: list[list[int]]) -> Check:
     """Products of two numbers' noise, and of one number's noise in successive reports, have mean 0.
 
     Of the noise itself: in differences of two reports, noise that is drawn for three in a row cancels.
@@ -98,7 +94,7 @@ def _independence(noise: "list[list[int]]") -> Check:
     )
 
 
-def _law(noise: "list[list[int]]", law: str) -> Check:
+def _law(noise: list[list[int]], law: str) -> Check:
     """How often noise is within each power of 2, from next to nothing to the extremes; over all numbers."""
     sizes = sorted([abs(value) for row in noise[:40_000] for value in row[:MOST_WORDS]])
     # Several numbers of a report are independent where noise is, which another check looks at.
@@ -117,7 +113,7 @@ def _law(noise: "list[list[int]]", law: str) -> Check:
     return Check("noise follows its law up to the extremes", not wrong, wrong or f"{len(sizes)} draws")
 
 
-def _repeats(noise: "list[list[int]]", law: str) -> Check:
+def _repeats(noise: list[list[int]], law: str) -> Check:
     """How often noise, or its opposite, comes a second time, in whatever number and report."""
     sizes = Counter([abs(value) for row in noise for value in row[:MOST_WORDS]])
     n = sum(sizes.values())
@@ -130,11 +126,11 @@ def _repeats(noise: "list[list[int]]", law: str) -> Check:
     return Check("no noise comes again", good, detail)
 
 
-def _equal_at(noise: "list[list[int]]", lag: int) -> int:
+def _equal_at(noise: list[list[int]], lag: int) -> int:
     return sum([any([a == b for a, b in zip(row, later)]) for row, later in zip(noise, noise[lag:])])
 
 
-def _most_frequent(batch: "Batch", law: str) -> Check:
+def _most_frequent(batch: Batch, law: str) -> Check:
     """An answer that sometimes goes without noise, or to one place, makes one payload too frequent."""
     count = Counter(batch.payloads).most_common(1)[0][1]
     allowed = 1
@@ -152,7 +148,7 @@ def _clusters(n: int, size: int, likeliest: float) -> float:
     return value
 
 
-def response_checks(batch: "Batch", mechanism: "Any", answer: "Any") -> "Iterator[Check]":
+def response_checks(batch: Batch, mechanism: Any, answer: Any) -> Iterator[Check]:
     """What numbers do not read: a record's yes/no response, or a coin, by its law, apart from their noise."""
     unread = batch.size % WORD_BYTES
     if not isinstance(mechanism, (GaussianYesNoRecord, RefusableNumber)):
@@ -175,7 +171,7 @@ def response_checks(batch: "Batch", mechanism: "Any", answer: "Any") -> "Iterato
     yield Check("the response is independent", worst < CORRELATION_LIMIT, told)
 
 
-def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check]":
+def choice_checks(batch: Batch, mechanism: Any, own: int) -> Iterator[Check]:
     """Reports of one choice: independent from each other, and none comes again."""
     share = float(mechanism.p)
     column = Column([mechanism.supported(payload, own) - share for payload in batch.payloads], share)
@@ -193,7 +189,7 @@ def choice_checks(batch: "Batch", mechanism: "Any", own: int) -> "Iterator[Check
         yield _ones_check(batch, mechanism, own)
 
 
-def _collision_of(mechanism: "Any") -> "float | None":
+def _collision_of(mechanism: Any) -> float | None:
     """An upper bound of the probability that two reports are alike, where it is small enough to tell."""
     q = float(mechanism.q)
     chance = 2.0**-mechanism.seed_bits
@@ -202,7 +198,7 @@ def _collision_of(mechanism: "Any") -> "float | None":
     return chance if chance < 1e-3 else None
 
 
-def _ones_check(batch: "Batch", mechanism: "Any", own: int) -> Check:
+def _ones_check(batch: Batch, mechanism: Any, own: int) -> Check:
     """Others' bits of unary encodings: their number, from none to all, against the binomial law."""
     k, q = mechanism.choices - 1, float(mechanism.q)
     mask = ((1 << mechanism.choices) - 1) ^ (1 << own)

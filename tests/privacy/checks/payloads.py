@@ -5,11 +5,14 @@ goes wrong where reports are put together shows, with mechanisms that are sound 
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ldp_client.audit.findings import Check
 from ldp_client.audit.views import Batch
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import Report
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from tests.privacy.checks.columns import noise_columns, not_held
@@ -17,14 +20,8 @@ from tests.privacy.checks.products import product_checks
 from tests.privacy.checks.reports import WIDE_LIMIT
 from tests.privacy.checks.surprise import Column, count_score, lag_score, pair_score
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+SampleChecks = Callable[..., list[Check]]
 
-    from ldp_client.documents.study import Study
-
-    SampleChecks = Callable[..., list[Check]]
 
 # Of fewer reports of one answer the law by itself says nothing.
 FEWEST = 40
@@ -36,10 +33,10 @@ IDS = "a report's id tells no answer"
 class Told:
     """What one question's payloads say: by report, {place of the report: (answer, payload)}."""
 
-    def __init__(self, mechanism: "Any", rows: "dict[int, tuple[Any, bytes]]") -> None:
+    def __init__(self, mechanism: Any, rows: dict[int, tuple[Any, bytes]]) -> None:
         self.mechanism = mechanism
         self.rows = rows
-        self.groups: "dict[str, list[int]]" = defaultdict(list)
+        self.groups: dict[str, list[int]] = defaultdict(list)
         for place, (answer, _) in rows.items():
             self.groups[repr(answer)].append(place)
         # What noise did, in the reports' order.
@@ -47,13 +44,13 @@ class Told:
             mechanism, [answer for answer, _ in rows.values()], [payload for _, payload in rows.values()]
         )
 
-    def payloads(self, places: "list[int]") -> "list[bytes]":
+    def payloads(self, places: list[int]) -> list[bytes]:
         return [self.rows[place][1] for place in places]
 
-    def answer_of(self, places: "list[int]") -> "Any":
+    def answer_of(self, places: list[int]) -> Any:
         return self.rows[places[0]][0]
 
-    def supports(self) -> "list[bool]":
+    def supports(self) -> list[bool]:
         """Whether each report of a choice supports its own."""
         own = {key: self.mechanism.quantise(self.answer_of(places)) for key, places in self.groups.items()}
         return [
@@ -62,12 +59,12 @@ class Told:
 
 
 def payload_checks(
-    study: "Study",
-    mechanisms: "dict[str, Any]",
-    told: "list[dict[str, Any]]",
-    texts: "list[str]",
-    sample_checks: "SampleChecks",
-) -> "list[Check]":
+    study: Study,
+    mechanisms: dict[str, Any],
+    told: list[dict[str, Any]],
+    texts: list[str],
+    sample_checks: SampleChecks,
+) -> list[Check]:
     """Hold reports that one path made to the law of each question, to each other, and their ids to both.
 
     told: what each person answered. texts: their reports, in the same order. sample_checks: (mechanism,
@@ -84,7 +81,7 @@ def payload_checks(
     return checks
 
 
-def _told(mechanism: "Any", name: str, told: "list[dict[str, Any]]", reports: "list[Report]") -> Told:
+def _told(mechanism: Any, name: str, told: list[dict[str, Any]], reports: list[Report]) -> Told:
     rows = {}
     for place, (answers, report) in enumerate(zip(told, reports)):
         if name in report.payloads:
@@ -93,7 +90,7 @@ def _told(mechanism: "Any", name: str, told: "list[dict[str, Any]]", reports: "l
     return Told(mechanism, rows)
 
 
-def _law(study: "Study", questions: "dict[str, Told]", sample_checks: "SampleChecks") -> Check:
+def _law(study: Study, questions: dict[str, Told], sample_checks: SampleChecks) -> Check:
     """Reports of each answer by what belongs to that; and of choices, how often they support their own."""
     wrong, worst = "", 0.0
     for name, told in questions.items():
@@ -112,7 +109,7 @@ def _law(study: "Study", questions: "dict[str, Told]", sample_checks: "SampleChe
     return Check("whole reports follow the law", not wrong, f"{wrong}; {detail}" if wrong else detail)
 
 
-def _checks_of(told: Told, sample_checks: "SampleChecks") -> "Iterator[Check]":
+def _checks_of(told: Told, sample_checks: SampleChecks) -> Iterator[Check]:
     if isinstance(told.mechanism, SampledProducts):
         if told.rows:
             records = [told.mechanism.quantise(answer) for answer, _ in told.rows.values()]
@@ -124,7 +121,7 @@ def _checks_of(told: Told, sample_checks: "SampleChecks") -> "Iterator[Check]":
             yield from sample_checks(told.mechanism, told.answer_of(places), batch)
 
 
-def _support_scores(told: Told) -> "Iterator[float]":
+def _support_scores(told: Told) -> Iterator[float]:
     """Of all answers together and of each: of the own choice, and of the next one."""
     mechanism = told.mechanism
     yield 0.0
@@ -137,7 +134,7 @@ def _support_scores(told: Told) -> "Iterator[float]":
             yield count_score(seen, len(places), float(mechanism.support_probability(own, index)))
 
 
-def _apart(questions: "dict[str, Told]", all_asked: bool) -> Check:
+def _apart(questions: dict[str, Told], all_asked: bool) -> Check:
     """Noise of people who follow each other, and if all are asked of two questions, is independent.
 
     Signs of one record are held together, and against the next people's, by their law.
@@ -163,7 +160,7 @@ def _lagged(column: Column, lag: int) -> float:
     return pair_score(column, column, lag) if column.share is None else lag_score(column, lag)
 
 
-def _ids(questions: "dict[str, Told]", reports: "list[Report]") -> Check:
+def _ids(questions: dict[str, Told], reports: list[Report]) -> Check:
     """No bit of an id depends on an answer, or on what noise did to it; and no id comes again."""
     bits = [int(report.id, 16) for report in reports]
     worst = max([_bit_score([bits[place] for place in some]) for some in _kinds(questions)])
@@ -175,19 +172,19 @@ def _ids(questions: "dict[str, Told]", reports: "list[Report]") -> Check:
     )
 
 
-def _kinds(questions: "dict[str, Told]") -> "Iterator[list[int]]":
+def _kinds(questions: dict[str, Told]) -> Iterator[list[int]]:
     """Places of the reports of one answer, of noise on one side, and of both."""
     for told in questions.values():
         yield from told.groups.values()
         for column in told.columns:
-            sides: "dict[Any, list[int]]" = defaultdict(list)
+            sides: dict[Any, list[int]] = defaultdict(list)
             for (place, (answer, _)), value in zip(told.rows.items(), column.values):
                 sides[value > 0].append(place)
                 sides[value > 0, repr(answer)].append(place)
             yield from sides.values()
 
 
-def _bit_score(ids: "list[int]") -> float:
+def _bit_score(ids: list[int]) -> float:
     digits = "".join([f"{one:0{ID_BITS}b}" for one in ids])
     counts = [digits[bit::ID_BITS].count("1") for bit in range(ID_BITS)]
     return max([count_score(count, len(ids), 0.5) for count in counts])

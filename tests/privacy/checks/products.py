@@ -5,17 +5,15 @@ product of some of them, is positive with probability ½(1 + gain · m), m the p
 this is the whole law of the signs. At the corners it is a choice's law (Signs).
 """
 
+import itertools
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ldp_client.audit.answers import Stream, levels_of
 from ldp_client.audit.findings import Check
 from ldp_client.core.quantise import UNIT
 from tests.privacy.checks.surprise import count_score
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
 # Thousands of scores are compared; a sound mechanism's is above it with probability 1e-12 or so.
 LIMIT = 7.5
@@ -25,8 +23,8 @@ COIN_BYTES = 4
 
 
 def product_checks(
-    mechanism: "Any", records: "Sequence[Sequence[int]]", payloads: "Sequence[bytes]"
-) -> "Iterator[Check]":
+    mechanism: Any, records: Sequence[Sequence[int]], payloads: Sequence[bytes]
+) -> Iterator[Check]:
     """Reports of quantised records, one of each, however they were drawn: against the law, and each other."""
     if max([abs(entry) for record in records for entry in record]) > UNIT:
         yield Check("signs follow their law", False, "a record has an entry beyond its bounds")
@@ -53,8 +51,8 @@ def _scored(name: str, worst: float, detail: str) -> Check:
 
 
 def sign_told(
-    mechanism: "Any", record: "Sequence[int]", number: "tuple[int, int]", some: int
-) -> "tuple[int, bool, float]":
+    mechanism: Any, record: Sequence[int], number: tuple[int, int], some: int
+) -> tuple[int, bool, float]:
     """The block's place, whether some of its signs, multiplied, are the record's own, and how often they are.
 
     some: which of the signs, as bits. A mean of 0 counts as plus.
@@ -68,12 +66,12 @@ def sign_told(
     return place, positive == (mean >= 0), (1 + float(mechanism.gain) * abs(mean)) / 2
 
 
-def _groups(mechanism: "Any", records: "Any", told: "Any") -> "Iterator[list[tuple[bool, float]]]":
+def _groups(mechanism: Any, records: Any, told: Any) -> Iterator[list[tuple[bool, float]]]:
     """Signs by their product, by where each entry of the record lies, at its bounds or between, and by level.
 
     By level those apart whose product is −1 or 1: no rounding hides what their coin did.
     """
-    groups: "dict[Any, list[tuple[bool, float]]]" = defaultdict(list)
+    groups: dict[Any, list[tuple[bool, float]]] = defaultdict(list)
     same = all([record == records[0] for record in records])
     spans, most = [] if same else level_spans(mechanism), (1 + float(mechanism.gain)) / 2
     for record, (place, own, share) in zip(records, told):
@@ -86,7 +84,7 @@ def _groups(mechanism: "Any", records: "Any", told: "Any") -> "Iterator[list[tup
     yield from groups.values()
 
 
-def level_spans(mechanism: "Any") -> "list[tuple[int, int]]":
+def level_spans(mechanism: Any) -> list[tuple[int, int]]:
     """Where the entries of each field with levels begin and end in a quantised record."""
     fields = [*mechanism.features, mechanism.response]
     owners = mechanism.owners
@@ -101,13 +99,13 @@ def _band(entry: int) -> int:
     return (entry + UNIT) * BANDS // (2 * UNIT)
 
 
-def _agreement(group: "list[tuple[bool, float]]") -> float:
+def _agreement(group: list[tuple[bool, float]]) -> float:
     """Of independent signs with probabilities of their own: their number is no wilder than a binomial."""
     mean = sum([share for _, share in group]) / len(group)
     return count_score(sum([own for own, _ in group]), len(group), mean)
 
 
-def _neighbours(told: "Any") -> "Iterator[list[Any]]":
+def _neighbours(told: Any) -> Iterator[list[Any]]:
     """Pairs of reports, one or two apart, no report in two pairs of one list."""
     for lag in (1, 2):
         pairs = list(zip(told, told[lag:]))
@@ -115,14 +113,14 @@ def _neighbours(told: "Any") -> "Iterator[list[Any]]":
             yield [pair for place, pair in enumerate(pairs) if place // lag % 2 == half]
 
 
-def _together(pairs: "list[Any]", again: float) -> float:
+def _together(pairs: list[Any], again: float) -> float:
     """How often two reports name one product, and are both right, or both wrong, about their signs."""
     same = count_score(sum([one[0] == other[0] for one, other in pairs]), len(pairs), again)
     alike = [(one[1] == other[1], one[2] * other[2] + (1 - one[2]) * (1 - other[2])) for one, other in pairs]
     return max(same, _agreement(alike))
 
 
-def step_check(mechanism: "Any", records: "Sequence[Any]") -> Check:
+def step_check(mechanism: Any, records: Sequence[Any]) -> Check:
     """On the same random bytes: one product for all records, and a sign that steps once as it grows.
 
     Of half of the streams the coin is the last that tells the truth, or the first that does not.
@@ -142,13 +140,13 @@ def step_check(mechanism: "Any", records: "Sequence[Any]") -> Check:
     )
 
 
-def _torn(signs: "list[tuple[int, int]]") -> bool:
+def _torn(signs: list[tuple[int, int]]) -> bool:
     """Whether the sign of one product steps more than once as its value grows, or a value has both."""
-    steps = sum([one[1] != other[1] for one, other in zip(signs, signs[1:])])
+    steps = sum([one[1] != other[1] for one, other in itertools.pairwise(signs)])
     return steps > 1 or len(dict(signs)) != len(set(signs))
 
 
-def _lies(told: "Any", honest: "bool | None") -> bool:
+def _lies(told: Any, honest: bool | None) -> bool:
     """Whether signs that no rounding changes are not all their own, or, by the other coin, all their own."""
     whole = UNIT * UNIT
     sure = [signs for _, _, signs in told if all([abs(value) == whole for value, _ in signs])]
@@ -156,7 +154,7 @@ def _lies(told: "Any", honest: "bool | None") -> bool:
     return honest is not None and (not honest) in own
 
 
-def _replayed(mechanism: "Any", record: "Any", stream: Stream) -> "tuple[int, int, list[tuple[int, int]]]":
+def _replayed(mechanism: Any, record: Any, stream: Stream) -> tuple[int, int, list[tuple[int, int]]]:
     """The block's place, the bytes taken, and of each of its products the value and the sign that is told."""
     quantised = mechanism.quantise(record)
     payload = mechanism.randomise(quantised, stream)
@@ -166,7 +164,7 @@ def _replayed(mechanism: "Any", record: "Any", stream: Stream) -> "tuple[int, in
     return place, stream.taken, told
 
 
-def coined(mechanism: "Any", record: "Any", seed: int, honest: bool) -> bytes:
+def coined(mechanism: Any, record: Any, seed: int, honest: bool) -> bytes:
     """What a report takes of a stream, but with the last coin that tells the truth, or the first other."""
     stream = Stream(seed)
     mechanism.perturb(record, stream)
@@ -177,7 +175,7 @@ def coined(mechanism: "Any", record: "Any", seed: int, honest: bool) -> bytes:
     return taken[: end - COIN_BYTES] + coin.to_bytes(COIN_BYTES, "big") + taken[end:]
 
 
-def rows_check(mechanism: "Any", records: "Sequence[Any]", perturb: "Callable[..., list[bytes]]") -> Check:
+def rows_check(mechanism: Any, records: Sequence[Any], perturb: Callable[..., list[bytes]]) -> Check:
     """Many at once on the bytes that each takes by itself: all blocks, then roundings, then coins, then lies.
 
     Of one product there is but one lie.

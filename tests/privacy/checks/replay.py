@@ -3,25 +3,21 @@
 And all choices of a question, not only those that are compared in detail.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any
 
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
+from ldp_client.audit.views import Pair
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import ReportError
 from tests.privacy.checks.surprise import count_score
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from ldp_client.audit.views import Pair
-
 SEEDS = 300
 
 
-def replay_checks(pair: "Pair") -> "Iterator[Check]":
+def replay_checks(pair: Pair) -> Iterator[Check]:
     """Same bytes twice, same number of bytes for both answers, and only the answer's own trace differs."""
     runs = [(_run(pair, pair.one, seed), _run(pair, pair.other, seed)) for seed in range(SEEDS)]
     again = [_run(pair, pair.one, seed)[0] for seed in range(SEEDS)]
@@ -43,12 +39,12 @@ def replay_checks(pair: "Pair") -> "Iterator[Check]":
         yield _untouched_bits(pair, payloads)
 
 
-def _run(pair: "Pair", answer: object, seed: int) -> "tuple[bytes, int]":
+def _run(pair: Pair, answer: object, seed: int) -> tuple[bytes, int]:
     stream = Stream(seed)
     return pair.mechanism.perturb(answer, stream), stream.taken
 
 
-def _possible(pair: "Pair", payloads: "list[bytes]") -> Check:
+def _possible(pair: Pair, payloads: list[bytes]) -> Check:
     """The mechanism's own check takes every payload, and all have one size."""
     refused = 0
     for payload in payloads:
@@ -61,7 +57,7 @@ def _possible(pair: "Pair", payloads: "list[bytes]") -> Check:
     return Check("payloads have one size and pass their check", good, f"sizes {sizes}, {refused} refused")
 
 
-def _constant_shift(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Check:
+def _constant_shift(pair: Pair, payloads: list[tuple[bytes, bytes]]) -> Check:
     """Numbers: the noise is the same, so the integers differ by one and the same shift."""
     words = pair.mechanism.words
     shifts = {tuple([a - b for a, b in zip(words(one), words(other))]) for one, other in payloads}
@@ -70,7 +66,7 @@ def _constant_shift(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Chec
     )
 
 
-def _untouched_bits(pair: "Pair", payloads: "list[tuple[bytes, bytes]]") -> Check:
+def _untouched_bits(pair: Pair, payloads: list[tuple[bytes, bytes]]) -> Check:
     """Unary encodings: only the bits of the two answers differ."""
     own = [pair.mechanism.quantise(answer) for answer in (pair.one, pair.other)]
     allowed = 1 << own[0] | 1 << own[1]
@@ -89,7 +85,7 @@ WARM_UP = 2000
 QUANTISED = 200
 
 
-def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
+def order_checks(mechanism: Any, answers: list[Any]) -> Iterator[Check]:
     """A report depends on its answer and its random bytes: not on what was answered before, or how often.
 
     One object gives many reports in turn; fresh ones, and one with another order, must give the same.
@@ -98,7 +94,7 @@ def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
     order = list(range(ORDER if mechanism.payload_size < LARGE else FRESH))
     asked = [answers[(7 * place + place // len(answers)) % len(answers)] for place in order]
 
-    def reports(one: "Any", places: "list[int]") -> "dict[int, bytes]":
+    def reports(one: Any, places: list[int]) -> dict[int, bytes]:
         return {place: one.perturb(asked[place], Stream(place)) for place in places}
 
     expected = reports(fresh[0], order)
@@ -124,7 +120,7 @@ def order_checks(mechanism: "Any", answers: "list[Any]") -> "Iterator[Check]":
     )
 
 
-def _integers(mechanism: "Any", answer: "Any") -> "Any":
+def _integers(mechanism: Any, answer: Any) -> Any:
     """A quantised answer, a table's by its parts, to be compared with another."""
     quantised = mechanism.quantise(answer)
     return getattr(quantised, "__dict__", quantised)
@@ -136,8 +132,8 @@ SUSPECTS = 20
 
 
 def every_choice_checks(
-    mechanism: "Any", answers: "Sequence[Any]", reports: int, coin: "Callable[[int], int | None]"
-) -> "Iterator[Check]":
+    mechanism: Any, answers: Sequence[Any], reports: int, coin: Callable[[int], int | None]
+) -> Iterator[Check]:
     """All choices, or so many at even distances: bytes read, and how often each is supported by its report.
 
     Of many choices those that look worst are asked once more, with reports of their own; of a few each is
@@ -173,13 +169,13 @@ COINS = 64
 SURPRISE_LIMIT = 6.5
 
 
-def _taken(mechanism: "Any", answer: "Any", seed: int) -> int:
+def _taken(mechanism: Any, answer: Any, seed: int) -> int:
     stream = Stream(seed)
     mechanism.perturb(answer, stream)
     return stream.taken
 
 
-def _surprise(mechanism: "Any", answers: "Sequence[Any]", place: int, reports: int) -> float:
+def _surprise(mechanism: Any, answers: Sequence[Any], place: int, reports: int) -> float:
     """How far the counts of support of a choice and the next are from p and q, in standard errors.
 
     The choice is quantised once: whether that gives the same each time shows on one stream of random bytes.

@@ -4,14 +4,18 @@ A report is put together again from its parts, each by a fresh mechanism on rand
 noise that two questions share, or that depends on another question's answer, shows on the first stream.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream, answers_for, inside_answers, random_answers
 from ldp_client.audit.findings import Check
 from ldp_client.audit.views import Batch
-from ldp_client.core.randomness import uniform_below, urandom
+from ldp_client.core.randomness import Source, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.report import Report
+from ldp_client.documents.study import Question, Study
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -20,18 +24,10 @@ from tests.privacy.checks.noise import SIZE_LIMIT
 from tests.privacy.checks.products import product_checks, rows_check
 from tests.privacy.checks.surprise import Column, count_score, pair_score
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
+Perturb = Callable[..., list[bytes]]
+Mechanisms = dict[str, Any]
+Answers = dict[str, Any]
 
-    from ldp_client.core.randomness import Source
-    from ldp_client.documents.report import Report
-    from ldp_client.documents.study import Question, Study
-
-    Perturb = Callable[..., list[bytes]]
-    Mechanisms = dict[str, Any]
-    Answers = dict[str, Any]
 
 STREAMS = 60
 REPORTS = 3000
@@ -43,7 +39,7 @@ WIDE_LIMIT = SIZE_LIMIT + 1
 SHARED = "questions do not share noise"
 
 
-def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
+def possible_answers(mechanism: Any, question: Question) -> list[Any]:
     """Different answers to one question, its extremes among them, that it takes."""
     taken = []
     for answer in answers_for(question).values():
@@ -55,7 +51,7 @@ def possible_answers(mechanism: "Any", question: "Question") -> "list[Any]":
     return taken
 
 
-def answers_of_all_levels(mechanism: "Any", question: "Question") -> "list[Any]":
+def answers_of_all_levels(mechanism: Any, question: Question) -> list[Any]:
     """Every level of each feature of sampled products; of choices all, or so many at even distances."""
     if isinstance(mechanism, SampledProducts):
         return random_answers(question)
@@ -64,20 +60,20 @@ def answers_of_all_levels(mechanism: "Any", question: "Question") -> "list[Any]"
     return possible_answers(mechanism, question)
 
 
-def every_choice(mechanism: "Any") -> "Sequence[Any]":
+def every_choice(mechanism: Any) -> Sequence[Any]:
     """All answers of a choice, a refusal too where it is one; of a yes/no as devices get them."""
     if not mechanism.boolean:
         return mechanism.labels  # type: ignore[no-any-return]
     return [False, True, None] if mechanism.refusal else [False, True]
 
 
-def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check]":
+def assembly_checks(study: Study, mechanisms: Mechanisms) -> Iterator[Check]:
     """Reports of the same random bytes and different answers, and reports of the real source."""
     answers = {
         question.id: answers_of_all_levels(mechanisms[question.id], question) for question in study.questions
     }
     pristine = deepcopy(mechanisms)
-    wrong: "dict[str, int]" = {"parts": 0, "rest": 0, "bytes": 0}
+    wrong: dict[str, int] = {"parts": 0, "rest": 0, "bytes": 0}
     tried = 0
     for seed in range(STREAMS):
         base = {name: some[seed % len(some)] for name, some in answers.items()}
@@ -107,18 +103,18 @@ def assembly_checks(study: "Study", mechanisms: "Mechanisms") -> "Iterator[Check
         yield from _apart(study, mechanisms, {name: some[0] for name, some in answers.items()})
 
 
-def _report(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "tuple[Report, int]":
+def _report(study: Study, mechanisms: Mechanisms, answers: Answers, seed: int) -> tuple[Report, int]:
     stream = Stream(seed)
     told = {**answers, **_public_answers(study)}
     return answering.perturb_answers(study, of_one_person(mechanisms), told, stream), stream.taken
 
 
-def _public_answers(study: "Study") -> "Answers":
+def _public_answers(study: Study) -> Answers:
     """Public values, the same whatever was answered: nothing else may stand in their place."""
     return {field.id: field.value(0) for field in study.public}
 
 
-def of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
+def of_one_person(mechanisms: Mechanisms) -> Mechanisms:
     """Memoized mechanisms with a memory of their own, in which nothing is kept yet."""
     return {
         name: Remembering(mechanism, None) if hasattr(mechanism, "permanent") else mechanism
@@ -126,7 +122,7 @@ def of_one_person(mechanisms: "Mechanisms") -> "Mechanisms":
     }
 
 
-def _payloads(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed: int) -> "dict[str, bytes]":
+def _payloads(study: Study, mechanisms: Mechanisms, answers: Answers, seed: int) -> dict[str, bytes]:
     """What the payloads must be: the questions in the study's order on one stream."""
     stream = Stream(seed)
     names = [question.id for question in study.questions]
@@ -134,14 +130,14 @@ def _payloads(study: "Study", mechanisms: "Mechanisms", answers: "Answers", seed
     return {name: mechanisms[name].perturb(answers[name], stream) for name in asked}
 
 
-def _rest(report: "Report", name: str) -> "tuple[Any, ...]":
+def _rest(report: Report, name: str) -> tuple[Any, ...]:
     """All that may not depend on the answer to question `name`."""
     sizes = [(key, len(payload)) for key, payload in report.payloads.items()]
     others = [payload for key, payload in report.payloads.items() if key != name]
     return report.id, len(report.to_json()), report.padding, report.public, sizes, others
 
 
-def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> "Iterator[Check]":
+def _apart(study: Study, mechanisms: Mechanisms, answers: Answers) -> Iterator[Check]:
     """With the real source: two questions' noise in one report, or in neighbouring ones, is independent."""
     told = {**answers, **_public_answers(study)}
     reports = [answering.perturb_answers(study, of_one_person(mechanisms), told) for _ in range(REPORTS)]
@@ -171,7 +167,7 @@ def _apart(study: "Study", mechanisms: "Mechanisms", answers: "Answers") -> "Ite
     yield from not_held(SHARED, [name for name in answers if name not in dict(columns)])
 
 
-def _scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[Column]":
+def _scores(mechanism: Any, answer: Any, payloads: list[bytes]) -> list[Column]:
     """What noise did to reports of one answer; of a choice, to the others' supports as well."""
     columns = noise_columns(mechanism, [answer] * len(payloads), payloads, SCORES)
     if isinstance(mechanism, ChoiceMechanism):
@@ -183,8 +179,8 @@ def _scores(mechanism: "Any", answer: "Any", payloads: "list[bytes]") -> "list[C
 
 
 def bulk_checks(
-    mechanism: "Any", question: "Question", samples: int, sample_checks: "Callable[..., list[Check]]"
-) -> "list[Check]":
+    mechanism: Any, question: Question, samples: int, sample_checks: Callable[..., list[Check]]
+) -> list[Check]:
     """Reports of many answers at once: rows are apart, and follow the law of single reports.
 
     sample_checks: (mechanism, answer, batch) → what reports of one answer must be like.
@@ -195,7 +191,7 @@ def bulk_checks(
     except ModuleNotFoundError:
         return [Check("in bulk", True, "NumPy is not installed", made=False)]
 
-    def perturb(some: "list[Any]", random: "Source" = urandom, times: int = 1) -> "list[bytes]":
+    def perturb(some: list[Any], random: Source = urandom, times: int = 1) -> list[bytes]:
         """As perturb_many, without its words about clipping; so many reports of answers quantised once."""
         rows = randomise_many(mechanism, [*quantise_many(mechanism, some)] * times, random)
         return [row.tobytes() for row in rows]
@@ -212,7 +208,7 @@ def bulk_checks(
         checks += sample_checks(mechanism, answer, Batch(perturb([answer], times=samples), mechanism.words))
     if isinstance(mechanism, ChoiceMechanism):
         checks.append(_choices_in_bulk(mechanism, perturb, samples))
-    kept: "dict[str, Check]" = {}
+    kept: dict[str, Check] = {}
     for check in sorted(checks, key=lambda check: check.passed):
         kept.setdefault(f"in bulk: {check.name}", check)
     for name, check in kept.items():
@@ -220,13 +216,13 @@ def bulk_checks(
     return list(kept.values())
 
 
-def _columns_check(mechanism: "Any", question: "Question", quantise_many: "Callable[..., Any]") -> Check:
+def _columns_check(mechanism: Any, question: Question, quantise_many: Callable[..., Any]) -> Check:
     """Answers that come as arrays, where all else here comes as a list: clipped and placed in another way."""
     import numpy as np
 
     drawn = question.ask in ("number", "record")
     answers = random_answers(question, ROWS) if drawn else answers_of_all_levels(mechanism, question)
-    columns: "Any" = np.asarray(answers)
+    columns: Any = np.asarray(answers)
     if question.ask == "record":
         columns = {name: np.asarray([answer[name] for answer in answers]) for name in answers[0]}
     expected = [_integers(mechanism.quantise(answer)) for answer in answers]
@@ -237,11 +233,11 @@ def _columns_check(mechanism: "Any", question: "Question", quantise_many: "Calla
     )
 
 
-def _integers(quantised: "Any") -> "list[int]":
+def _integers(quantised: Any) -> list[int]:
     return [int(entry) for entry in (quantised if hasattr(quantised, "__len__") else [quantised])]
 
 
-def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":
+def _rows_apart(perturb: Perturb, answers: list[Any]) -> Iterator[Check]:
     """On the same random bytes an answer changes its own row alone, and not how many bytes are read."""
     people = [answers[(5 * place + place // 7) % len(answers)] for place in range(ROWS)]
     stream = Stream(1)
@@ -257,7 +253,7 @@ def _rows_apart(perturb: "Perturb", answers: "list[Any]") -> "Iterator[Check]":
     yield Check("an answer changes its own row alone", not differing, f"{differing} of 10 changes did more")
 
 
-def _choices_in_bulk(mechanism: "Any", perturb: "Perturb", samples: int) -> Check:
+def _choices_in_bulk(mechanism: Any, perturb: Perturb, samples: int) -> Check:
     """Every choice as often as the others: how often each is supported by its report."""
     count = mechanism.choices
     labels = every_choice(mechanism)

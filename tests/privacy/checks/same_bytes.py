@@ -4,28 +4,24 @@ What is expected is put together by fresh mechanisms. A path that uses its rando
 on the first stream, whatever the law of what it does.
 """
 
+from collections.abc import Iterator
 from copy import deepcopy
+from typing import Any
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.core.randomness import read
-from ldp_client.documents.report import SECRET_BYTES, report_id_of
+from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.documents.study import Study
 from ldp_client.files import batch
 from ldp_client.mechanisms.memoized import Remembering
 from tests.privacy.checks.devices import answers_to, versions_of
 from tests.privacy.checks.reports import of_one_person
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+Mechanisms = dict[str, Any]
+Told = list[dict[str, Any]]
 
-    from ldp_client.documents.report import Report
-    from ldp_client.documents.study import Study
-
-    Mechanisms = dict[str, Any]
-    Told = list[dict[str, Any]]
 
 STREAMS = 40
 ROUNDS = 3
@@ -33,7 +29,7 @@ ROUNDS = 3
 SPARE = 64
 
 
-def bulk_part_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "Iterator[Check]":
+def bulk_part_checks(study: Study, mechanisms: Mechanisms, told: Told) -> Iterator[Check]:
     """Reports in bulk: each question's payloads in a row, then all secrets, from one stream.
 
     No check where they are made one by one: of a study that asks one question, or without NumPy.
@@ -65,7 +61,7 @@ def bulk_part_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> 
     )
 
 
-def rounds_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "Iterator[Check]":
+def rounds_checks(study: Study, mechanisms: Mechanisms, told: Told) -> Iterator[Check]:
     """Later reports of a memoized question come from the permanent answer, whatever is answered then.
 
     No check of a study without such a question, or that asks one of its questions only.
@@ -96,12 +92,12 @@ def rounds_checks(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "It
 
 
 def _round(
-    mechanisms: "Mechanisms",
-    names: "list[str]",
-    answers: "dict[str, Any]",
-    kept: "dict[str, bytes]",
+    mechanisms: Mechanisms,
+    names: list[str],
+    answers: dict[str, Any],
+    kept: dict[str, bytes],
     stream: Stream,
-) -> "dict[str, bytes]":
+) -> dict[str, bytes]:
     """The payloads that belong in a report; permanent answers that are drawn are added to `kept`."""
     payloads = {}
     for name in names:
@@ -116,7 +112,7 @@ def _round(
     return payloads
 
 
-def port_task(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "dict[str, Any]":
+def port_task(study: Study, mechanisms: Mechanisms, told: Told) -> dict[str, Any]:
     """What the port is to make on given bytes, and under "expected" what Python makes of them.
 
     Reports of people, and reports of devices that answer each version of a study in turn.
@@ -138,12 +134,12 @@ def port_task(study: "Study", mechanisms: "Mechanisms", told: "Told") -> "dict[s
     return {"people": people, "devices": devices, "versions": [version.to_json() for version in versions]}
 
 
-def _case(answers: "dict[str, Any]", seed: int, stream: Stream, report: "Report") -> "dict[str, Any]":
+def _case(answers: dict[str, Any], seed: int, stream: Stream, report: Report) -> dict[str, Any]:
     given = Stream(seed)(stream.taken + SPARE).hex()
     return {"answers": answers, "bytes": given, "expected": report.to_json()}
 
 
-def port_checks(given: "dict[str, Any]", found: "dict[str, list[str]]") -> "Iterator[Check]":
+def port_checks(given: dict[str, Any], found: dict[str, list[str]]) -> Iterator[Check]:
     """The port's reports beside those that `port_task` expects."""
     devices = [case for rounds in given["devices"] for case in rounds]
     names = {
@@ -156,7 +152,7 @@ def port_checks(given: "dict[str, Any]", found: "dict[str, list[str]]") -> "Iter
         yield Check(names[key], not wrong, f"{wrong} of {len(cases)} reports differ")
 
 
-def _as_device(study: "Study", ready: "Mechanisms", answers: "dict[str, Any]", stream: Stream) -> "Report":
+def _as_device(study: Study, ready: Mechanisms, answers: dict[str, Any], stream: Stream) -> Report:
     """A browser's device draws the secret first."""
     secret = read(stream, SECRET_BYTES)
     asked = {question.id: ready[question.id] for question in study.questions}

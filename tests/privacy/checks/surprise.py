@@ -4,11 +4,8 @@ A score s is in standard errors: a sound mechanism's is above s with probability
 side and for any number of reports (Chernoff 1952); where counts are large it is the plain number of them.
 """
 
+from collections.abc import Callable, Sequence
 from math import exp, expm1, inf, log, log1p, sqrt
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 # Up to here the plain score is given: a sharper one would stay below every limit.
 PLAIN = 4.0
@@ -28,9 +25,9 @@ class Column:
 
     def __init__(
         self,
-        values: "Sequence[float]",
-        share: "float | None" = None,
-        shares: "Sequence[float] | None" = None,
+        values: Sequence[float],
+        share: float | None = None,
+        shares: Sequence[float] | None = None,
     ) -> None:
         self.values = values
         self.share = share
@@ -91,7 +88,7 @@ def pair_score(one: Column, other: Column, lag: int = 0) -> float:
     return _score(total, len(firsts), spread, most, growth)
 
 
-def _bounded_score(total: float, shares: "Sequence[float]", factors: "Sequence[float]") -> float:
+def _bounded_score(total: float, shares: Sequence[float], factors: Sequence[float]) -> float:
     """Of a sum of centred 0 or 1 with these shares, times factors of which they are independent.
 
     Each is no wilder than a normal of this variance (Kearns & Saul 1998).
@@ -121,12 +118,12 @@ def lag_score(column: Column, lag: int) -> float:
     return _score(total, len(column.values) - lag, never * ever, most, growth)
 
 
-def _two(share: float) -> "tuple[tuple[float, float], tuple[float, float]]":
+def _two(share: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """The two values of a centred 0 or 1, each behind its probability."""
     return (1 - share, -share), (share, 1 - share)
 
 
-def _score(total: float, n: int, spread: float, most: float, growth: "Callable[[float], float]") -> float:
+def _score(total: float, n: int, spread: float, most: float, growth: Callable[[float], float]) -> float:
     """Of a sum of n terms of mean 0, the logarithm of whose exponential moments is at most n × growth."""
     if abs(total) <= PLAIN * spread * sqrt(n):
         return abs(total) / (spread * sqrt(n)) if total else 0.0

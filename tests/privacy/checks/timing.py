@@ -5,23 +5,20 @@ Whitney 1947) finds one to be more than TOLERANCE slower than the other, at the 
 each of ATTEMPTS rounds. What is tolerated covers CPython itself: 1 % between a 0 and a 1, 5 % for None.
 """
 
+from collections.abc import Callable, Iterator
 from math import sqrt
 from random import shuffle
 from statistics import NormalDist, median
 from time import process_time_ns
+from typing import Any
 
 from ldp_client.audit.findings import Check
+from ldp_client.audit.views import Pair
+from ldp_client.mechanisms import Mechanism
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+Clock = Callable[[], int]
+Timed = list[tuple[int, bytes]]
 
-    from ldp_client.audit.views import Pair
-    from ldp_client.mechanisms import Mechanism
-
-    Clock = Callable[[], int]
-    Timed = list[tuple[int, bytes]]
 
 TOLERANCE = 0.1
 ATTEMPTS = 3
@@ -29,12 +26,12 @@ RUNS = 1500
 
 
 def time_checks(
-    pair: "Pair",
-    answers: "dict[str, Any]",
+    pair: Pair,
+    answers: dict[str, Any],
     false_alarm: float,
-    clock: "Clock" = process_time_ns,
+    clock: Clock = process_time_ns,
     runs: int = RUNS,
-) -> "Iterator[Check]":
+) -> Iterator[Check]:
     """Time against the answer, and against the noise of one answer."""
     rate = false_alarm / (2 * len(answers))
     yield _retried(
@@ -43,7 +40,7 @@ def time_checks(
     yield _retried("time does not depend on the noise", lambda: _against_noise(pair, rate, clock, runs))
 
 
-def _retried(name: str, attempt: "Callable[[], tuple[bool, str]]") -> Check:
+def _retried(name: str, attempt: Callable[[], tuple[bool, str]]) -> Check:
     for _ in range(ATTEMPTS):
         differs, detail = attempt()
         if not differs:
@@ -52,8 +49,8 @@ def _retried(name: str, attempt: "Callable[[], tuple[bool, str]]") -> Check:
 
 
 def _against_answer(
-    pair: "Pair", answers: "dict[str, Any]", rate: float, clock: "Clock", runs: int
-) -> "tuple[bool, str]":
+    pair: Pair, answers: dict[str, Any], rate: float, clock: Clock, runs: int
+) -> tuple[bool, str]:
     timed = measure(pair.mechanism, answers, clock, runs)
     times = {name: [taken for taken, _ in timed[name]] for name in timed}
     slowest = max(times, key=lambda name: median(times[name]))
@@ -62,7 +59,7 @@ def _against_answer(
     return differs, f"{_compared(times[slowest], times[fastest])} ({slowest}, {fastest})"
 
 
-def _against_noise(pair: "Pair", rate: float, clock: "Clock", runs: int) -> "tuple[bool, str]":
+def _against_noise(pair: Pair, rate: float, clock: Clock, runs: int) -> tuple[bool, str]:
     """Reports with the most noise against those with the least; of choices, truthful against others."""
     timed = measure(pair.mechanism, {"one": pair.one}, clock, 4 * runs)["one"]
     least, most = _by_noise(pair, timed)
@@ -72,11 +69,11 @@ def _against_noise(pair: "Pair", rate: float, clock: "Clock", runs: int) -> "tup
     return differs, _compared(most, least)
 
 
-def _by_noise(pair: "Pair", timed: "Timed") -> "tuple[list[int], list[int]]":
+def _by_noise(pair: Pair, timed: Timed) -> tuple[list[int], list[int]]:
     """Times of the reports with little noise, and with much."""
     if not pair.numeric:
         own = pair.mechanism.quantise(pair.one)
-        mechanism: "Any" = pair.mechanism
+        mechanism: Any = pair.mechanism
         truthful = [mechanism.supported(payload, own) for _, payload in timed]
         return (
             [taken for (taken, _), true in zip(timed, truthful) if true],
@@ -90,11 +87,9 @@ def _by_noise(pair: "Pair", timed: "Timed") -> "tuple[list[int], list[int]]":
     return ranked[:quarter], ranked[-quarter:]
 
 
-def measure(
-    mechanism: "Mechanism", answers: "dict[str, Any]", clock: "Clock", runs: int
-) -> "dict[str, Timed]":
+def measure(mechanism: Mechanism, answers: dict[str, Any], clock: Clock, runs: int) -> dict[str, Timed]:
     """`runs` times and payloads of each answer."""
-    timed: "dict[str, Timed]" = {name: [] for name in answers}
+    timed: dict[str, Timed] = {name: [] for name in answers}
     order = list(answers)
     for _ in range(runs):
         shuffle(order)
@@ -106,7 +101,7 @@ def measure(
     return timed
 
 
-def slower(times: "list[int]", others: "list[int]", false_alarm: float, tolerance: float = TOLERANCE) -> bool:
+def slower(times: list[int], others: list[int], false_alarm: float, tolerance: float = TOLERANCE) -> bool:
     """Whether `times` are more than `tolerance` above `others`: one-sided rank test with average ranks."""
     values = [(float(taken), 1) for taken in times] + [(taken * (1 + tolerance), 0) for taken in others]
     n, m = len(times), len(others)
@@ -115,7 +110,7 @@ def slower(times: "list[int]", others: "list[int]", false_alarm: float, toleranc
     return excess > limit * sqrt(n * m * (n + m + 1) / 12)
 
 
-def _rank_sum(ordered: "list[tuple[float, int]]") -> float:
+def _rank_sum(ordered: list[tuple[float, int]]) -> float:
     """The ranks of the values marked 1; equal values share their mean rank."""
     total, start = 0.0, 0
     while start < len(ordered):
@@ -127,5 +122,5 @@ def _rank_sum(ordered: "list[tuple[float, int]]") -> float:
     return total
 
 
-def _compared(one: "list[int]", other: "list[int]") -> str:
+def _compared(one: list[int], other: list[int]) -> str:
     return f"median {median(one):,.0f} and {median(other):,.0f} ns"

@@ -6,30 +6,26 @@ One that goes without noise where a report is put together is in no mechanism.
 
 import json
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ldp_client import answering
 from ldp_client.audit.findings import Check
+from ldp_client.documents.public import PublicField
+from ldp_client.documents.study import Study
 from ldp_client.files import batch
 from tests.privacy.checks.devices import device_checks
 from tests.privacy.checks.javascript import PORT, port_reports
-from tests.privacy.checks.payloads import payload_checks
+from tests.privacy.checks.payloads import SampleChecks, payload_checks
 from tests.privacy.checks.reports import answers_of_all_levels, of_one_person
 from tests.privacy.checks.same_bytes import bulk_part_checks, port_checks, port_task, rounds_checks
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
+Mechanisms = dict[str, Any]
+Answers = dict[str, Any]
+# Each person's answers, and the values that are given as public.
+People = list[tuple[Answers, dict[str, str]]]
 
-    from ldp_client.documents.public import PublicField
-    from ldp_client.documents.study import Study
-    from tests.privacy.checks.payloads import SampleChecks
-
-    Mechanisms = dict[str, Any]
-    Answers = dict[str, Any]
-    # Each person's answers, and the values that are given as public.
-    People = list[tuple[Answers, dict[str, str]]]
 
 # Of a number as many values are tried, its ends among them; of a choice all are.
 MOST_NUMBERS = 100
@@ -41,12 +37,12 @@ LARGE = 400
 
 
 def path_checks(
-    study: "Study",
-    mechanisms: "Mechanisms",
-    possible: "dict[str, list[Any]]",
-    sample_checks: "SampleChecks",
-    port: "Path" = PORT,
-) -> "Iterator[Check]":
+    study: Study,
+    mechanisms: Mechanisms,
+    possible: dict[str, list[Any]],
+    sample_checks: SampleChecks,
+    port: Path = PORT,
+) -> Iterator[Check]:
     """Reports of every public value beside different answers, by each path.
 
     possible: answers that each question takes, few and far apart; every level of features and choices is
@@ -59,7 +55,7 @@ def path_checks(
         people = _people(study, mechanisms, levels, LEVEL_REPORTS) + people
     told = [{**answers, **public} for answers, public in people]
 
-    def held(path: str, reports: "list[str]") -> "Iterator[Check]":
+    def held(path: str, reports: list[str]) -> Iterator[Check]:
         yield from _compared(study, path, people, reports)
         yield from _named(path, payload_checks(study, mechanisms, told, reports, sample_checks))
 
@@ -81,15 +77,13 @@ def path_checks(
     yield from _named("in JavaScript", port_checks(given, found))
 
 
-def _named(path: str, checks: "Iterable[Check]") -> "Iterator[Check]":
+def _named(path: str, checks: Iterable[Check]) -> Iterator[Check]:
     for check in checks:
         check.name = f"{path}: {check.name}"
         yield check
 
 
-def _people(
-    study: "Study", mechanisms: "Mechanisms", possible: "dict[str, list[Any]]", reports: int
-) -> "People":
+def _people(study: Study, mechanisms: Mechanisms, possible: dict[str, list[Any]], reports: int) -> People:
     """Every value beside several answers, every answer often, and the questions' in different orders."""
     values = {field.id: _values(field) for field in study.public}
     most = max([len(some) for some in possible.values()])
@@ -110,12 +104,12 @@ def _people(
     ]
 
 
-def _values(field: "PublicField") -> "list[str]":
+def _values(field: PublicField) -> list[str]:
     step = 1 if field.choices else max(1, (field.size - 1) // MOST_NUMBERS)
     return [field.value(place) for place in (*range(0, field.size, step), field.size - 1)]
 
 
-def _singly(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]") -> "list[str]":
+def _singly(study: Study, mechanisms: Mechanisms, told: list[Answers]) -> list[str]:
     return [
         answering.perturb_answers(study, of_one_person(mechanisms), answers).to_json() for answers in told
     ]
@@ -125,7 +119,7 @@ def _nothing(_: object) -> None:
     """Whom no progress is told."""
 
 
-def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
+def _in_bulk(study: Study, told: list[Answers]) -> list[str]:
     """As `ldpkit perturb` makes them of a file."""
     with tempfile.TemporaryDirectory() as folder:
         answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
@@ -135,7 +129,7 @@ def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
         return reports.read_text("utf-8").splitlines()
 
 
-def _compared(study: "Study", path: str, people: "People", reports: "list[str]") -> "Iterator[Check]":
+def _compared(study: Study, path: str, people: People, reports: list[str]) -> Iterator[Check]:
     head = {"format": "ldpkit.report/1", "study": study.id, "version": study.version, "digest": study.digest}
     wrong = abs(len(reports) - len(people))
     for (_, public), text in zip(people, reports):
