@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from ldp_client.audit.views import Batch
+from ldp_client.bulk import perturb_many
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
@@ -43,7 +44,7 @@ def sound(name: str, epsilon: str, count: int) -> ChoiceMechanism:
 
 def batch_of(mechanism: ChoiceMechanism, reports: int) -> Batch:
     """So many reports of one answer."""
-    rows = mechanism.perturb_many([ANSWER] * reports)
+    rows = perturb_many(mechanism, [ANSWER] * reports)
     return Batch([row.tobytes() for row in rows], mechanism.words)
 
 

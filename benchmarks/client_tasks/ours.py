@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.client_tasks.timing import Task, main
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.bulk import perturb_many
 from schemas import Study
 
 MANY = 20_000
@@ -58,7 +59,7 @@ def many_choices() -> tuple[Callable[[], object], int]:
     import numpy as np
 
     m, answers = mechanism(UNARY), np.arange(MANY) % 1024
-    return lambda: m.perturb_many(answers), MANY
+    return lambda: perturb_many(m, answers), MANY
 
 
 def many_records() -> tuple[Callable[[], object], int]:
@@ -67,7 +68,7 @@ def many_records() -> tuple[Callable[[], object], int]:
 
     columns = {name: np.linspace(-1, 1, MANY) for name in [*FEATURES, "y"]}
     m = mechanism(RECORD)
-    return lambda: m.perturb_many(columns), MANY
+    return lambda: perturb_many(m, columns), MANY
 
 
 TASKS: dict[str, Task] = {

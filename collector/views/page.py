@@ -17,7 +17,7 @@ from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
 from collector.views.operating import status
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.explain import odds_of
+from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
@@ -233,7 +233,7 @@ def _questions(rules: Rules) -> list[dict[str, Any]]:
         {
             "id": question.id,
             "text": question.full_text or ASKS[question.ask].format(len(question.choices)),
-            "words": rules.mechanisms[question.id].in_words(),
+            "words": in_words(rules.mechanisms[question.id]),
             "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
             "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE, part),
         }

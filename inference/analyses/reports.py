@@ -17,6 +17,7 @@ from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.explain import in_words
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.number import NumberMechanism
@@ -114,7 +115,7 @@ def _doubts(
 
 def noise_in_words(asked: Sequence[Question]) -> tuple[str, ...]:
     """Return the study's description of each question's noise."""
-    return tuple(f"{question.id}: {mechanism_for(question).in_words()}" for question in asked)
+    return tuple(f"{question.id}: {in_words(mechanism_for(question))}" for question in asked)
 
 
 def table_of_summary(

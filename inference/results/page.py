@@ -19,7 +19,7 @@ from inference.results.provenance import Provenance
 from inference.results.rendering import PAGES
 from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
-from ldp_client import mechanisms_of
+from ldp_client import explain, mechanisms_of
 from ldp_client.explain import odds_of, prior_lines
 from schemas import Study
 
@@ -124,7 +124,7 @@ def _item(
         "rows": rows_of(posterior, raw, interval),
         "false_heading": false_heading(posterior, interval),
         "false_words": posterior.identified.on_page() if posterior.identified else "",
-        "noise": mechanism.in_words(),
+        "noise": explain.in_words(mechanism),
         "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
         "intervals": pictures.intervals,
         "densities": pictures.densities,

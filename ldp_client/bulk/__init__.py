@@ -1,7 +1,7 @@
 """Perturb many answers at once in NumPy, with the same law and exactness as for one answer.
 
-For data holders and gateways. Only `Mechanism.perturb_many` loads this package. Integers decide what is
-released, as on the device. Randomness comes from the operating system unless another source is passed in.
+For data holders and gateways. Integers decide what is released, as on the device. Randomness comes from the
+operating system unless another source is passed in.
 """
 
 from ldp_client.bulk.perturbing import perturb_many, public_many, randomise_many

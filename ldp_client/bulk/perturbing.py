@@ -18,6 +18,7 @@ from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.mechanisms.tables.base import TableMechanism
 
 Payloads = NDArray[np.uint8]
 Randomise = Callable[[Any, Any, Source], Payloads]
@@ -70,6 +71,9 @@ def perturb_many(
     """
     if not hasattr(mechanism, "payload_size"):
         raise InputError.say("files.one_mechanism", kind=type(mechanism).__name__)
+    if isinstance(mechanism, TableMechanism):
+        # Each holder perturbs its own table.
+        raise AnswerError.say("core.table_alone", mechanism.field)
     refuse_forgetful({mechanism.field: mechanism})
     answers = with_blanks(mechanism, in_rows(mechanism.field, answers), refusals)
     quantised = quantise_many(mechanism, answers)

@@ -1,7 +1,5 @@
 """The rules of a study document that involve several of its fields."""
 
-import itertools
-
 from ldp_client.documents.channel import check_channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import check_paper
@@ -351,7 +349,7 @@ def _check_cuts(feature: "dict[str, Any]", path: str) -> None:
         problem = "are missing: if a feature is a choice or has cuts, every number needs cuts"
         raise StudyError(f"{path}.cuts", problem, code="study.cuts_invalid")
     ends = [float(end) for end in feature["bounds"][:1] + feature["cuts"] + feature["bounds"][1:]]
-    if not all([one < other for one, other in itertools.pairwise(ends)]):
+    if not all([one < other for one, other in zip(ends, ends[1:])]):
         raise StudyError(f"{path}.cuts", "must rise, between the bounds", code="study.cuts_not_rising")
 
 

@@ -6,7 +6,7 @@ Its class registers itself (docs/adding-a-mechanism.md).
 
 from ldp_client.documents import catalogue
 from ldp_client.mechanisms import refusable
-from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, part_of_ldpkit, register
+from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 def _of_table(question: "Question") -> Mechanism:
     # Loaded only if a study asks a table: no device needs it.
-    built: Mechanism = part_of_ldpkit("ldp_client.mechanisms.tables", "table_mechanism")(question)
-    return built
+    from ldp_client.mechanisms.tables import table_mechanism
+
+    return table_mechanism(question)
 
 
 for _kind in (

@@ -3,15 +3,12 @@
 import struct
 
 from ldp_client.core.randomness import urandom
-from ldp_client.documents.errors import MissingExtraError, ReportError
+from ldp_client.documents.errors import ReportError
 from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, TypeVar
-
-    from numpy import uint8
-    from numpy.typing import NDArray
 
     from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Question
@@ -34,21 +31,6 @@ def register(kind: "Kind") -> "Kind":
         raise ValueError(f"a mechanism {kind.name!r} is already registered")
     MECHANISMS[kind.name] = kind
     return kind
-
-
-def part_of_ldpkit(module: str, name: str) -> "Any":
-    """Import a name from a module of ldpkit that the device library lacks.
-
-    Raises:
-        MissingExtraError: The module is not installed.
-    """
-    try:
-        return getattr(__import__(module, None, None, [name]), name)
-    except ImportError as error:
-        # MicroPython's errors name no module.
-        if getattr(error, "name", module) != module:
-            raise
-        raise MissingExtraError("", module) from None
 
 
 class Privacy:
@@ -111,30 +93,6 @@ class Mechanism:
         """
         return self.randomise(self.quantise(answer), random)
 
-    def perturb_many(
-        self, answers: "Any", random: "Source" = urandom, refusals: bool = False
-    ) -> "NDArray[uint8]":
-        """Draw one noisy payload for each of many answers, distributed as in `perturb`. Needs NumPy.
-
-        Args:
-            answers: an array of numbers, booleans, labels or numbered choices; for a record
-                {field: array}; or a sequence of answers.
-            random: as in `perturb`.
-            refusals: treat missing values (None, NaN, masked) as "prefer not to say", if the question
-                offers it; else they are rejected.
-
-        Returns:
-            An array of n rows of `payload_size` bytes.
-
-        Raises:
-            AnswerError: an answer does not fit.
-            InputError: refusals is true for a question that does not offer refusal.
-            MissingExtraError: the device library is installed alone, or without NumPy.
-        """
-        # Imported by name: the module is in a layer above, which ldpkit installs.
-        perturb_many = part_of_ldpkit("ldp_client.bulk", "perturb_many")
-        return perturb_many(self, answers, random, refusals)  # type: ignore[no-any-return]
-
     def quantise(self, answer: "Any") -> "Any":
         """Convert an answer to integers within the mechanism's domain; subclasses implement it.
 
@@ -160,12 +118,6 @@ class Mechanism:
             `payload_size` bytes.
         """
         raise NotImplementedError(self.name)
-
-    def in_words(self) -> str:
-        """Describe what the mechanism does to an answer, for people. Device cores have no words."""
-        # Imported by name: the module is in a layer above.
-        describing = __import__("ldp_client.explain", None, None, ["in_words"])
-        return describing.in_words(self)  # type: ignore[no-any-return]
 
     def check(self, payload: bytes) -> None:
         """Reject a payload that no device could have sent.

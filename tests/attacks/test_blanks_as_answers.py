@@ -15,6 +15,7 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.audit.answers import Stream
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError, InputError, StudyError
 from ldp_client.files.batch import perturb_file
@@ -40,7 +41,7 @@ def test_blank_is_rejected_without_drawing_if_refusal_is_not_offered(question):
         with pytest.raises(AnswerError):
             perturb_answers(study, mechanisms, {question["id"]: blank}, drawn)
     with raises(InputError, "core.no_refusal"):
-        mechanisms[question["id"]].perturb_many([None], drawn, refusals=True)
+        perturb_many(mechanisms[question["id"]], [None], drawn, refusals=True)
 
 
 @pytest.mark.parametrize("question", [OFFERED, COLOUR])
@@ -60,8 +61,8 @@ def test_blank_in_column_is_refusal_only_on_request():
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
         with raises(AnswerError, "core.row", "2: is missing. If it is a refusal, mark it"):
-            mechanism.perturb_many(column, drawn)
-        assert mechanism.perturb_many(column, refusals=True).shape == (2, 1)
+            perturb_many(mechanism, column, drawn)
+        assert perturb_many(mechanism, column, refusals=True).shape == (2, 1)
 
 
 @pytest.mark.parametrize(

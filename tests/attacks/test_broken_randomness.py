@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.core import randomness
 from ldp_client.core.randomness import PROPORTION_CUTOFF, REPETITION_CUTOFF, WINDOW, NotForRealAnswers
 from ldp_client.documents.errors import RandomnessError
@@ -84,7 +85,7 @@ def ways(source):
         yield lambda m=m, name=name: m.perturb(ANSWERS[name], source)
         yield lambda m=m, name=name: m.randomise(m.quantise(ANSWERS[name]), source)
         if name not in MEMOIZED:
-            yield lambda m=m, name=name: m.perturb_many([ANSWERS[name]] * 3, source)
+            yield lambda m=m, name=name: perturb_many(m, [ANSWERS[name]] * 3, source)
     yield lambda: perturb_answers(STUDY, of_one_person(), ANSWERS, source)
     yield lambda: split(bytes(16), 2, "chacha20", source)
 

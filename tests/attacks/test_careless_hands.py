@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ldp_client import Device
-from ldp_client.bulk import public_many
+from ldp_client.bulk import perturb_many, public_many
 from ldp_client.cli import main
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
@@ -112,7 +112,7 @@ def test_boolean_in_a_number_column_is_rejected(question, column):
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
     columns = {one.id: [True, False] if one.bounds is None else [4, 5] for one in mechanism.features}
     columns["rate"] = [4, 5]
-    assert len(mechanism.perturb_many(columns)) == 2
+    assert len(perturb_many(mechanism, columns)) == 2
     for name in ("age", "rate"):
         with raises(AnswerError, "core.numbers", field=f"{question['id']}.{name}"):
-            mechanism.perturb_many({**columns, name: column})
+            perturb_many(mechanism, {**columns, name: column})

@@ -13,6 +13,7 @@ import pytest
 
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
@@ -29,7 +30,7 @@ def reports(honest, random):
     """So many honest reports, and FALSE with every entry as far out as a device could ever be."""
     source = NotForRealAnswers(random.bytes)
     answer = {"age": 42, "years": 23, "rate": 5}
-    found = [bytes(payload) for payload in MECHANISM.perturb_many([answer] * honest, source)]
+    found = [bytes(payload) for payload in perturb_many(MECHANISM, [answer] * honest, source)]
     entries = MECHANISM.payload_size // 4
     found += [np.full(entries, 15 << 20).astype(">i4").tobytes()] * FALSE
     return [_report(payload) for payload in found]

@@ -16,6 +16,7 @@ from inference import fit, summarize
 from inference.false_reports.far_out import false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
@@ -151,7 +152,7 @@ def set_bits(mechanism, n):
     """Payloads of n people who choose evenly."""
     random = np.random.default_rng(3)
     labels = [f"c{i}" for i in random.integers(0, mechanism.choices, n)]
-    return payloads(mechanism.perturb_many(labels, NotForRealAnswers(random.bytes)))
+    return payloads(perturb_many(mechanism, labels, NotForRealAnswers(random.bytes)))
 
 
 @pytest.mark.parametrize(

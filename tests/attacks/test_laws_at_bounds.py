@@ -21,7 +21,7 @@ from inference.models.number import plain_mean
 from inference.models.plain_means import of_two_sums
 from inference.models.totals import total_of
 from ldp_client import mechanism_for
-from ldp_client.bulk import randomise_many
+from ldp_client.bulk import perturb_many, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
@@ -49,7 +49,7 @@ def summed(question, answers, random):
 
 def local(question, answers, random):
     mechanism = mechanism_for(question)
-    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+    payloads = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
     return QuestionSummary.of(mechanism, np.asarray(payloads, dtype=np.uint8))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.memoized import Remembering
@@ -35,7 +36,7 @@ def test_memoized_question_is_refused_for_single_reports():
 
 def test_memoized_question_is_refused_in_bulk():
     with raises(InputError, "core.memoized", "habit"):
-        mechanisms()["habit"].perturb_many(np.ones(60, bool), never)
+        perturb_many(mechanisms()["habit"], np.ones(60, bool), never)
 
 
 @pytest.mark.parametrize("sample_one_question", [False, True])

@@ -9,6 +9,7 @@ import pytest
 
 from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError
 from ldp_client.files.answers import answers_from_text
@@ -67,7 +68,7 @@ def test_array_with_missing_number_is_rejected_with_its_row(question, wrong):
     values = np.full(5000, 20.0)
     values[1233] = wrong
     with raises(AnswerError, "core.row", "1234"):
-        mechanism.perturb_many(values, never)
+        perturb_many(mechanism, values, never)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_columns_with_missing_number_are_rejected_with_the_row(question, field):
     columns[response["id"]] = np.ones(9, bool) if "ask" in response else np.ones(9)
     columns[field][6] = math.nan
     with raises(AnswerError, "core.row", "row 7: is missing"):
-        mechanism.perturb_many(columns, never)
+        perturb_many(mechanism, columns, never)
 
 
 SIGNALS = Decimal("sNaN")
@@ -107,7 +108,7 @@ def test_missing_number_is_rejected_even_if_blanks_are_refusals(question, wrong)
     mechanism = mechanism_for(Study(studies.document({**question, "refusal": offered})).questions[0])
     for refusals in (False, True):
         with raises(AnswerError, "core.row", "row 1: "):
-            mechanism.perturb_many([wrong], never, refusals)
+            perturb_many(mechanism, [wrong], never, refusals)
 
 
 CSV = {

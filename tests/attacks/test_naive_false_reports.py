@@ -16,6 +16,7 @@ from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Details
 from inference.fitting import fit
 from ldp_client import mechanisms_of
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
@@ -66,7 +67,7 @@ def attacked(name, false=FALSE):
     (question,) = study.questions
     mechanism = mechanisms_of(study)[question.id]
     random = np.random.default_rng(7)
-    honest = mechanism.perturb_many([answer] * PEOPLE, NotForRealAnswers(random.bytes))
+    honest = perturb_many(mechanism, [answer] * PEOPLE, NotForRealAnswers(random.bytes))
     payloads = [bytes(one) for one in honest]
     payloads[:false] = [fake(mechanism, random) for _ in range(false)]
     secrets = [os.urandom(16) for _ in payloads]

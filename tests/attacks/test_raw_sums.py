@@ -13,6 +13,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.documents.errors import RefusedError
 from ldp_client.files.batch import perturb_file, perturb_people
@@ -35,7 +36,7 @@ WAYS = {
         mechanisms[name].perturb(answers[name]) for name in answers
     ],
     "perturb_many": lambda _study, mechanisms, answers: [
-        mechanisms[name].perturb_many([answers[name]] * 2) for name in answers if name in ("hours", "ever")
+        perturb_many(mechanisms[name], [answers[name]] * 2) for name in answers if name in ("hours", "ever")
     ],
     "randomise": lambda _study, mechanisms, answers: [
         mechanisms[name].randomise(mechanisms[name].quantise(answers[name]), os.urandom) for name in answers

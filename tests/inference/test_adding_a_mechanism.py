@@ -14,6 +14,7 @@ from inference import fit, summarize
 from inference.models import model_for
 from inference.results.page import render_page
 from ldp_client import mechanism_for, mechanisms_of
+from ldp_client.bulk import perturb_many
 from ldp_client.documents.catalogue import EPSILON, add_mechanism
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import MECHANISMS, register
@@ -50,7 +51,7 @@ def reports_of(study: Study, shares, n: int) -> list[Report]:
     (question,) = study.questions
     drawn = np.random.default_rng(1).choice(len(shares), n, p=shares)
     answers = drawn.astype(bool) if question.ask == "yes_no" else drawn
-    payloads = mechanism_for(question).perturb_many(answers, seeded(answers))
+    payloads = perturb_many(mechanism_for(question), answers, seeded(answers))
     return [
         Report(f"{number:032x}", study.id, study.version, study.digest, {question.id: bytes(payload)})
         for number, payload in enumerate(payloads)

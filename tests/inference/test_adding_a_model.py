@@ -14,7 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 BLOCK = re.compile(r"```python\n# ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
-COPIED = ("schemas", "ldp_client", "summaries", "inference")
+COPIED = ("schemas", "ldp_client", "js", "summaries", "inference")
 LEFT_OUT = shutil.ignore_patterns("__pycache__")
 FITTED = """
 import numpy as np

@@ -17,6 +17,7 @@ from inference.models.from_reports import MOST_BITS, SmallSamples
 from inference.models.replicates import supports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
@@ -115,7 +116,7 @@ def test_dependent_hashes_of_few_choices_are_no_misfit() -> None:
     choices, n = 5, 60_000
     study = study_of("olh", choices, "2")
     mechanism, random = mechanism_for(study.questions[0]), np.random.default_rng(1)
-    payloads = mechanism.perturb_many(random.integers(choices, size=n), NotForRealAnswers(random.bytes))
+    payloads = perturb_many(mechanism, random.integers(choices, size=n), NotForRealAnswers(random.bytes))
     part = QuestionSummary.of(mechanism, payloads)
 
     def model_of(part: QuestionSummary) -> str:
@@ -206,7 +207,7 @@ def test_replicates_have_moments_of_real_reports(name: str) -> None:
         answers = random.choice(16, size=n, p=shares)
         sums.append(
             REDUCTIONS[name].reduce(
-                mechanism, mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+                mechanism, perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
             )[:size]
         )
     found = supports(mechanism, np.zeros(16), n)

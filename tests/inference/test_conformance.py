@@ -9,6 +9,7 @@ from scipy import stats
 from inference.false_reports.conformance import findings, not_conforming
 from inference.false_reports.details import detail_of
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary
@@ -44,7 +45,7 @@ def sent(template, answer, n, seed):
     (question,) = Study(studies.document(template)).questions
     mechanism = mechanism_for(question)
     source = NotForRealAnswers(np.random.default_rng(seed).bytes)
-    return mechanism, np.asarray(mechanism.perturb_many([answer] * n, source), np.uint8)
+    return mechanism, np.asarray(perturb_many(mechanism, [answer] * n, source), np.uint8)
 
 
 def p_values(mechanism, payloads):

@@ -10,6 +10,7 @@ from scipy import stats
 
 from inference.false_reports.far_out import false_report_notes, false_report_reasons, tails_p
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import SummaryError
 from schemas import Study
@@ -27,7 +28,7 @@ def reports_of(template, n, random):
     mechanism = mechanism_for(question)
     fields = [field["id"] for field in (*template["features"], template["response"])]
     answers = [{name: OUTERMOST[name] for name in fields}] * n
-    return mechanism, np.asarray(mechanism.perturb_many(answers, NotForRealAnswers(random.bytes)), np.uint8)
+    return mechanism, np.asarray(perturb_many(mechanism, answers, NotForRealAnswers(random.bytes)), np.uint8)
 
 
 def p_of(mechanism, payloads):

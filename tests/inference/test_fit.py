@@ -17,6 +17,7 @@ from inference.results.plot_parameters import shown
 from inference.results.predictive import Predictive
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
@@ -246,7 +247,7 @@ def test_answers_of_another_law_are_noted_with_the_numbers():
     """Half of the answers are near one bound and half near the other, which no normal law gives."""
     study = Study(studies.document({**studies.with_epsilon(studies.AGE, "4")}))
     mechanism = mechanism_for(study.questions[0])
-    reports = mechanism.perturb_many(15 + 30 * BIMODAL, NotForRealAnswers(np.random.default_rng(1).bytes))
+    reports = perturb_many(mechanism, 15 + 30 * BIMODAL, NotForRealAnswers(np.random.default_rng(1).bytes))
     values = REDUCTIONS["laplace"].reduce(mechanism, reports)
     age = {"age": QuestionSummary(len(BIMODAL), values)}
     summary = Summary(study.id, study.version, study.digest, age)

@@ -14,6 +14,7 @@ from inference.false_reports.numbers import Histogram
 from inference.fitting import fit
 from inference.results.folder import save_report
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -101,7 +102,7 @@ def summary_of(template, answers, seed=1):
     (question,) = study.questions
     mechanism = mechanism_for(question)
     source = NotForRealAnswers(np.random.default_rng(seed).bytes)
-    payloads = np.asarray(mechanism.perturb_many(answers, source), np.uint8)
+    payloads = np.asarray(perturb_many(mechanism, answers, source), np.uint8)
     part = QuestionSummary.of(mechanism, payloads)
     return study, Summary(study.id, study.version, study.digest, {question.id: part})
 

@@ -17,6 +17,7 @@ from numpyro import handlers
 from inference.models import model_for
 from inference.sampling import sample
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -88,7 +89,7 @@ def reduced(question, answers):
     """The summary's values of answers that devices perturb."""
     mechanism = mechanism_for(question)
     return REDUCTIONS[mechanism.name].reduce(
-        mechanism, mechanism.perturb_many(np.asarray(answers, float), seeded(answers))
+        mechanism, perturb_many(mechanism, np.asarray(answers, float), seeded(answers))
     )
 
 

@@ -26,6 +26,7 @@ from inference.results.saving import save_posteriors
 from inference.results.verdict import BAD, Part
 from inference.units import Units
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -264,7 +265,7 @@ def test_every_number_model_has_implied_quantities(law):
     question = asked_for(law)
     mechanism = mechanism_for(question)
     payloads = np.asarray(
-        mechanism.perturb_many([3.0, 5.0], NotForRealAnswers(np.random.default_rng(1).bytes))
+        perturb_many(mechanism, [3.0, 5.0], NotForRealAnswers(np.random.default_rng(1).bytes))
     )
     part = QuestionSummary.of(mechanism, payloads)
     for model in (model_for(question, part), MODELS[law].condition_on_answers(question, [3.0, 5.0])):

@@ -25,6 +25,7 @@ from inference.sampling import sample
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import descend, finite
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
@@ -210,7 +211,7 @@ def test_number_feature_is_normal_and_yes_no_is_noted():
     n = 200_000
     x, z = np.clip(random.normal(0, 0.3, n), -1, 1), random.random(n) < 0.5
     ill = random.random(n) < special.expit(-0.2 + 1.5 * x + 0.5 * z)
-    payloads = mechanism_for(question).perturb_many({"f0": x, "f1": z, "ill": ill}, seeded(x, z))
+    payloads = perturb_many(mechanism_for(question), {"f0": x, "f1": z, "ill": ill}, seeded(x, z))
     counts = np.bincount(payloads[:, 0], minlength=2 * len(mechanism_for(question).coordinates))
     model = model_for(question, QuestionSummary(n, counts))
     sites = sample(model, 1, warmup=(100, 100), kept=200).sites

@@ -13,6 +13,7 @@ from inference.models.replicates import records
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
@@ -101,7 +102,7 @@ def test_replicated_records_match_device_reports():
     }
     own = {name: float(value) for name, value in Scale(question).parameters(sites).items()}
     answers = family_of(question).simulate(question, Truth(own, sites), 40_000, random)
-    sent = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes))
+    sent = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
     found = records(mechanism, np.column_stack(record_rows(mechanism, sent)))
     drawn = found.draw(sites, random)
     away = (found.observed - drawn) / np.sqrt(found.observed + drawn + 1)

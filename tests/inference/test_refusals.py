@@ -13,6 +13,7 @@ from inference import fit
 from inference.models import model_for
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -49,7 +50,7 @@ def test_likelihood_matches_sum_over_possible_answers(question):
     mechanism = mechanism_for(question)
     random = np.random.default_rng(1)
     answers = random.choice(np.asarray([*mechanism.labels], object), 200)
-    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes), refusals=True)
+    payloads = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes), refusals=True)
     summary = QuestionSummary(200, REDUCTIONS[mechanism.name].reduce(mechanism, payloads))
     model = model_for(question, summary)
     found, expected = [], []
@@ -77,7 +78,7 @@ def test_reports_of_numbers_follow_the_fitted_law(mechanism, model):
     mechanism, random = mechanism_for(question), np.random.default_rng(3)
     answers = random.exponential(2.5, 100_000).astype(object)
     answers[random.random(len(answers)) < 0.3] = None
-    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes), refusals=True)
+    payloads = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes), refusals=True)
     summary = QuestionSummary(len(answers), REDUCTIONS[mechanism.name].reduce(mechanism, payloads))
     fitted = model_for(question, summary)
     with jax.enable_x64(True):

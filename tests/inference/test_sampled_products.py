@@ -14,6 +14,7 @@ from inference.models.product_cells import cell_probabilities
 from inference.models.sampled_products import second_moments
 from inference.sampling import sample, sample_prior
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.documents.errors import StudyError
 from schemas import Report, Study
 from summaries import QuestionSummary
@@ -134,8 +135,8 @@ def test_fit_of_non_normal_answers_finds_the_line():
     n = 60_000
     age, married = 17.5 + 24.5 * random.beta(1, 3, n), random.random(n) < 0.3
     rate = np.clip(2.5 + 0.05 * (age - 17.5) + 0.8 * married + random.normal(0, 0.3, n), 1, 5)
-    payloads = mechanism_for(question).perturb_many(
-        {"age": age, "married": married, "rate": rate}, seeded(rate)
+    payloads = perturb_many(
+        mechanism_for(question), {"age": age, "married": married, "rate": rate}, seeded(rate)
     )
     reports = [
         Report(f"{number:032x}", asked.id, asked.version, asked.digest, {question.id: bytes(payload)})
@@ -169,7 +170,7 @@ def test_summaries_add_up_and_impossible_ones_are_rejected():
     random = np.random.default_rng(6)
     n = 5000
     columns = {"age": random.uniform(17, 43, n), "married": random.random(n) < 0.5, "rate": np.full(n, 2.0)}
-    payloads = m.perturb_many(columns, seeded(columns))
+    payloads = perturb_many(m, columns, seeded(columns))
     reduction = REDUCTIONS["sampled_products"]
     whole = reduction.reduce(m, payloads)
     assert np.array_equal(whole, sum(reduction.reduce(m, part) for part in np.array_split(payloads, 3)))

@@ -19,6 +19,7 @@ from inference.models.product_cells import moments_of
 from inference.models.sampled_products import FEWEST_REPORTS, counted_signs, few_reports, signs_of
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from schemas import Report, Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
@@ -49,7 +50,7 @@ def records(n, seed):
 def summed(question, answers):
     mechanism = mechanism_for(question)
     values = REDUCTIONS["sampled_products"].reduce(
-        mechanism, mechanism.perturb_many(answers, seeded(answers))
+        mechanism, perturb_many(mechanism, answers, seeded(answers))
     )
     return QuestionSummary(int(values.sum()), values)
 
@@ -92,7 +93,7 @@ def test_coverage_requires_correlation_of_signs():
 def test_counts_of_signs_match_the_reports():
     (question,) = study().questions
     mechanism = mechanism_for(question)
-    payloads = mechanism.perturb_many(records(400, 2), seeded(2))
+    payloads = perturb_many(mechanism, records(400, 2), seeded(2))
     expected = np.zeros((len(mechanism.coordinates), 2), int)
     for payload in payloads:
         place, pattern = divmod(int(payload[0]), 8)
@@ -106,7 +107,7 @@ def test_counts_of_signs_match_the_reports():
 def test_fit_of_several_products_finds_the_line():
     asked = study(4)
     (question,) = asked.questions
-    payloads = mechanism_for(question).perturb_many(records(30_000, 3), seeded(3))
+    payloads = perturb_many(mechanism_for(question), records(30_000, 3), seeded(3))
     reports = [
         Report(f"{number:032x}", asked.id, asked.version, asked.digest, {question.id: bytes(payload)})
         for number, payload in enumerate(payloads)

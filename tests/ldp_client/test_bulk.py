@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.audit.answers import Stream
-from ldp_client.bulk import numbers, perturbing, randomise_many
+from ldp_client.bulk import numbers, perturb_many, perturbing, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
@@ -215,7 +215,7 @@ def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, answers):
         raise AssertionError("noise was drawn")
 
     with pytest.raises(AnswerError) as caught:
-        mechanism(question).perturb_many(answers, no_noise)
+        perturb_many(mechanism(question), answers, no_noise)
     assert "secret" not in str(caught.value)
     assert caught.value.field.startswith(question["id"])
 

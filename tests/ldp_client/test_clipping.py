@@ -7,6 +7,7 @@ import pyarrow
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.cli import main
 from ldp_client.columns.clipping import is_clipped
 from schemas import Study
@@ -32,13 +33,14 @@ def test_values_beyond_bounds_or_norm_are_clipped(asked, norm, clipped):
 @pytest.mark.parametrize("form", [np.asarray, list])
 def test_perturb_many_warns_of_clipping_in_one_line(caplog, form):
     hours = mechanism_for(question(studies.NUMBER))
-    hours.perturb_many(form([0.0, 12.0, 12.5, -1.0, 3.0]))
-    hours.perturb_many(form([0.0, 12.0]))
+    perturb_many(hours, form([0.0, 12.0, 12.5, -1.0, 3.0]))
+    perturb_many(hours, form([0.0, 12.0]))
     rating = mechanism_for(question(studies.LINEAR, **WIDE))
-    rating.perturb_many(
+    perturb_many(
+        rating,
         {name: form(column) for name, column in RECORDS.items()}
         if form is np.asarray
-        else [dict(zip(RECORDS, values)) for values in zip(*RECORDS.values())]
+        else [dict(zip(RECORDS, values)) for values in zip(*RECORDS.values())],
     )
     assert caplog.messages == [
         "clipped to the study's bounds or norm: hours 2 of 5",
@@ -48,9 +50,9 @@ def test_perturb_many_warns_of_clipping_in_one_line(caplog, form):
 
 def test_every_accepted_number_type_is_counted_as_clipped(caplog):
     """pyarrow numbers do not compare with others; a huge integer does not convert to a float."""
-    mechanism_for(question(studies.NUMBER)).perturb_many(pyarrow.array([3.0, 12.5]))
+    perturb_many(mechanism_for(question(studies.NUMBER)), pyarrow.array([3.0, 12.5]))
     rating = mechanism_for(question(studies.RECORD, **WIDE))
-    rating.perturb_many({"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]})
+    perturb_many(rating, {"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]})
     assert caplog.messages == [
         "clipped to the study's bounds or norm: hours 1 of 2",
         f"clipped to the study's bounds or norm: {rating.field} 1 of 2",

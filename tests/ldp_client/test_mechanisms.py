@@ -14,6 +14,7 @@ from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.explain import in_words
 from ldp_client.mechanisms import MECHANISMS, MOST_STUDIES, _built
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
@@ -342,7 +343,7 @@ def test_catalogue_and_mechanisms_agree():
     for question in studies.ALL + studies.NEWER:
         m = mechanism(question)
         assert m.name == question["mechanism"]["name"]
-        assert m.in_words()
+        assert in_words(m)
 
 
 def test_default_randomness_is_the_operating_systems():

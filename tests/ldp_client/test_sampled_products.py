@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
@@ -160,7 +161,7 @@ def test_many_at_once_have_the_law_of_one_at_a_time(products):
     record = RECORDS[3]
     n = 40_000
     answers = {name: np.asarray([value] * n) for name, value in record.items()}
-    many = m.perturb_many(answers, seeded(products))
+    many = perturb_many(m, answers, seeded(products))
     exact = law(m, m.quantise(record))
     shares = [float(exact.get(bytes([told]), 0)) for told in range(m.patterns * len(m.weights))]
     counts = np.bincount(many[:, 0], minlength=len(shares))

@@ -10,7 +10,7 @@ from ldp_client import mechanism_for
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import AnswerError
-from ldp_client.explain import FACTS, describe
+from ldp_client.explain import FACTS, describe, in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say
 from schemas import Study
 from tests import studies
@@ -157,7 +157,7 @@ def test_sentence_has_singular_and_plural_verb():
     def said(size, epsilon):
         asked = {**studies.CHOICE, "mechanism": {"name": "subset_selection", "epsilon": epsilon}}
         asked["choices"] = [str(one) for one in range(size)]
-        return mechanism_for(Study(studies.document(asked)).questions[0]).in_words()
+        return in_words(mechanism_for(Study(studies.document(asked)).questions[0]))
 
     assert said(3, "2").startswith("1 of 3 choices is sent. ")
     assert re.match(r"[3-9] of 9 choices are sent\. ", said(9, "0.5"))

@@ -15,7 +15,7 @@ from tests.portable.platforms import REPOSITORY
 
 BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
-COPIED = ("schemas", "ldp_client", "summaries", "inference", "tests")
+COPIED = ("schemas", "ldp_client", "js", "summaries", "inference", "tests")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "golden", "collector", "node_modules")
 
 # What `make schemas` does for a board: ldp_client/package.json lists the new file too.
@@ -132,7 +132,7 @@ def test_new_mechanism_works_from_device_to_report_page(copy):
 
 
 def test_new_mechanism_has_a_description(copy):
-    said = python(copy, STUDY + "print(m.in_words())")
+    said = python(copy, STUDY + "from ldp_client.explain import in_words; print(in_words(m))")
     assert said == "The true answer is sent with probability 0.5761, else another one.\n"
 
 

@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from collector.views.participant import CONTENT_SECURITY_POLICY
 from ldp_client import mechanism_for
-from ldp_client.explain import odds
+from ldp_client.explain import in_words, odds
 from tests import studies
 from tests.portable.participant import EVERY_KIND, TEXT
 
@@ -36,7 +36,7 @@ def test_page_explains_epsilon(meet):
     for question in person.study.questions:
         mechanism = mechanism_for(question)
         assert odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)) in said
-        assert mechanism.in_words() in said
+        assert in_words(mechanism) in said
     assert odds(float(person.study.epsilon)) in said
     assert TEXT["text"] in said
 

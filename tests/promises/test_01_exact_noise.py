@@ -21,6 +21,7 @@ import pytest
 from scipy import special
 
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import base
@@ -110,8 +111,8 @@ def number_follows(name: str, in_bulk: bool) -> bool:
     """Whether 200,000 draws of a number's noise have the stated law."""
     source, (cdf, asked) = seeded(name, in_bulk), NUMBERS[name]
     if in_bulk:
-        payloads = mechanism_for(question(asked)).perturb_many(
-            np.full(DRAWS, float(asked["bounds"][0])), source
+        payloads = perturb_many(
+            mechanism_for(question(asked)), np.full(DRAWS, float(asked["bounds"][0])), source
         )
         noise = np.frombuffer(payloads.tobytes(), ">i4")
     else:

@@ -18,6 +18,7 @@ from inference.design.simulation import simulate
 from inference.models.base import Truth
 from inference.sampling import Sampled
 from ldp_client import Mechanism, mechanism_for
+from ldp_client.bulk import perturb_many
 from schemas import Report, Study
 from summaries import Summary
 from tests import studies
@@ -105,7 +106,7 @@ def payloads_of(case: Case, mechanism: Mechanism, random: Generator, *seed: Any)
     if len(answers) == 0:
         return np.zeros((0, mechanism.payload_size), np.uint8)
     is_refusable = "refusal" in case.question
-    return case.arrives(np.array(told.perturb_many(answers, seeded(*seed), is_refusable), np.uint8))
+    return case.arrives(np.array(perturb_many(told, answers, seeded(*seed), is_refusable), np.uint8))
 
 
 def evidence_of(case: Case, study: Study, *seed: Any) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ldp_client.core.integers import isqrt
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT, UNIT_BITS
-from ldp_client.core.randomness import Source, urandom
+from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
@@ -22,8 +22,7 @@ from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
 
 if TYPE_CHECKING:
-    from numpy import uint8
-    from numpy.typing import NDArray
+    pass
 
 MULTIPLIER_BITS = 120
 WORD_BYTES = 8
@@ -163,11 +162,6 @@ class TableMechanism(Mechanism):
             words.append(((total * multiplier + half) >> MULTIPLIER_BITS) + disturbance)
         words = [min(max(word, -LARGEST_WORD), LARGEST_WORD) for word in words]
         return struct.pack(f">{len(words)}q", *words)
-
-    def perturb_many(self, answers: Any, random: Source = urandom, refusals: bool = False) -> NDArray[uint8]:
-        """Refused: every holder perturbs its own table."""
-        del answers, random, refusals
-        raise AnswerError.say("core.table_alone", self.field)
 
     def words(self, payload: bytes) -> list[int]:
         """The integers with noise: the count's, where it has some, the coordinates', the products'."""

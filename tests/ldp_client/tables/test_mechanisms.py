@@ -5,8 +5,10 @@ import pytest
 from scipy import stats
 
 from ldp_client.audit.answers import Stream
+from ldp_client.bulk import perturb_many
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.explain import in_words
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational
 from tests import studies
@@ -215,13 +217,13 @@ def test_impossible_payloads_are_refused(question):
 
 def test_perturb_many_rejects_tables():
     with raises(AnswerError, "core.table_alone"):
-        mechanism().perturb_many([studies.ROWS])
+        perturb_many(mechanism(), [studies.ROWS])
 
 
 @EACH
 def test_description_names_the_data_sent(question):
-    words = mechanism(question, average=5).in_words()
+    words = in_words(mechanism(question, average=5))
     assert "in groups of 5" in words
     assert "order of rows must not depend on their values" in words
     assert "number of records is public" in words
-    assert "number of records is sent with noise" in mechanism(question, count_share="0.2").in_words()
+    assert "number of records is sent with noise" in in_words(mechanism(question, count_share="0.2"))

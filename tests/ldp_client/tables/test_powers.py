@@ -7,6 +7,7 @@ import pytest
 
 from ldp_client.audit.answers import Stream
 from ldp_client.documents.errors import StudyError
+from ldp_client.explain import in_words
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
 from schemas import Rational
 from tests import studies
@@ -132,8 +133,8 @@ def test_half_the_budget_must_allow_noise():
 
 
 def test_description_counts_the_sums_sent():
-    assert "9 sums of products of three and four features" in asked().in_words()
-    assert "5 sums of products of four features" in asked(intercept=False).in_words()
+    assert "9 sums of products of three and four features" in in_words(asked())
+    assert "5 sums of products of four features" in in_words(asked(intercept=False))
 
 
 def test_averages_and_too_many_features_are_refused():
