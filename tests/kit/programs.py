@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -22,10 +23,14 @@ PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"
 
 @dataclass(frozen=True)
 class Program:
-    """What has to be there, each of `commands` by any of its names, and the Debian packages that have it."""
+    """What has to be there, each of `commands` by any of its names, and the Debian packages that have it.
+
+    check: a command that succeeds if what the program itself loads is there too.
+    """
 
     commands: tuple[tuple[str, ...], ...]
     packages: str
+    check: tuple[str, ...] = ()
 
 
 PROGRAMS = {
@@ -40,7 +45,11 @@ PROGRAMS = {
     "caddy": Program((("caddy",),), "caddy"),
     "java": Program((("java",),), "openjdk-17-jre-headless"),
     "prometheus": Program((("prometheus",), ("promtool",)), "prometheus"),
-    "R": Program((("Rscript",),), "r-base-core r-cran-jsonlite r-cran-ncdf4"),
+    "R": Program(
+        (("Rscript",),),
+        "r-base-core r-cran-jsonlite r-cran-ncdf4 r-cran-survey",
+        check=("Rscript", "-e", "library(jsonlite); library(ncdf4); library(survey)"),
+    ),
     "git": Program((("git",),), "git"),
     "curl": Program((("curl",),), "curl"),
     "openssl": Program((("openssl",),), "openssl"),
@@ -86,9 +95,14 @@ def missing(name: str) -> str:
     if name in PACKAGES:
         return "" if find_spec(name) else "`make test-all` installs it"
     program = PROGRAMS[name]
-    if all(any(map(which, names)) for names in program.commands):
+    if all(any(map(which, names)) for names in program.commands) and succeeds(program.check):
         return ""
     return f"apt-get install {program.packages}"
+
+
+def succeeds(command: tuple[str, ...]) -> bool:
+    """Whether a command exits with 0; an empty one does."""
+    return not command or subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def which(command: str) -> str | None:
