@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from collector.limiter import log_throttled
-from collector.problems import OVERLOADED, UNAVAILABLE, ProblemError
+from collector.problems import DISK_FULL, OVERLOADED, UNAVAILABLE, ProblemError
+from collector.storage.failures import is_of_all
 from collector.storage.packing import PackedReport
 
 # Most reports in one commit: a second's work with millions of reports stored.
@@ -103,6 +104,8 @@ class Writer:
         self._observe = observe
         self._patience = patience
         self._since: float | None = None
+        # Whether the last commit failed for a reason that every other commit has too.
+        self.is_failing = False
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
         self._depth = 0
@@ -196,6 +199,7 @@ class Writer:
         except BaseException as error:
             results = [(job, error) for job in jobs]
         self._since = None
+        self.is_failing = any(_is_of_all(result) for _, result in results)
         with self._lock:
             self._depth -= sum(job.size for job in jobs)
         try:
@@ -205,6 +209,13 @@ class Writer:
             log_throttled(logging.ERROR, "a commit could not be counted", error, "uncounted-commit")
         for job, result in results:
             job.resolve(result)
+
+
+def _is_of_all(result: object) -> bool:
+    """Return True for an error that every other write would have too."""
+    if isinstance(result, ProblemError):
+        return result.kind in (DISK_FULL, UNAVAILABLE)
+    return isinstance(result, Exception) and is_of_all(result)
 
 
 def _stuck() -> ProblemError:

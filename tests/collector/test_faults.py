@@ -117,7 +117,10 @@ def test_a_locked_database_is_503_and_recovers(habits, study, make_report):
             assert kind_of(response) == (503, "unavailable")
             assert int(response.headers["Retry-After"]) > 0
         assert habits.client.get("/healthz").status_code == 200
+        assert kind_of(habits.client.get("/readyz")) == (503, "unavailable")
         other.execute("ROLLBACK")
+    # No other write comes first: a load balancer sends nothing to a server that is not ready.
+    assert habits.client.get("/readyz").status_code == 200
     assert habits.put(report).status_code == 201
 
 
