@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -59,6 +60,7 @@ class _Job:
     def __init__(self, work: Work | Action) -> None:
         self.work = work
         self.size = len(work.reports) if isinstance(work, Upload) else 1
+        self.study = _study_of(work)
         self._result: Any = None
         # A bare lock: an Event costs as much as the rest of a request's wait.
         self._pending = Lock()
@@ -84,7 +86,8 @@ class Writer:
     """Writes for every thread of a process.
 
     store: commits uploads and changes in one transaction, and returns one result or exception for each.
-    act: runs a function of a session in its own transaction. capacity: how many reports may wait.
+    act: runs a function of a session in its own transaction. capacity: how many reports of one study
+    may wait; another study's, and what operators do, have room of their own.
     observe: gets the seconds of each commit, and how many reports wait after it. patience: most seconds for a
     commit; while a commit takes longer, requests fail at once, so that threads are left for requests that
     need no database.
@@ -108,13 +111,13 @@ class Writer:
         self.is_failing = False
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
-        self._depth = 0
+        self._waiting: Counter[str] = Counter()
         self._thread: Thread | None = None
 
     @property
     def depth(self) -> int:
         """Return how many reports wait or are being written now."""
-        return self._depth
+        return self._waiting.total()
 
     def upload(self, upload: Upload) -> Any:
         """Return the result of `store` for an upload, durable on return.
@@ -148,9 +151,10 @@ class Writer:
     def _run_job(self, job: _Job) -> Any:
         self.require_moving()
         with self._lock:
-            if self._depth and self._depth + job.size > self._capacity:
+            waiting = self._waiting[job.study]
+            if waiting and waiting + job.size > self._capacity:
                 raise ProblemError(OVERLOADED, "too many reports wait to be written; nothing was stored")
-            self._depth += job.size
+            self._waiting[job.study] = waiting + job.size
             if self._thread is None:
                 # Start it here: a thread does not survive the fork that starts a worker.
                 self._thread = Thread(target=self._run, name="writer", daemon=True)
@@ -201,14 +205,24 @@ class Writer:
         self._since = None
         self.is_failing = any(_is_of_all(result) for _, result in results)
         with self._lock:
-            self._depth -= sum(job.size for job in jobs)
+            for job in jobs:
+                self._waiting[job.study] -= job.size
+            # Keep no study that has nothing waiting.
+            self._waiting = +self._waiting
         try:
-            self._observe(time.monotonic() - start, self._depth)
+            self._observe(time.monotonic() - start, self.depth)
         except Exception as error:
             # The thread must live: without it every upload would wait forever.
             log_throttled(logging.ERROR, "a commit could not be counted", error, "uncounted-commit")
         for job, result in results:
             job.resolve(result)
+
+
+def _study_of(work: Work | Action) -> str:
+    """Return the study that some work is for; "" for what operators do."""
+    if isinstance(work, Upload):
+        return work.study
+    return work.key[0] if isinstance(work, Change) else ""
 
 
 def _is_of_all(result: object) -> bool:
