@@ -6,7 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from summaries.decoding import Decoding
 
 REPORTS_BETWEEN_LINES = 1000
+# How long `serve` waits for PostgreSQL.
+START_SECONDS = 60.0
 Fetched = TypeVar("Fetched")
 SEVERAL = (
     "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
@@ -246,9 +249,40 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         token=arguments.token,
         require_ohttp=arguments.require_ohttp,
     )
+    wait_for_database(settings)
     if arguments.new:
         make_database(settings)
     return _with_token(settings) if settings.token is None else settings
+
+
+def wait_for_database(
+    settings: Settings,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait until PostgreSQL answers, which may start later than this server when a machine starts.
+
+    Raises InputError after START_SECONDS.
+    """
+    from collector.storage.migrating import UnreachedError, opened
+
+    if settings.database.startswith("sqlite"):
+        return
+    deadline, is_told = clock() + START_SECONDS, False
+    while True:
+        try:
+            with opened(settings.database, settings.lock_timeout):
+                return
+        except UnreachedError as error:
+            if clock() > deadline:
+                raise
+            if not is_told:
+                print(f"waiting {START_SECONDS:.0f} s for the database: {error}", file=sys.stderr)
+            is_told = True
+            sleep(1)
+        except InputError:
+            # It answers: what is wrong with it is told where it is used.
+            return
 
 
 def _with_token(settings: Settings) -> Settings:

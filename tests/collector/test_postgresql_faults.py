@@ -10,9 +10,13 @@ from threading import Event, Lock, Thread
 import psycopg
 import pytest
 
+from collector.cli import wait_for_database
+from collector.settings import Settings
 from collector.storage.database import Database, has_lagging_replica
+from ldp_client.documents.errors import InputError
 from tests.collector.conftest import build_report
 from tests.collector.postgresql import STANDBY, Postgresql
+from tests.kit.errors import raises
 
 SENDERS = 4
 # Uploads that must have been taken before a fault, and after it.
@@ -191,3 +195,17 @@ def test_asynchronous_replica_loses_acknowledged_reports(make_harness, make_post
     assert is_told_of_a_replica(primary)
     harness, devices = failed_over(make_harness, primary, standby, study, fall_behind)
     assert devices.acknowledged - {report.id for report in harness.exported()}
+
+
+def test_serve_waits_for_a_database_that_starts_later(make_postgresql, capsys):
+    server = make_postgresql()
+    settings = Settings(database=server.new_database(), token="operator-of-the-tests")
+    server.kill()
+    wait_for_database(settings, sleep=lambda _seconds: server.start())
+    told = capsys.readouterr().err
+    assert told.startswith("waiting 60 s for the database: ")
+    assert told.count("\n") == 1
+    server.kill()
+    times = iter((0.0, 30.0, 61.0))
+    with raises(InputError, "database.unreachable"):
+        wait_for_database(settings, clock=lambda: next(times), sleep=lambda _seconds: None)
