@@ -6,7 +6,9 @@ packages behind this module can also be imported under their own names.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -114,6 +116,23 @@ _HOMES = {
     "summarize_dataset": ("summaries", "summarize_dataset", "tables"),
     "shuffled_privacy": ("ldp_client.shuffling.reports", "shuffled_privacy", ""),
 }
+
+
+def _refuse_hidden_packages() -> None:
+    """Raise ImportError if a file of the user has the name of a package of ldpkit, and hides it."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in ("schemas", "summaries", "collector", "inference"):
+        spec = find_spec(name)
+        ours = os.path.join(home, name, "__init__.py")
+        if spec is None or not os.path.exists(ours):
+            continue
+        if spec.origin is None or not os.path.samefile(spec.origin, ours):
+            raise ImportError(
+                f"{spec.origin} hides the package {name} of ldpkit: rename it, or start elsewhere"
+            )
+
+
+_refuse_hidden_packages()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """`import ldpkit` is one door: every name is there and listed, and none is loaded before it is used."""
 
+import os
 import subprocess
 import sys
 
@@ -53,3 +54,22 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
     monkeypatch.setattr(ldpkit, "import_module", absent)
     with raises(MissingExtraError, "extra.missing", "jax", "'ldpkit[inference]'"):
         _ = ldpkit.plan
+
+
+@pytest.mark.parametrize("name", ["schemas.py", "collector/__init__.py", "inference/__init__.py"])
+def test_import_beside_a_file_that_hides_a_package_names_the_file(name, pytestconfig, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("raise RuntimeError('this is the app')")
+    done = subprocess.run(
+        [sys.executable, "-c", "import ldpkit"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(pytestconfig.rootpath)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    package = name.partition("/")[0].removesuffix(".py")
+    said = (
+        f"ImportError: {tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
+    )
+    assert done.stderr.splitlines()[-1] == said
