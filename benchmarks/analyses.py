@@ -28,11 +28,11 @@ from inference.analyses.cells import cells_of, joint_vectors
 from inference.analyses.crossing import joint_model
 from inference.analyses.joint_law import JointLaw
 from inference.analyses.predicted import Predicted
-from inference.analyses.prior_sites import prior_sites
 from inference.analyses.program import Assembled
 from inference.analyses.table import Private, Table, known_channel
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model
+from inference.sampling import sample_prior
 
 Values = np.ndarray
 # Among 199 draws a truth has one of 200 ranks, and 90 % of these are the middle 180: what interpolated
@@ -87,7 +87,7 @@ def of_formula(
     model = model_of(analysis)
     if census is not None:
         model = replace(model, parameters=_with_total(analysis, census))
-    sites = prior_sites(analysis, int(random.integers(1 << 31)), studies)
+    sites = sample_prior(model, int(random.integers(1 << 31)), studies)
     truths = model.parameters(sites)
     models = []
     for study in range(studies):

@@ -255,9 +255,9 @@ def print_augmentation(people: Sequence[int], size: Size) -> None:
 
 
 def augmentation_of(analysis: Any) -> Augmentation:
-    """The same analysis, report by report, on the same rotated columns."""
+    """The same analysis, report by report, on the same standardised columns."""
     cells = analysis.cells
-    columns = np.concatenate([analysis.law.rotated[:, 0], np.ones((len(cells.frame), 1))], axis=1)
+    columns = np.concatenate([analysis.law.standard[:, 0], np.ones((len(cells.frame), 1))], axis=1)
     rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
     vectors = analysis.response.vectors
     channel = vectors[np.argsort(vectors[:, 1])].T

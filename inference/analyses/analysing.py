@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from inference.analyses.assembling import assemble
-from inference.analyses.centering import far_in_words, in_words
 from inference.analyses.checking import Unchecked, checked, judged
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.one_name import refuse_twice
-from inference.analyses.parameter_names import INTERCEPT
+from inference.analyses.parameter_names import INTERCEPT, united
 from inference.analyses.peaks import Peak, peaks_of, without_bound
 from inference.analyses.population import (
     Population,
@@ -24,7 +22,6 @@ from inference.analyses.population import (
     quantities_over,
 )
 from inference.analyses.predicted import Predicted
-from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
@@ -37,7 +34,7 @@ from inference.results.diagnostics import Diagnostics, listed
 from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
 from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, Sampled
+from inference.sampling import KEPT, Sampled, sample_prior
 from inference.sampling.nuts import draw as draw_nuts
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
@@ -80,28 +77,17 @@ def analyse_table(
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
     own_seed = seed_of(seed, formula, analysis.data())
 
-    def averaged(sites: Draws) -> list[Quantity]:
-        return quantities_over(analysis, sites, people, over, own_seed)
-
-    def follows(sites: Draws) -> tuple[Quantity, ...]:
-        return (*quantities_of(analysis, sites, own_seed), *([] if over.weighted else averaged(sites)))
-
-    _refuse_same_results(analysis, follows, averaged if over.weighted else lambda _sites: ())
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
-    weighed = averaged(drawn.sites) if over.weighted else []
-    quantities = (*follows(drawn.sites), *weighed)
+    quantities = (
+        *quantities_of(analysis, drawn.sites, own_seed),
+        *quantities_over(analysis, drawn.sites, people, over, own_seed),
+    )
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = found.doubted(table.doubts)
     known = found.diagnostics.with_informativeness(left_out_of(analysis, people, over))
     return replace(found, diagnostics=known)
-
-
-def _refuse_same_results(analysis: Assembled, *said: Callable[[Draws], Iterable[Quantity]]) -> None:
-    """Raise InputError, before the fit, if two parameters or quantities have the same name."""
-    start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
-    refuse_twice([*analysis.parameters(start), *(one.name for each in said for one in each(start))])
 
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
@@ -127,8 +113,8 @@ def _posterior(
 ) -> AnalysisPosterior:
     """Return the posterior: named draws with their diagnostics, priors and predictive checks."""
     parameters = analysis.parameters(drawn.sites)
-    before_reports = prior_sites(analysis, own_seed)
-    silent = without_prior(analysis)
+    before_reports = sample_prior(model_of(analysis), own_seed)
+    silent = analysis.without_prior()
     known = analysis.parameters(before_reports).items()
     prior_draws = {name: values for name, values in known if name not in silent}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
@@ -158,7 +144,7 @@ def _posterior(
         axes=analysis.axes(),
         stated=table.noise,
         spreads=analysis.law.spread_by_name(),
-        quantities=quantities,
+        quantities=tuple(united(*({one.name: one} for one in quantities)).values()),
         mode=peaks[0] if peaks and peaks[0].found else None,
         maximum_likelihood=peak if peak and peak.found else None,
         predictive=None if isinstance(expected, Unchecked) else expected,
@@ -244,10 +230,11 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
     empty = [name for part in analysis.linears for name in part.empty]
     if empty:
         found.append(f"no report has {listed(empty)}: these estimates are the prior")
-    moved = [name for part in analysis.linears for name in part.moved_priors()]
-    if moved:
-        found.append(in_words(moved, analysis.law.matrix.middles))
-    found += far_in_words(analysis.law.matrix.far)
+    if analysis.law.far:
+        found.append(
+            f"default priors are stated where the number in {listed(analysis.law.far)} is 0, far from all "
+            "people: write center() around it in the formula"
+        )
     for group in analysis.groups:
         unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
         if unseen:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import Cells, cells_of
-from inference.analyses.centering import counted_from_middles
 from inference.analyses.families import (
     FAMILIES,
     Outcome,
@@ -29,8 +28,7 @@ from inference.analyses.matrices import (
     matrix_of,
     variables,
 )
-from inference.analyses.one_name import labels_of, refuse_same_names
-from inference.analyses.parameter_names import INTERCEPT
+from inference.analyses.parameter_names import INTERCEPT, refuse_clashes, united
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
 from inference.analyses.table import Private, Table, Values
@@ -60,7 +58,6 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     outcome, values = _outcome_of(formula.outcome, response, cells, family)
     _refuse_empty_reference(formula, cells, predictors)
     matrix = matrix_of(formula.fixed, cells.frame, predictors, cells.sizes)
-    matrix = counted_from_middles(matrix, formula.fixed, cells.frame, predictors, cells.sizes)
     terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
     if terms > MOST_TERMS:
         raise InputError(
@@ -74,30 +71,16 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     unit = outcome.scales.coefficient / LOGIT_SCALE
     groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
     shares, shares_groups = _shares_of(formula, matrix, cells, predictors, given)
-    unknown: dict[str, Stated] = {}
-    for one in [*([response] if response else []), *predictors]:
-        unknown |= {name: given.of([name], UNIFORM, "share")[0] for name in one.unknown}
+    private = [*([response] if response else []), *predictors]
+    shares_open = [{name: given.of([name], UNIFORM, "share")[0]} for one in private for name in one.unknown]
+    unknown: dict[str, Stated] = united(*shares_open)
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
     found = Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values)
-    refuse_same_names(found.places(), table.names)
+    start = {name: np.asarray(value, np.float64) for name, value in found.initial().items()}
+    refuse_clashes(found.parameters(start), found.axes())
     given.refuse_two_readings()
-    _refuse_sites(found)
     return found
-
-
-def _refuse_sites(analysis: Assembled) -> None:
-    """Raise InputError if an open share has the name of another site in the program."""
-    ends = ("rotated", "middle", "prior", "z", "sd")
-    sites = [*(one.site for one in analysis.linears), *(group.site for group in analysis.every_group)]
-    own = ("threshold_prior", *(f"{site}_{end}" for site in sites for end in ends))
-    for one in analysis.privates:
-        for name in one.unknown:
-            if name.startswith(own):
-                raise InputError(
-                    f"rename column {one.name}: the analysis itself has a parameter {name}",
-                    code="table.reserved_column_name",
-                )
 
 
 def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
@@ -193,7 +176,7 @@ def _shares_of(
     if not predictors:
         return None, ()
     lead = ":".join(one.name for one in predictors) + "_"
-    outputs = labels_of(combinations(predictors))[1:]
+    outputs = tuple(map(", ".join, combinations(predictors)))[1:]
     public = _public_part(matrix)
     shares = linear_of("shares", public, cells.sizes, Scales(LOGIT_SCALE, LOGIT_SCALE), given, outputs, lead)
     varying = _intercepts_by(formula)
@@ -210,13 +193,11 @@ def _public_part(matrix: Matrix) -> Matrix:
     same = np.ptp(matrix.values, axis=1).max(axis=0) == 0
     places = np.flatnonzero(same)
     values = matrix.values[:, :1, places]
-    centred = matrix.centred[:, :1, places] if matrix.centred is not None else None
     terms, levels = ([part[place] for place in places] for part in (matrix.terms, matrix.levels))
     ones = np.ones((len(values), 1, 1))
     added = not places.size or bool(np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9)
     if added:
         values = np.concatenate([ones, values], axis=2)
-        centred = np.concatenate([ones, centred], axis=2) if centred is not None else None
         terms, levels = [INTERCEPT, *terms], ["", *levels]
     return replace(
         matrix,
@@ -226,7 +207,6 @@ def _public_part(matrix: Matrix) -> Matrix:
         chances=evenly(1),
         taken=tuple(map(int, places)),
         intercept_added=added,
-        centred=centred,
     )
 
 

@@ -14,8 +14,7 @@ from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.one_name import labels_of, refuse_twice
-from inference.analyses.parameter_names import axis_of, named
+from inference.analyses.parameter_names import axis_of, named, united
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -57,7 +56,7 @@ def cross_table(
     columns = _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
-    among = _refuse_same_results(columns, _among(by, levels), len(answers))
+    among, axes = _among(by, levels), _axes(names, by, levels, answers)
     asked = _announced(names, by, cells, progress)
     model = joint_model(columns, cells, codes, levels, answers)
     own_seed, law = seed_of(seed, asked, model.data), _law(columns)
@@ -65,6 +64,7 @@ def cross_table(
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)
     hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
+    quantities = _dependence(columns, among, shares)
     seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
         question="-".join(names),
@@ -81,8 +81,8 @@ def cross_table(
         diverging=drawn.diverging if drawn.chained else None,
         formula=asked,
         form=cells.form,
-        axes=_axes(names, by, levels, answers),
-        quantities=tuple(_dependence(columns, among, shares)),
+        axes=axes,
+        quantities=tuple(united(*({one.name: one} for one in quantities)).values()),
         stated=table.noise,
     ).doubted(table.doubts)
 
@@ -107,7 +107,6 @@ def _laid_out(
     codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
     answers = list(product(*(one.answers for one in columns)))
     _refuse_large(len(levels) * len(answers))
-    labels_of((level, *case) for level in levels for case in answers)
     return cells, codes, levels, answers
 
 
@@ -163,13 +162,6 @@ def _among(by: str | None, levels: Sequence[str]) -> list[str]:
     return [f", {by} = {level}" if by else "" for level in levels]
 
 
-def _refuse_same_results(columns: Sequence[Private], among: list[str], size: int) -> list[str]:
-    """Return the suffixes. Raises InputError, before the fit, if two quantities have the same name."""
-    even = np.full((1, 1, len(among), size), 1 / size)
-    refuse_twice(one.name for one in _dependence(columns, among, even))
-    return among
-
-
 def _refuse_large(size: int) -> None:
     if size > MOST_SHARES:
         raise InputError(
@@ -192,13 +184,12 @@ def _axes(
     names: Sequence[str], by: str | None, levels: Sequence[str], answers: Sequence[tuple[str, ...]]
 ) -> dict[str, Axis]:
     """Return each share's position: its level, and its answer to each question."""
-    return {
-        named("p", level, *case): axis_of(
-            "p", {f"{by}_dim": level, **{f"{n}_dim": one for n, one in zip(names, case, strict=True)}}
-        )
-        for level in levels
-        for case in answers
-    }
+    found = []
+    for level in levels:
+        for case in answers:
+            labels = {f"{name}_dim": answer for name, answer in zip(names, case, strict=True)}
+            found.append({named("p", level, *case): axis_of("p", {f"{by}_dim": level, **labels})})
+    return united(*found)
 
 
 def joint_model(

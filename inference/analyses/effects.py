@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from inference.analyses.columns import LEVEL, NUMBER, Part
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws
@@ -46,40 +45,17 @@ def sets_levels(analysis: Assembled) -> bool:
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
-    """Yield exp of each coefficient that is an odds ratio at any value of the other columns."""
+    """Yield exp of each coefficient."""
     if not analysis.outcome.odds:
         return
     law, names = analysis.law, analysis.law.names()
-    draws = np.exp(law.coefficients(sites))
+    draws, answers = np.exp(law.coefficients(sites)), analysis.outcome.answers
     for place in law.columns:
-        change = change_of(law.matrix.made, place)
-        for output, choice in enumerate(law.outputs if change else ()):
-            of = f"{analysis.formula.outcome} {_compared(analysis, choice)}"
-            words = f"odds ratio of {of} for {change}"
+        for output, choice in enumerate(law.outputs):
+            against = f"= {choice or answers[1]} against {answers[0]}"
+            of = "being higher" if analysis.outcome.name == "ordered" else against
+            words = f"odds ratio of {analysis.formula.outcome} {of}, exp of {names[place][output]}"
             yield Quantity(f"odds ratio {names[place][output]}", words, draws[..., place, output])
-
-
-def change_of(made: Sequence[tuple[Part, ...]], place: int) -> str:
-    """Describe the change of a coefficient, as "one more of age"; "" if other columns depend on it.
-
-    Args:
-        made: the factors of each column of a design matrix.
-        place: the column's index.
-    """
-    if len(made[place]) != 1 or made[place][0].kind not in (NUMBER, LEVEL):
-        return ""
-    (part,) = made[place]
-    beside = [column for column in made if [one.text for one in column] != [part.text]]
-    if any(set(one.columns) & set(part.columns) for column in beside for one in column):
-        return ""
-    return f"one more of {part.text}" if part.kind == NUMBER else f"{part.text} = {part.level}"
-
-
-def _compared(analysis: Assembled, choice: str) -> str:
-    answers = analysis.outcome.answers
-    if analysis.outcome.name == "ordered":
-        return "being higher"
-    return f"= {choice or answers[1]} against {answers[0]}"
 
 
 def _by_levels(

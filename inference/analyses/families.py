@@ -15,8 +15,8 @@ from jax import Array
 from scipy import stats
 
 from inference.analyses.linear import Scales
-from inference.analyses.parameter_names import Parameters, Place, axis_of, named
-from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given
+from inference.analyses.parameter_names import Parameters, axis_of, named
+from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given, RealPriors
 from inference.analyses.table import Values
 from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.models.base import Draws
@@ -257,20 +257,10 @@ class OwnParameters:
 
     def draw(self) -> dict[str, Array]:
         """Sample inside a NumPyro program."""
-        found = {}
-        for one in self.outcome.own:
-            if self.outcome.cutpoints:
-                found[one.name] = self._thresholds(one)
-            else:
-                found[one.name] = numpyro.sample(one.name, law(self.priors[one.name]))
-        return found
-
-    def _thresholds(self, one: Own) -> Array:
-        ordered = dist.ImproperUniform(dist.constraints.ordered_vector, (), (self.outcome.cutpoints,))
-        found = numpyro.sample(one.name, ordered)
-        prior = self.priors[one.name]
-        if prior["distribution"] != "flat":
-            numpyro.factor("threshold_prior", jnp.sum(law(prior).log_prob(found)))
+        count, found = self.outcome.cutpoints, {}
+        for name, prior in self.priors.items():
+            own = RealPriors([prior] * count, (count,), ordered=True) if count else law(prior)
+            found[name] = numpyro.sample(name, own)
         return found
 
     def initial(self) -> dict[str, object]:
@@ -288,17 +278,9 @@ class OwnParameters:
             for place, answer in enumerate(self.outcome.answers[:-1])
         }
 
-    def places(self, of: str) -> list[Place]:
-        """Return each parameter's place. of: the name of the law."""
+    def axes(self) -> dict[str, Axis]:
+        """Return {parameter: its place in ArviZ's groups}."""
         if not self.outcome.cutpoints:
-            names = [one.name for one in self.outcome.own]
-            return [Place(name, Axis(name, {}), f"the {name} of {of}") for name in names]
-        return [
-            Place(
-                named("threshold", one),
-                axis_of("threshold", {"threshold_dim": one}),
-                f"a threshold of {of}",
-                labels=(one,),
-            )
-            for one in self.outcome.answers[:-1]
-        ]
+            return {one.name: Axis(one.name, {}) for one in self.outcome.own}
+        answers = self.outcome.answers[:-1]
+        return {named("threshold", one): axis_of("threshold", {"threshold_dim": one}) for one in answers}

@@ -1,4 +1,4 @@
-"""A linear predictor: standardised, rotated columns for the sampler, coefficients in own units for people."""
+"""A linear predictor: standardised columns for the sampler, coefficients in own units for people."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr
 
-from inference.analyses.centering import Change, change_of, rows_of_priors
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameters, Place, axis_of, named, united
-from inference.analyses.stated_priors import Given, is_flat, log_density
+from inference.analyses.parameter_names import INTERCEPT, Parameters, axis_of, named, united
+from inference.analyses.stated_priors import Given, RealPriors, is_flat
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, state
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 # Relative to the largest pivot: a column that adds less to the others is redundant.
 DEPENDENT = 1e-9
 MOST_COLUMNS = 500
+# In a number's own sds: a mean farther from 0 makes a prior at 0 a prior about nobody.
+FAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,16 @@ class Scales:
 class Linear:
     """β for `outputs` linear predictors at once (1, or one for each choice but the first).
 
-    site: the name in the program. matrix: as built. rotated: uncorrelated (cells, combinations, columns).
-    unrotation: (columns, columns): standardised coefficients = unrotation @ rotated ones. middles, spreads:
-    of the columns. outputs: their labels, ("",) for one. lead: the prefix of names. priors: of each
-    coefficient and output. intercept_priors: of each output's intercept, at the middle unless stated. empty:
-    columns that are zero everywhere. change: to coefficients with numbers counted from their middles.
-    prior_rows: (outputs, columns, columns): priors apply to prior_rows @ β; None for β itself.
+    site: the name in the program. matrix: as built. standard: centred columns divided by their sds (cells,
+    combinations, columns). middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: the
+    prefix of names. priors: of each coefficient and output. intercept_priors: of each output's intercept, at
+    the middle unless stated. empty: columns that are zero everywhere. far: products of a level with a number
+    that is far from 0.
     """
 
     site: str
     matrix: Matrix
-    rotated: Values
-    unrotation: Values
+    standard: Values
     middles: Values
     spreads: Values
     columns: NDArray[np.int64]
@@ -64,65 +63,54 @@ class Linear:
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
-    change: Change | None = None
-    prior_rows: Values | None = None
+    far: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Values]:
         """Return the program's data."""
-        return {f"{self.site}_columns": self.rotated}
+        return {f"{self.site}_columns": self.standard}
 
     def initial(self, intercepts: Values) -> dict[str, object]:
         """Return the start: no effects."""
         found: dict[str, object] = {}
         if len(self.columns):
-            found[f"{self.site}_rotated"] = np.zeros((len(self.columns), len(self.outputs)))
+            found[f"{self.site}_slopes"] = np.zeros((len(self.columns), len(self.outputs)))
         if self.intercept:
             found[f"{self.site}_middle"] = intercepts
         return found
 
     def draw(self, data: dict[str, Array]) -> Array:
         """Sample, inside a NumPyro program, η (cells, combinations, outputs)."""
-        rotated, middle = self.drawn()
-        eta = jnp.zeros((*self.rotated.shape[:2], len(self.outputs)))
+        slopes, middle = self.drawn()
+        eta = jnp.zeros((*self.standard.shape[:2], len(self.outputs)))
         if len(self.columns):
-            eta += data[f"{self.site}_columns"] @ rotated
+            eta += data[f"{self.site}_columns"] @ slopes
         return eta if middle is None else eta + middle
 
     def drawn(self) -> tuple[Array, Array | None]:
-        """Sample, inside a NumPyro program, coefficients of rotated columns, and intercepts at the middle.
+        """Sample, inside a NumPyro program, slopes of standardised columns, and intercepts at the middle.
 
         Shapes: (columns, outputs) and, if there are intercepts, (outputs,).
         """
-        outputs = len(self.outputs)
-        rotated = coefficients = jnp.zeros((0, outputs))
+        shape = (len(self.columns), len(self.outputs))
+        slopes = jnp.zeros(shape)
         if len(self.columns):
-            real = dist.ImproperUniform(dist.constraints.real, (), (len(self.columns), outputs))
-            rotated = numpyro.sample(f"{self.site}_rotated", real)
-            coefficients = self.unrotation @ rotated / self.spreads[:, None]
-            flat = [prior for row in self.priors for prior in row]
-            own = coefficients
-            if self.prior_rows is not None:
-                # Computed from rotated coefficients: with a year's square the others would cancel.
-                turns = self.prior_rows / self.spreads @ self.unrotation
-                own = jnp.einsum("ojk,ko->jo", turns, rotated)
-            numpyro.factor(f"{self.site}_prior", log_density(flat, own.ravel()))
+            priors = [prior for row in self.priors for prior in row]
+            law = RealPriors(priors, shape, self.spreads[:, None])
+            slopes = numpyro.sample(f"{self.site}_slopes", law)
         if not self.intercept:
-            return rotated, None
-        real = dist.ImproperUniform(dist.constraints.real, (), (outputs,))
-        middle = numpyro.sample(f"{self.site}_middle", real)
-        at_zero = middle - self.middles @ coefficients
-        for place, (prior, was_stated) in enumerate(self.intercept_priors):
-            at = at_zero if was_stated else middle
-            numpyro.factor(f"{self.site}_middle_prior_{place}", log_density([prior], at[place : place + 1]))
-        return rotated, middle
+            return slopes, None
+        # A stated prior is of the intercept itself, where all columns are 0.
+        stated = np.asarray([own for _, own in self.intercept_priors])
+        shift = jnp.where(stated, (self.middles / self.spreads) @ slopes, 0.0)
+        law = RealPriors([prior for prior, _ in self.intercept_priors], shape[1:], shift=shift)
+        return slopes, numpyro.sample(f"{self.site}_middle", law)
 
     def coefficients(self, draws: Draws) -> Values:
         """Return β in own units, (…, columns of the matrix, outputs), of draws (…)."""
         lead = self._lead_axes(draws)
         slopes = np.zeros((*lead, 0, len(self.outputs)))
         if len(self.columns):
-            rotated = draws[f"{self.site}_rotated"]
-            slopes = np.einsum("jk,...ko->...jo", self.unrotation, rotated) / self.spreads[:, None]
+            slopes = draws[f"{self.site}_slopes"] / self.spreads[:, None]
         found = np.zeros((*lead, len(self.matrix.terms), len(self.outputs)))
         found[..., self.columns, :] = slopes
         if self.intercept:
@@ -130,51 +118,19 @@ class Linear:
             found[..., self.intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
         return found
 
-    @property
-    def from_priors(self) -> Values | None:
-        """Return the map (outputs, columns, columns) from `prior_rows @ β` to β; None if priors are of β."""
-        return None if self.prior_rows is None else np.asarray(np.linalg.inv(self.prior_rows), np.float64)
-
-    def at_middles(self, draws: Draws) -> Values:
-        """Return `coefficients` of the columns alone, with numbers counted from their middles."""
-        slopes = self.coefficients(draws)[..., self.columns, :]
-        return slopes if self.change is None else np.asarray(self.change.rows @ slopes)
-
-    @property
-    def spreads_at_middles(self) -> Values:
-        """Return the sds of the columns of `at_middles`."""
-        return self.spreads if self.change is None else self.change.spreads
-
-    def moved_priors(self) -> list[str]:
-        """Return the names of coefficients whose default priors apply to another coefficient."""
-        if self.prior_rows is None:
-            return []
-        moved = (self.prior_rows != np.eye(len(self.columns))).any(axis=2).T
-        names = self.names()
-        return [names[self.columns[place]][output] for place, output in np.argwhere(moved)]
-
-    def open_priors(self) -> set[str]:
-        """Return the coefficients that flat priors, including those on others, leave without a prior."""
-        flat = np.asarray([[is_flat(prior) for prior in row] for row in self.priors], bool)
-        if self.from_priors is not None:
-            flat = np.einsum("ojk,ko->jo", self.from_priors != 0, flat)
-        names = self.names()
-        return {names[self.columns[place]][output] for place, output in np.argwhere(flat)}
-
     def sites(self, coefficients: Values) -> dict[str, Values]:
         """Return the sites that give these coefficients (columns of the matrix, outputs)."""
         slopes = coefficients[self.columns]
         found: dict[str, Values] = {}
         if len(self.columns):
-            rotated = np.linalg.solve(self.unrotation, slopes * self.spreads[:, None])
-            found[f"{self.site}_rotated"] = np.asarray(rotated, np.float64)
+            found[f"{self.site}_slopes"] = slopes * self.spreads[:, None]
         if self.intercept:
             found[f"{self.site}_middle"] = coefficients[self.intercept_place] + self.middles @ slopes
         return found
 
     def _lead_axes(self, draws: Draws) -> tuple[int, ...]:
         """Return the axes of draws before the axes of a site; if it has no sites, by cutpoints or groups."""
-        own = {f"{self.site}_rotated": 2, f"{self.site}_middle": 1, "threshold": 1}
+        own = {f"{self.site}_slopes": 2, f"{self.site}_middle": 1, "threshold": 1}
         own |= {name: 3 for name in draws if name.endswith("_z")}
         name = next(name for name in own if name in draws)
         return draws[name].shape[: -own[name]]
@@ -198,18 +154,15 @@ class Linear:
         pairs = [(row, column) for row in rows for column in range(len(self.outputs))]
         return united(*({names[row][column]: found[..., row, column]} for row, column in pairs))
 
-    def places(self, outputs: str, of: str) -> list[Place]:
-        """Return each parameter's place. outputs: the dimension of the choices. of: the name of the law."""
+    def axes(self, outputs: str) -> dict[str, Axis]:
+        """Return {parameter: its place in ArviZ's groups}. outputs: the dimension of the choices."""
         found = []
-        for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
-            if term == INTERCEPT and not self.intercept:
-                continue
-            whole = self.lead + term
-            what = f"the intercept of {of}" if term == INTERCEPT else f"the effect of {term} on {of}"
-            for output in self.outputs:
-                axis = axis_of(whole, {f"{whole}_dim": level, outputs: output})
-                found.append(Place(named(whole, level, output), axis, what, term, (level, output)))
-        return found
+        for row, (term, level) in enumerate(zip(self.matrix.terms, self.matrix.levels, strict=True)):
+            if self.intercept or term != INTERCEPT:
+                whole = self.lead + term
+                for name, output in zip(self.names()[row], self.outputs, strict=True):
+                    found.append({name: axis_of(whole, {f"{whole}_dim": level, outputs: output})})
+        return united(*found)
 
     def spread_by_name(self) -> dict[str, float]:
         """Return {coefficient: its column's sd}, 1 for a level."""
@@ -254,7 +207,7 @@ def linear_of(
     lead: str = "",
     cutpoints: bool = False,
 ) -> Linear:
-    """Standardise and rotate a design matrix.
+    """Standardise a design matrix.
 
     sizes: reports in each cell. cutpoints: True if the outcome has cutpoints instead of an intercept. Raises
     InputError for columns that are redundant or constant.
@@ -270,10 +223,13 @@ def linear_of(
     empty = _unseen(matrix, columns, values)
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
-    unrotation = _rotation(centred / spreads, weights, names, empty)
-    change = change_of(matrix, columns, weights, intercept or cutpoints)
-    sds = scales.coefficient / _units(matrix, columns, weights, spreads, change)
-    priors, stated = _priors(matrix, columns, sds, given, outputs, lead)
+    _refuse_collinear(centred / spreads, weights, names, empty)
+    units, far = _units(matrix, columns, weights, spreads)
+    priors = []
+    for column, sd in zip(columns, scales.coefficient / units, strict=True):
+        default = state("normal", loc=0.0, scale=sd)
+        keys = [_keys(lead, matrix.terms[column], matrix.levels[column], output) for output in outputs]
+        priors.append(tuple(given.of(own, default)[0] for own in keys))
     for place in empty:
         if any(is_flat(prior) for prior in priors[place]):
             raise InputError(
@@ -284,59 +240,43 @@ def linear_of(
     return Linear(
         site,
         matrix,
-        centred / spreads @ unrotation,
-        unrotation,
+        centred / spreads,
         middles,
         spreads,
         columns,
         intercept,
         tuple(outputs),
         lead,
-        priors,
+        tuple(priors),
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
-        change,
-        rows_of_priors(change, stated),
+        tuple(names[place] for place in far),
     )
 
 
-def _priors(
-    matrix: Matrix, columns: Codes, sds: Values, given: Given, outputs: Sequence[str], lead: str
-) -> tuple[tuple[tuple[Stated, ...], ...], NDArray[np.bool_]]:
-    """Return the prior of each coefficient and output, and whether it was stated. sds: of default priors."""
-    priors, stated = [], []
-    for column, sd in zip(columns, sds, strict=True):
-        default = state("normal", loc=0.0, scale=sd)
-        term, level = matrix.terms[column], matrix.levels[column]
-        found = [given.of(_keys(lead, term, level, output), default) for output in outputs]
-        priors.append(tuple(prior for prior, _ in found))
-        stated.append([own for _, own in found])
-    return tuple(priors), np.asarray(stated, bool).reshape(len(columns), len(outputs))
-
-
-def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values, change: Change | None) -> Values:
+def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> tuple[Values, list[int]]:
     """Return the divisors of default priors' sds: a column's sd or, for two values, their distance.
 
     So a level's prior does not depend on how many people have the level. Divided by its column's sd, a rare
     level's prior would be so wide that nearly all its mass is on shares 0 and 1; if the noise allowed it, the
     posterior would be too. A column multiplied with a level has its sd among the people with that level.
+    Also return the indices of columns whose numbers there are all more than two sds from 0 on average.
     """
-    own, found = matrix.values[:, :, columns], spreads.copy()
-    centred = own
-    if change is not None and matrix.centred is not None:
-        centred, found = matrix.centred[:, :, columns], change.spreads.copy()
+    found, far = spreads.copy(), []
     for place, column in enumerate(columns):
-        values = centred[:, :, place]
+        values = matrix.values[:, :, column]
         low, high = values.min(), values.max()
         if not high > low:
             continue
         if ((values == low) | (values == high)).all():
             found[place] = high - low
         elif matrix.levels[column]:
-            have = (own[:, :, place] != 0) | (values != 0)
+            have = values != 0
             middle = np.average(values[have], weights=weights[have])
             found[place] = np.sqrt(np.average((values[have] - middle) ** 2, weights=weights[have]))
-    return found
+            if ":" in matrix.terms[column] and abs(middle) > FAR * found[place]:
+                far.append(place)
+    return found, far
 
 
 def _coefficients(matrix: Matrix) -> Codes:
@@ -373,15 +313,11 @@ def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int]
             )
 
 
-def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Sequence[int]) -> Values:
-    """Return R⁻¹ of the QR decomposition of the weighted columns; empty columns are unchanged.
-
-    Raises InputError if columns are collinear.
-    """
-    unrotation = np.eye(len(names))
+def _refuse_collinear(standard: Values, weights: Values, names: Sequence[str], empty: Sequence[int]) -> None:
+    """Raise InputError if columns are collinear, except empty ones."""
     full = [place for place in range(len(names)) if place not in empty]
     if not full:
-        return unrotation
+        return
     tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(names))[:, full]
     # The pivots come from the small triangle of the first decomposition.
     triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
@@ -392,8 +328,6 @@ def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Se
             _collinear(triangle, [names[place] for place in full], order[-1]),
             code="formula.collinear_columns",
         )
-    unrotation[np.ix_(full, full)] = solve_triangular(triangle, np.eye(len(full)))
-    return unrotation
 
 
 def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:

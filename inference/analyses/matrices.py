@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count as endless
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
-from inference.analyses.columns import Part, labels, names_in, parts
+from inference.analyses.columns import labels, names_in
 from inference.analyses.formula import Names, known_column, parse
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
@@ -28,28 +27,13 @@ MOST_ENTRIES = 200_000_000
 MOST_ROWS = 20_000_000
 
 
-class Middle(NamedTuple):
-    """The mean and sd, over all reports, of a number: a column or a factor."""
-
-    name: str
-    mean: float
-    spread: float
-
-    def shown(self) -> str:
-        """Return the mean, rounded to about a hundredth of the sd."""
-        places = 2 - int(np.floor(np.log10(self.spread))) if self.spread > 0 else 2
-        text = f"{round(self.mean, places):.{max(places, 0)}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 @dataclass(frozen=True)
 class Matrix:
     """values: (cells, combinations, columns). terms: each column's term; levels: its level, "" for none.
 
     combinations: of answers of the private predictors. chances: (combinations,), weights of columns' means
     and spreads. spec: formulaic's, which reads other frames. taken: indices, if only some columns are here;
-    intercept_added: before them. centred: values with numbers counted from their middles. middles: {factor:
-    its number's middle}. made: each column's factors. far: numbers in products, not centred, never near 0.
+    intercept_added: before them.
     """
 
     values: Values
@@ -60,10 +44,6 @@ class Matrix:
     chances: Values
     taken: tuple[int, ...] | None = None
     intercept_added: bool = False
-    centred: Values | None = None
-    middles: Mapping[str, Middle] = field(default_factory=dict)
-    made: tuple[tuple[Part, ...], ...] = ()
-    far: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,34 +88,6 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = (
     for one in formula.varying:
         named |= {one.group, *variables(one.expression, columns)}
     return [*(name for name in columns if name in named), *also]
-
-
-def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
-    """Return, for each term except the intercept, {factor: the columns that it names}."""
-    names = Names(columns)
-    found = []
-    for term in _read(side, names):
-        own = {
-            names.quoted(str(factor.expr)): [
-                name for name in map(names.restored, names_in(factor)) if name in columns
-            ]
-            for factor in term.factors
-            if factor.eval_method is not Factor.EvalMethod.LITERAL
-        }
-        found.append(own)
-    return [own for own in found if own]
-
-
-def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Replace these factors by stand-in columns; return the new side, and {factor: stand-in}."""
-    names = Names(columns)
-    free = (name for place in endless() if (name := f"counted{place}z") not in columns)
-    stand_ins = dict(zip(texts, free, strict=False))
-    parts = ["0"]
-    for term in _read(side, names):
-        factors = [names.quoted(str(factor.expr)) for factor in term.factors]
-        parts.append(":".join(stand_ins.get(text, text) for text in factors))
-    return " + ".join(parts[1:] if "1" in parts else parts), stand_ins
 
 
 def compared(side: str, columns: Sequence[str]) -> list[str]:
@@ -195,8 +147,7 @@ def matrix_of(
     _refuse_other_rows(found, expanded, names)
     terms, levels = labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    spec, made = found.model_spec, parts(found.model_spec, names)
-    return Matrix(shaped, terms, levels, answers, spec, evenly(len(answers)), made=made)
+    return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.tree import Axis
+from inference.results.tree import Axis, netcdf
 from ldp_client.documents.errors import InputError
 
 INTERCEPT = "Intercept"
@@ -28,29 +27,34 @@ def axis_of(term: str, coordinates: Mapping[str, str]) -> Axis:
     return Axis(term, {dimension: label for dimension, label in coordinates.items() if label})
 
 
-@dataclass(frozen=True)
-class Place:
-    """A parameter's name, and its place in ArviZ's groups.
-
-    what: a description, with the term. term: the term in its name. labels: all labels that its name may have.
-    """
-
-    name: str
-    axis: Axis
-    what: str
-    term: str = ""
-    labels: tuple[str, ...] = ()
-
-
 def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
     """Merge all of them. Raises InputError if two have the same name, because one would be lost."""
     found: dict[str, Found] = {}
     for part in parts:
         both = found.keys() & part.keys()
         if both:
-            raise InputError(
-                f"two parameters would be called {min(both)}: rename the column of that name",
-                code="formula.duplicate_parameter",
-            )
+            raise _two_results(min(both))
         found |= part
     return found
+
+
+def refuse_clashes(names: Iterable[str], axes: Mapping[str, Axis]) -> None:
+    """Raise InputError if two parameters would have the same place in the posterior's file."""
+    every = [axes.get(name, Axis(name, {})) for name in names]
+    taken = {"chain", "draw", "reports", *(netcdf(one) for axis in every for one in axis.coordinates)}
+    dimensions: dict[str, list[str]] = {}
+    places: set[tuple[object, ...]] = set()
+    for axis in every:
+        variable, own = netcdf(axis.variable), [netcdf(one) for one in axis.coordinates]
+        place = (variable, *axis.coordinates.items())
+        if variable in taken or place in places or dimensions.setdefault(variable, own) != own:
+            raise _two_results(variable)
+        places.add(place)
+
+
+def _two_results(name: str) -> InputError:
+    """Return the error for a name that two results of an analysis would have."""
+    return InputError(
+        f"two results would be called {name}: rename the column or label of that name, or write I(column)",
+        code="result.duplicate_name",
+    )

@@ -124,7 +124,7 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
     if not analysis.outcome.answers:
         return False
     far = FAR_OUT * analysis.outcome.scales.coefficient
-    sizes = np.abs(analysis.law.at_middles(sites)[0]) * analysis.law.spreads_at_middles[:, None]
+    sizes = np.abs(sites.get("law_slopes", np.zeros((1, 1, 1)))[0])
     middles = sites.get("law_middle", np.zeros((1, 1)))[0]
     return bool(max(sizes.max(initial=0.0), np.abs(middles).max()) > far)
 

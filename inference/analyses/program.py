@@ -18,8 +18,9 @@ from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
-from inference.analyses.parameter_names import Parameters, Place, united
+from inference.analyses.parameter_names import Parameters, united
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
+from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
 from inference.models.base import Draws
@@ -101,7 +102,7 @@ class Assembled:
 
     def _rows(self, dtype: DTypeLike) -> dict[str, Any]:
         assert self.response is not None
-        cells, columns = self.cells, self.law.rotated[:, 0]
+        cells, columns = self.cells, self.law.standard[:, 0]
         if self.law.intercept:
             columns = np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
         vectors = self.response.vectors[cells.reports[self.response.name]]
@@ -121,8 +122,8 @@ class Assembled:
     def program(self, **data: Array) -> None:
         """Run the NumPyro program of the analysis."""
         if self.by_rows:
-            rotated, middle = self.law.drawn()
-            both = rotated if middle is None else jnp.concatenate([rotated, middle[None]])
+            slopes, middle = self.law.drawn()
+            both = slopes if middle is None else jnp.concatenate([slopes, middle[None]])
             rows = Rows(data["row_columns"], data["row_vectors"], data["row_counts"])
             numpyro.factor("reports", log_likelihood(both, rows))
             return
@@ -194,24 +195,15 @@ class Assembled:
             {name: draws[name] for name in self.unknown},
         )
 
-    def places(self) -> list[list[Place]]:
-        """Return the places of the parameters of each part."""
-        outcome = self.formula.outcome
-        found = [self.own.places(f"the law of {outcome}")]
-        for place, part in enumerate(self._parts):
-            if place <= len(self.groups):
-                found.append(part.places(f"{outcome}_reduced_dim", outcome))
-            else:
-                found.append(part.places(f"{part.lead}dim", part.lead.removesuffix("_")))
-        for one in self.privates:
-            what = f"a share that the design of {one.name} leaves open"
-            found += [[Place(name, Axis(name, {}), what, one.name)] for name in one.unknown]
-        return found
-
     def axes(self) -> dict[str, Axis]:
         """Return {parameter: its place in ArviZ's groups}, for parameters with coordinates."""
-        found = [{one.name: one.axis} for part in self.places() for one in part if one.axis.coordinates]
-        return united(*found)
+        found = [self.own.axes()]
+        for place, part in enumerate(self._parts):
+            of_outcome = place <= len(self.groups)
+            found.append(
+                part.axes(f"{self.formula.outcome}_reduced_dim" if of_outcome else f"{part.lead}dim")
+            )
+        return {name: axis for name, axis in united(*found).items() if axis.coordinates}
 
     def priors(self) -> dict[str, tuple[Stated, bool]]:
         """Return {parameter: its prior, and True if that is not for the intercept's middle instead}."""
@@ -222,6 +214,17 @@ class Assembled:
             *(linear.prior_by_name() for linear in self.linears[1:]),
             _themselves(self.unknown),
         )
+
+    def without_prior(self) -> set[str]:
+        """Return the names of parameters without a proper prior, whose prior draws are placeholders."""
+        found = {name for name, (prior, _) in self.priors().items() if is_flat(prior)}
+        for part in self.linears:
+            for names in part.intercept_names():
+                if found & set(names[1:]) and not part.prior_by_name()[names[0]][1]:
+                    found.add(names[0])
+        if self.outcome.cutpoints and (found or is_flat(self.own.priors["threshold"])):
+            found |= self.own.axes().keys()
+        return found
 
     def _shift(self, draws: Draws) -> Values:
         """Return what centring the columns removed from η, if cutpoints replace an intercept."""

@@ -8,10 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
+from numpyro.distributions import Distribution, constraints
 
-from inference.priors.laws import Stated, law, state
+from inference.priors.laws import Stated, state
 from ldp_client.documents.errors import InputError
 
 FLAT = "flat"
@@ -117,21 +120,62 @@ def is_flat(prior: Stated) -> bool:
     return prior["distribution"] == FLAT
 
 
-def log_density(priors: Sequence[Stated], values: Array) -> Array:
-    """Return the log density of values (entries,), omitting flat priors; vectorised by family."""
-    found = jnp.zeros(())
-    for family in dict.fromkeys(one["distribution"] for one in priors if not is_flat(one)):
-        places = [place for place, one in enumerate(priors) if one["distribution"] == family]
-        together = {
-            key: np.asarray([priors[place][key] for place in places])
-            for key in priors[places[0]]
-            if key != "distribution"
-        }
-        found += jnp.sum(law(state(family, **together)).log_prob(values[np.asarray(places)]))
-    return found
+class RealPriors(Distribution):
+    """Independent priors of an array's entries: normal, Student's t or flat.
 
+    unit, shift: an entry is unit × (a number with its prior) + shift. ordered: the entries increase, as
+    cutpoints do. A flat prior has log density 0, and its draws are placeholders.
+    """
 
-def draws_from(prior: Stated, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return draws (count,) from a prior that is not flat."""
-    key = jax.random.key(int(random.integers(1 << 31)))
-    return np.asarray(law(prior).sample(key, (count,)), np.float64)
+    def __init__(
+        self,
+        priors: Sequence[Stated],
+        shape: tuple[int, ...],
+        unit: ArrayLike = 1.0,
+        shift: ArrayLike = 0.0,
+        *,
+        ordered: bool = False,
+    ) -> None:
+        def entries(name: str, default: float) -> NDArray[np.float64]:
+            return np.reshape([float(one.get(name, default)) for one in priors], shape)
+
+        self.flat = np.reshape([is_flat(one) for one in priors], shape)
+        # 0 for a normal prior.
+        self.freedom = entries("degrees_of_freedom", 0.0)
+        self.loc = entries("loc", 0.0) * unit + shift
+        self.scale = entries("scale", 1.0) * unit
+        self.ordered = ordered
+        super().__init__((), shape)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Return the entries' support."""
+        if self.ordered:
+            return constraints.ordered_vector
+        return constraints.independent(constraints.real, self.event_dim)
+
+    def _standard(self) -> tuple[NDArray[np.bool_], dist.Distribution]:
+        """Return which entries have Student's t, and its law; the other entries' values are unused."""
+        return self.freedom > 0, dist.StudentT(np.where(self.freedom > 0, self.freedom, 1.0))
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Draw arrays (…, *shape)."""
+        assert key is not None
+        heavy, student = self._standard()
+        first, second = jax.random.split(key)
+        drawn = jax.random.normal(first, (*sample_shape, *self.event_shape))
+        if heavy.any():
+            drawn = jnp.where(heavy, student.sample(second, sample_shape), drawn)
+        found = self.loc + self.scale * drawn
+        return jnp.sort(found, axis=-1) if self.ordered else found
+
+    def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
+        """Return the log density (…)."""
+        del intermediates
+        heavy, student = self._standard()
+        standard = (value - self.loc) / self.scale
+        each = dist.Normal().log_prob(standard)
+        if heavy.any():
+            each = jnp.where(heavy, student.log_prob(standard), each)
+        each = jnp.where(self.flat, 0.0, each - jnp.log(self.scale))
+        return jnp.sum(each, axis=tuple(range(-self.event_dim, 0)))

@@ -15,11 +15,12 @@ from jax import Array
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.parameter_names import INTERCEPT, Parameters, Place, axis_of, named, united
+from inference.analyses.parameter_names import INTERCEPT, Parameters, axis_of, named, united
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
+from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 
@@ -82,22 +83,18 @@ class Group:
                     found.append({named(name, label, level, choice): effects[..., at, place, output]})
         return united(*found)
 
-    def places(self, outputs: str, of: str) -> list[Place]:
-        """Return each parameter's place. outputs: the dimension of the choices. of: the name of the law."""
+    def axes(self, outputs: str) -> dict[str, Axis]:
+        """Return {parameter: its place in ArviZ's groups}. outputs: the dimension of the choices."""
         found = []
         for sd_name, name, label in self._names():
             varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
-            what = f"what {name.removeprefix(self.lead)} adds to {of}"
             for choice in self.outputs:
-                axis = axis_of(sd_name, {**varying, outputs: choice})
-                spread = f"the spread of {what}"
-                found.append(Place(named(sd_name, label, choice), axis, spread, name, (label, choice)))
+                found.append({named(sd_name, label, choice): axis_of(sd_name, {**varying, outputs: choice})})
                 for level in self.levels:
                     by = {f"{self.column}__factor_dim": level}
                     axis = axis_of(name, {**varying, **by, outputs: choice})
-                    labels = (label, level, choice)
-                    found.append(Place(named(name, *labels), axis, what, name, labels))
-        return found
+                    found.append({named(name, label, level, choice): axis})
+        return united(*found)
 
     def sd_priors(self) -> dict[str, Stated]:
         """Return {name of an sd: its prior}."""

@@ -19,8 +19,8 @@ from jax import Array
 from numpyro import handlers
 from scipy import stats
 
+from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
-from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE
 from inference.analyses.table import Values
@@ -28,6 +28,7 @@ from inference.design.formula_truth import FormulaTruth
 from inference.design.possible_reports import Possible
 from inference.models.base import Draws
 from inference.results.diagnostics import listed
+from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError, UsageError
 
 PEOPLE = (1_000, 10_000, 100_000)
@@ -244,8 +245,8 @@ class Expected:
         values = {name: float(value) for name, value in names.items()}
         slopes = {name for row in analysis.law.names() for name in row}
         slopes -= {name for group in analysis.law.intercept_names() for name in group[:1]}
-        prior_draws = analysis.parameters(prior_sites(analysis, 0))
-        silent = without_prior(analysis)
+        prior_draws = analysis.parameters(sample_prior(model_of(analysis), 0))
+        silent = analysis.without_prior()
         sds = {name: np.inf if name in silent else float(np.std(prior_draws[name])) for name in values}
         own = tuple(name for name in values if name in slopes)
         limits = _limits(analysis, values)

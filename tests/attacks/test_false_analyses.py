@@ -25,7 +25,7 @@ import pandas as pd
 import pytest
 
 from inference.analyses import analysing
-from inference.analyses.analysing import analyse_table
+from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of
 from inference.analyses.checking import checked
@@ -34,14 +34,13 @@ from inference.analyses.design_file import read_design
 from inference.analyses.matrices import matrix_of
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
-from inference.analyses.prior_sites import prior_sites
 from inference.analyses.report_page import save_analysis
 from inference.analyses.survey import read_frame, survey_of
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
 from inference.samplers import Sampler
-from inference.sampling import Sampled
+from inference.sampling import Sampled, sample_prior
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
 from tests.kit.errors import raises
@@ -71,7 +70,7 @@ def test_groups_without_reports_are_drawn_separately():
     analysis = assemble(whole, "ever ~ 1 + (1 | clinic)")
     over = Population(by="clinic", census=CENSUS)
     people = people_of(analysis, whole, over)
-    sites = {name: values[None] for name, values in prior_sites(analysis, 1, 400).items()}
+    sites = {name: values[None] for name, values in sample_prior(model_of(analysis), 1, 400).items()}
     found = {one.name: one.draws for one in quantities_over(analysis, sites, people, over)}
     apart = found["share ever = yes, clinic: 9 − 8, in the census"]
     assert apart.std() > 0.02
@@ -149,7 +148,7 @@ def test_sampled_result_can_be_read_back_in_every_family(formula, family, tmp_pa
     """No family's fit is lost after the sampler has run."""
 
     def draw(_sampler, _model, seed, draws, chains):
-        sites = prior_sites(assemble(whole, formula, family=family), seed, chains * draws)
+        sites = sample_prior(model_of(assemble(whole, formula, family=family)), seed, chains * draws)
         kept = {name: values.reshape(chains, draws, *values.shape[1:]) for name, values in sites.items()}
         return Sampled(kept, np.zeros((chains, draws), bool))
 
@@ -199,12 +198,12 @@ def test_predictor_that_relabels_the_outcome_is_detected(formula, came, good):
     """Only the reports say how many people are armed and whether their outcome differs."""
     analysis = assemble(of_two_kinds(1), formula)
     law, random = analysis.law, np.random.default_rng(2)
-    moved = (came["high"] - came["low"]) * law.spreads[0] / law.unrotation[0, 0]
+    moved = (came["high"] - came["low"]) * law.spreads[0]
     middle = came["low"] + law.middles[0] * (came["high"] - came["low"])
-    places = {"law_rotated": moved, "law_middle": middle}
+    places = {"law_slopes": moved, "law_middle": middle}
     places["shares_middle"] = np.log(came["share"] / (1 - came["share"]))
     sites = {name: random.normal(value, 0.03, (4, 100, 1)) for name, value in places.items()}
-    sites["law_rotated"] = sites["law_rotated"][..., None]
+    sites["law_slopes"] = sites["law_slopes"][..., None]
     if "sigma" in came:
         sites["sigma"] = random.normal(came["sigma"], 0.02, (4, 100))
     assert bool(checked(analysis, None, sites, 3).reasons()) != good

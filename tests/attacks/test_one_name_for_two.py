@@ -1,7 +1,7 @@
 """Has two results of an analysis go by one name, so that one is told as the other.
 
-Defence: The analyst's fit, and `ldpkit plan`: refuse it before anything is fitted, and name the column or
-the labels; a stated prior is of one parameter.
+Defence: The analyst's fit, and `ldpkit plan`: reject it and name the result, parameters before anything is
+fitted; a stated prior is of one parameter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _refused(table: Table, formula: str, code: Code, family: str | None = None) 
 def test_column_named_like_effect_on_predictor_is_rejected(levels):
     """The public column partner_age has the name that the effect of age on partner would get."""
     table = _people({"age": [], "partner_age": levels}, ever=YES_NO, partner=YES_NO)
-    code = ("formula.variable_name_clash", "column partner_age", "I(partner_age)", "C(partner_age)")
+    code = ("result.duplicate_name", "called partner_age")
     _refused(table, "ever ~ partner + age + partner_age", code)
     assemble(table, "ever ~ partner + age")
     call = "C" if levels else "I"
@@ -65,36 +65,36 @@ def test_column_named_like_effect_on_predictor_is_rejected(levels):
 def test_stated_prior_that_matches_two_parameters_is_rejected():
     table = _people({"age": [], "partner_age": []}, ever=YES_NO, partner=YES_NO)
     tight = {"partner_age": {"distribution": "normal", "loc": 0, "scale": 0.01}}
-    with raises(InputError, "formula.variable_name_clash", "column partner_age"):
+    with raises(InputError, "result.duplicate_name", "called partner_age"):
         assemble(table, "ever ~ partner + age + partner_age", tight)
 
 
 def test_plan_rejects_column_named_like_effect():
     table = _people({"age": [], "partner_age": []}, ever=YES_NO, partner=YES_NO)
-    with raises(InputError, "formula.variable_name_clash", "column partner_age"):
+    with raises(InputError, "result.duplicate_name", "called partner_age"):
         plan_formula(Possible(table, 1), "ever ~ partner + age + partner_age")
 
 
 @pytest.mark.parametrize(
-    ("column", "family", "of", "code"),
+    ("column", "family", "of"),
     [
-        ("sigma", None, "count", "formula.parameter_name_clash"),
-        ("nu", "student_t", "count", "formula.parameter_name_clash"),
-        ("alpha", "negative_binomial", "count", "formula.parameter_name_clash"),
-        ("threshold", "ordered", "job", "formula.variable_name_clash"),
+        ("sigma", None, "count"),
+        ("nu", "student_t", "count"),
+        ("alpha", "negative_binomial", "count"),
+        ("threshold", "ordered", "job"),
     ],
 )
-def test_column_named_like_outcome_parameter_is_rejected(column, family, of, code):
+def test_column_named_like_outcome_parameter_is_rejected(column, family, of):
     table = _people({column: [], "count": [1, 2, 3]}, ever=YES_NO, job=("a", "b", "c"))
-    _refused(table, f"{of} ~ ever + {column}", (code, f"column {column}"), family)
+    _refused(table, f"{of} ~ ever + {column}", ("result.duplicate_name", f"called {column}"), family)
 
 
 @pytest.mark.parametrize("column", ["chain", "draw", "reports", "Intercept", "region_dim"])
 def test_column_with_reserved_result_name_is_rejected(column):
     table = _people({column: [], "region": ["a", "b"]}, ever=YES_NO)
     of_analysis = column == "Intercept"
-    code = "formula.column_named_intercept" if of_analysis else "formula.variable_name_reserved"
-    _refused(table, f"ever ~ region + {column}", (code, f"column {column}", f"I({column})"))
+    code = "formula.column_named_intercept" if of_analysis else "result.duplicate_name"
+    _refused(table, f"ever ~ region + {column}", (code, column))
     assemble(table, f"ever ~ region + I({column})")
 
 
@@ -113,30 +113,23 @@ def test_unreserved_column_names_are_accepted():
 
 def test_group_effects_with_equal_names_are_rejected():
     table = _people({"clinic": ["a", "b"], "clinic_sigma": ["a", "b"], "age": []}, ever=YES_NO)
-    code = ("formula.variable_name_clash", "column clinic_sigma: ")
-    _refused(table, "ever ~ (1 | clinic) + (1 | clinic_sigma)", code)
-    code = ("formula.parameter_name_clash", "(0 + age | clinic)")
-    _refused(table, "ever ~ (1 | clinic) + (age | clinic)", code)
+    for formula in ("ever ~ (1 | clinic) + (1 | clinic_sigma)", "ever ~ (1 | clinic) + (age | clinic)"):
+        _refused(table, formula, ("result.duplicate_name", "1|clinic"))
     assemble(table, "ever ~ (1 | clinic) + (0 + age | clinic)")
 
 
 def test_columns_named_like_levels_or_each_other_are_rejected():
     table = _people({"partner[yes]": [], "a/b": [], "a∕b": []}, ever=YES_NO, partner=YES_NO)
-    code = ("formula.parameter_name_clash", "column partner[yes]: ")
-    _refused(table, "ever ~ partner + `partner[yes]`", code)
-    _refused(table, "ever ~ `a/b` + `a∕b`", ("formula.parameter_place_clash", "a/b", "a∕b"))
+    _refused(table, "ever ~ partner + `partner[yes]`", ("result.duplicate_name", "called partner[yes]"))
+    _refused(table, "ever ~ `a/b` + `a∕b`", ("result.duplicate_name", "a∕b"))
 
 
 def test_labels_with_commas_that_collide_are_rejected():
     """Level "a" with answer "b, c" would get the same name as level "a, b" with answer "c"."""
     levels = ("0", "a", "a, b")
     table = _people({"region": levels}, p=levels, job=("x", "b, c", "c"), ever=YES_NO)
-    for formula, code in (
-        ("job ~ region", "formula.parameter_name_clash"),
-        ("job ~ (1 | region)", "formula.parameter_name_clash"),
-        ("ever ~ p + job", "formula.combination_label_clash"),
-    ):
-        _refused(table, formula, (code, "'a' with 'b, c'", "'a, b' with 'c'"))
+    for formula in ("job ~ region", "job ~ (1 | region)", "ever ~ p + job"):
+        _refused(table, formula, ("result.duplicate_name", "a, b, c]"))
     # Of level "a" with answer "b", or of level "a, b" with all answers.
     flat = {"region[a, b]": "flat"}
     with raises(InputError, "prior.ambiguous_name", "region[a, b]"):
@@ -154,32 +147,31 @@ def test_open_design_shares_with_equal_names_are_rejected():
 
     age = pd.DataFrame({"age": random.normal(size=ROWS)})
     table = table_of(age, [open_share("ever", "b_c"), open_share("ever_b", "c")])
-    _refused(table, "ever ~ ever_b + age", ("formula.parameter_name_clash", "column ever_b"))
-    code = ("table.reserved_column_name", "column law: ")
+    _refused(table, "ever ~ ever_b + age", ("result.duplicate_name", "called ever_b_c"))
+    code = ("result.duplicate_name", "called law_middle")
     _refused(table_of(age, [open_share("law", "middle")]), "law ~ age", code)
 
 
-def test_equal_quantity_names_are_rejected_before_fit():
+def test_equal_quantity_names_are_rejected():
     """The share of "a, region = n" would get the same name as the share of "a" in region n."""
     table = _people({"region": ["n", "s"]}, job=("a", "a, region = n", "b"))
     with raises(InputError, "result.duplicate_name", "share job = a, region = n"):
-        analyse_table(table, "job ~ region")
+        analyse_table(table, "job ~ region", method="gaussian_approx", draws=100)
 
 
 def test_crossed_labels_with_commas_are_rejected_before_fit():
     table = _people({"age": []}, q=("yes", "yes, daily"), w=("daily, at home", "at home"))
-    labels = ("'yes' with 'daily, at home'", "'yes, daily' with 'at home'")
-    with raises(InputError, "formula.combination_label_clash", *labels):
+    with raises(InputError, "result.duplicate_name", "p[yes, daily, at home]"):
         cross_table(table, ["q", "w"])
 
 
 def test_merging_results_rejects_duplicate_name():
-    with raises(InputError, "formula.duplicate_parameter"):
+    with raises(InputError, "result.duplicate_name"):
         united({"a": 1, "b": 2}, {"b": 3})
 
 
-def test_equal_crossed_quantity_names_are_rejected_before_fit():
+def test_equal_crossed_quantity_names_are_rejected():
     """A label such as "y among a = x" makes two shares of b get one name."""
     table = _people({"age": []}, a=("x", "y among a = x"), b=("0", "1", "1 among a = y"))
     with raises(InputError, "result.duplicate_name", "share b = 1 among a = y among a = x"):
-        cross_table(table, ["a", "b"])
+        cross_table(table, ["a", "b"], method="gaussian_approx", draws=100)

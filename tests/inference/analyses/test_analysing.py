@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from inference.analyses.analysing import analyse_table
+from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
-from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import known_channel, table_of
 from inference.results.saving import save_posteriors
+from inference.sampling import sample_prior
 from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
@@ -242,7 +242,7 @@ def test_level_without_reports_keeps_prior_and_is_noted():
 def test_predictive_check_names_its_groups_of_people():
     whole = simulated(400)
     analysis = assemble(whole, "ever ~ age + region")
-    before = prior_sites(analysis, 1)
+    before = sample_prior(model_of(analysis), 1)
     found = checked(analysis, before, {name: values[None] for name, values in before.items()}, 1)
     everybody, *bands, east, west = found.people.values()
     assert (everybody, east, west) == ("all", "region = east", "region = west")
