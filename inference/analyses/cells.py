@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from inference.analyses.missing_cells import taken_for_blank
 from inference.analyses.table import Codes, Private, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -76,14 +75,13 @@ def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
     return codes, frame.iloc[first].reset_index(drop=True)
 
 
-def refuse_blanks(column: pd.Series, name: str, labels: Iterable[object] = ()) -> None:
-    """Raise InputError that names the first blank row. labels: the labels that the column may have."""
+def refuse_blanks(column: pd.Series, name: str) -> None:
+    """Raise InputError that names the first blank row."""
     blank = np.flatnonzero(column.isna())
     if len(blank):
         raise InputError(
             f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
-            "them in, give them a separate level, or remove those rows from the file"
-            f"{taken_for_blank(column, labels, name)}",
+            "them in, give them a separate level, or remove those rows from the file",
             code="table.blank_cells",
         )
 

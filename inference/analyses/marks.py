@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from inference.analyses.missing_cells import BLANK_CELLS
 from ldp_client.documents.errors import InputError
 
 # The frame attribute that keeps, by column, two differently written cells that are the same number.
@@ -24,7 +23,7 @@ def _alike(cells: Iterable[str]) -> tuple[str, str] | None:
             first = seen.setdefault(float(cell), cell)
         except ValueError:
             continue
-        if first != cell and first.lower() not in BLANK_CELLS:
+        if first != cell:
             return first, cell
     return None
 

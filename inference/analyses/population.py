@@ -15,7 +15,6 @@ from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.matrices import again
-from inference.analyses.missing_cells import as_listed
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
@@ -128,11 +127,11 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
     labels = labels_of(analysis.cells.frame)
-    census = as_listed(_as_frame(population.census), labels, [ALIKE])
+    census = _as_frame(population.census)
     held = _held_in(needed, census)
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
-        refuse_blanks(census[name], f"{name} of the census", labels.get(name, ()))
+        refuse_blanks(census[name], f"{name} of the census")
     refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
     census = as_taken(census, [*needed, held], "the census: ", labels)
     counts = positive(census[held], f"{held} of the census", 0.0)

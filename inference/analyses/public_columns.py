@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from unicodedata import category, normalize
@@ -13,17 +13,20 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.marks import two_codes
-from inference.analyses.missing_cells import Labels
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
-from ldp_client.files.answers import MARKED_THOUSANDS
 
-_COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
 _WHOLE = re.compile(r"-?[0-9]+")
-_MARK = re.compile(r"[^\d.,+-]")
-# A typographic minus, or a dash, with any spaces after it.
-_MINUS = re.compile(r"^[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*(?=\d)")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+# With a typographic minus, marks between thousands, or a comma. Read as text, each would be a level.
+_LIKE_A_NUMBER = re.compile(
+    r"([+-]|[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*)?(\d+|\d{1,3}([\s'\u2019\u02bc_]\d{3})+)([.,]\d+)?"
+)
+# Words for a missing cell, which may also be labels, such as NA for Namibia.
+_MISSING = ("na", "n/a", "nan", "null")
+# {column: its labels}.
+Labels = Mapping[str, Collection[object]]
 # From here on, one float64 may represent two whole numbers.
 INEXACT = 2**53
 # Types that cannot be levels, because their equality is undefined.
@@ -46,6 +49,8 @@ def as_taken(
 
 
 def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Series:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        _refuse_missing(column.cat.categories, name, labels)
     if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
         return column
     if pd.api.types.is_numeric_dtype(column):
@@ -60,6 +65,7 @@ def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Se
         )
     if cells and all(isinstance(cell, Decimal) for cell in cells):
         return _as_numbers(column, name)
+    _refuse_missing(cells, name, labels)
     _refuse_marks(cells, name, labels)
     _refuse_zeros(cells, name, labels)
     _refuse_one_text(cells, name)
@@ -102,36 +108,29 @@ def _refuse_times(cells: Sequence[object], name: str) -> None:
         )
 
 
+def _refuse_missing(cells: Iterable[object], name: str, labels: Collection[object]) -> None:
+    """Raise InputError for a word for a missing cell, unless the study or design lists it as a label."""
+    for cell in cells:
+        if isinstance(cell, str) and cell.strip().lower() in _MISSING and cell not in labels:
+            raise InputError(
+                f"column {name} has {cell!r}, missing or a label: leave it empty, or write another word",
+                code="table.missing_or_label",
+            )
+
+
 def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
     """Raise InputError if a typographic mark turned the numbers of a column into text.
 
     labels: of a study. A published study's labels are permanent, so their spelling cannot be corrected.
     """
     texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-    plain = [_MINUS.sub("-", cell) for cell in texts]
-    if len(texts) < len(cells) or not all(_NUMERAL.fullmatch(cell) or _is_marked(cell) for cell in plain):
+    if len(texts) < len(cells) or not all(map(_LIKE_A_NUMBER.fullmatch, texts)):
         return
-    for cell, meant in zip(texts, plain, strict=True):
-        if cell != meant and cell not in labels:
-            how = "a space after the minus" if cell.startswith("-") else "a minus other than -"
-            raise InputError(
-                f"column {name} has numbers with {how}, such as {cell!a}, which would each be a level: write "
-                f"{re.sub(_MARK, '', meant)}",
-                code="table.wrong_minus_sign",
-            )
-    unknown = [cell for cell in texts if cell not in labels]
-    if spaced := next(filter(_is_marked, unknown), ""):
+    if odd := next((cell for cell in texts if not _NUMBER.fullmatch(cell) and cell not in labels), ""):
         raise InputError(
-            f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "
-            f"be a level: write {re.sub(_MARK, '', spaced)}",
-            code="table.thousands_marks",
-        )
-    if comma := next(filter(_COMMA.fullmatch, unknown), ""):
-        raise InputError(
-            f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
-            f"{comma.replace(',', '.')}. If they are codes of a choice, put a letter "
-            f"before each (c{comma})",
-            code="table.decimal_comma",
+            f"column {name} has numbers such as {odd!a}, which would be levels: write digits, a point and - "
+            f"alone or, if they are codes, a letter first (c{odd})",
+            code="table.number_as_text",
         )
 
 
@@ -172,10 +171,6 @@ def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
                 code="table.number_of_several_labels",
             )
     return texts.replace({text: some[0] for text, some in known.items() if len(some) == 1})
-
-
-def _is_marked(cell: str) -> bool:
-    return MARKED_THOUSANDS.fullmatch(cell) is not None
 
 
 def _refuse_one_text(cells: Sequence[object], name: str) -> None:

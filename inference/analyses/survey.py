@@ -19,15 +19,6 @@ from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, alike, refuse_alike
 from inference.analyses.matrices import columns_of
-from inference.analyses.missing_cells import (
-    WRITTEN,
-    Labels,
-    as_listed,
-    cell_of,
-    is_labelled,
-    taken_for_blank,
-    written,
-)
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
@@ -52,7 +43,7 @@ def load_survey(
     """
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
-    frame = as_listed(read_frame(path), design.labels, [ALIKE])
+    frame = read_frame(path)
     for column in design.columns:
         known_column(column.name, list(frame.columns), f"{Path(design_path).name}: ")
     known = [str(name) for name in frame.columns]
@@ -76,7 +67,7 @@ def load_waves(
     design = read_design(design_text)
     frames = {}
     for name, path in waves.items():
-        frame = as_listed(read_frame(path), design.labels, [ALIKE])
+        frame = read_frame(path)
         if WAVE in frame.columns:
             raise InputError(
                 f"wave {name}: {path} already has a column wave: rename it",
@@ -95,9 +86,7 @@ def load_waves(
     refuse_unlike(frames, used, [one.name for one in design.columns])
     common = [column for column in known if all(column in frame.columns for frame in frames.values())]
     whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
-    whole.attrs[ALIKE] = _alike_in_all(
-        list(waves.values()), [one for one in used if one != WAVE], design.labels
-    )
+    whole.attrs[ALIKE] = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
     parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
@@ -106,7 +95,7 @@ def load_waves(
     return replace(table, notes=notes), design
 
 
-def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> dict[str, tuple[str, str]]:
+def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return, for numeric columns, two cells that are the same number, each from any file."""
     cells: dict[str, list[str]] = {}
     for path in paths:
@@ -114,8 +103,7 @@ def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> 
             header, rows = read_rows(path)
             for name in used:
                 cells.setdefault(name, []).extend(row[header.index(name)] for row in rows)
-    plain = {name: column for name, column in cells.items() if not is_labelled(name, labels, column)}
-    return alike({name: column for name, column in plain.items() if typed(column).dtype == float})
+    return alike({name: column for name, column in cells.items() if typed(column).dtype == float})
 
 
 def load_design(path: str) -> Design:
@@ -143,7 +131,7 @@ def survey_of(
     known = design.labels
     frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})], labels=known)
     needed = [*read, *(name for name in grouping if name not in read)]
-    frame, notes = _without_blanks(frame, needed, blanks, known)
+    frame, notes = _without_blanks(frame, needed, blanks)
     for name in open_ones:
         _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
@@ -180,7 +168,6 @@ def read_frame(path: str) -> pd.DataFrame:
     header, rows = read_rows(path)
     columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
     frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
-    frame.attrs[WRITTEN] = written(columns)
     frame.attrs[ALIKE] = alike({name: cells for name, cells in columns.items() if frame[name].dtype == float})
     return frame
 
@@ -188,9 +175,7 @@ def read_frame(path: str) -> pd.DataFrame:
 def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with its text as `typed` reads it: stripped, and with blank cells missing."""
     texts = frame.select_dtypes(exclude=["number", "bool", "datetime", "timedelta"])
-    found = frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
-    found.attrs[WRITTEN] = written({str(name): column.astype(object) for name, column in texts.items()})
-    return found
+    return frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
 
 
 def _stripped(column: pd.Series) -> pd.Series:
@@ -203,8 +188,8 @@ def _stripped(column: pd.Series) -> pd.Series:
 
 
 def _text(cell: object) -> object:
-    """Return a cell, None if it is blank."""
-    return cell_of(cell) if isinstance(cell, str) else cell
+    """Return a cell without spaces around it, None if it is empty."""
+    return (cell.strip() or None) if isinstance(cell, str) else cell
 
 
 def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
@@ -253,7 +238,7 @@ def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str
 
 def typed(cells: Sequence[str]) -> pd.Series:
     """Return a numeric column if all cells are numbers that stay distinct; else text. Blanks are missing."""
-    filled = [cell_of(cell) for cell in cells]
+    filled = [cell.strip() or None for cell in cells]
     try:
         numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
         if any(cell is not None and "_" in cell for cell in filled) or _run_together(filled):
@@ -279,29 +264,26 @@ def _run_together(cells: Sequence[str | None]) -> bool:
 
 
 def _without_blanks(
-    frame: pd.DataFrame, used: Sequence[str], blanks: str, labels: Labels
+    frame: pd.DataFrame, used: Sequence[str], blanks: str
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     gone = frame[list(used)].isna()
     rows = gone.any(axis=1).to_numpy()
     if not rows.any():
         return frame, ()
     worst = ", ".join(f"{name} {count}" for name, count in gone.sum().items() if count)
-    lost = "".join(taken_for_blank(frame[name], labels.get(name, ()), name) for name in used)
     if blanks == REFUSE:
         first = int(np.flatnonzero(rows)[0]) + 1
         raise InputError(
             f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
             f"{first}): fill them in, or omit those rows with --missing drop, which is valid only if "
-            f"blanks are random{lost}",
+            "blanks are random",
             code="table.blank_cells",
         )
     if rows.all():
-        raise InputError(
-            f"every row has a blank cell ({worst}): no row remains{lost}", code="table.all_rows_blank"
-        )
+        raise InputError(f"every row has a blank cell ({worst}): no row remains", code="table.all_rows_blank")
     note = (
         f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
-        f"result holds for people without blanks{lost}"
+        f"result holds for people without blanks"
     )
     return frame[~rows].reset_index(drop=True), (note,)
 

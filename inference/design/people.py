@@ -13,9 +13,8 @@ import pandas as pd
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike
-from inference.analyses.missing_cells import Labels, as_listed
 from inference.analyses.population import COUNT
-from inference.analyses.public_columns import as_labels, as_taken
+from inference.analyses.public_columns import Labels, as_labels, as_taken
 from inference.analyses.table import Codes
 from inference.analyses.weights import positive
 from ldp_client.documents.errors import InputError
@@ -54,11 +53,10 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
     without people.
     """
     labels = labels or {}
-    known = as_listed(known, labels, [ALIKE])
     columns = [str(name) for name in known.columns]
     for name in names:
         known_column(name, columns, "the table of people: ")
-        refuse_blanks(known[name], f"{name} of the table of people", labels.get(name, ()))
+        refuse_blanks(known[name], f"{name} of the table of people")
     weighted = COUNT in columns and COUNT not in names
     pairs = dict(known.attrs.get(ALIKE, {}))
     known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ", labels)

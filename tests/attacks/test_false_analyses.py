@@ -318,8 +318,8 @@ def test_blank_cells_are_read_alike_in_csv_and_parquet(tmp_path):
     """Covers a blank line inside a one-column CSV, and in Parquet CSV's blanks and trailing spaces."""
     (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n\n\n")
     assert read_frame(str(tmp_path / "one.csv"))["armed"].isna().tolist() == [False, True, False]
-    cells = ["A", "A ", "", "NA", None, "B"]
-    kinds = pd.Categorical(cells, categories=["B", "A ", "A", "NA", ""])
+    cells = ["A", "A ", "", " ", None, "B"]
+    kinds = pd.Categorical(cells, categories=["B", "A ", "A", " ", ""])
     frame = pd.DataFrame({"place": cells, "kind": kinds})
     frame.to_parquet(tmp_path / "two.parquet")
     found = read_frame(str(tmp_path / "two.parquet"))

@@ -12,26 +12,14 @@ import pytest
 
 from inference.analyses.public_columns import as_taken
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 
 
-@pytest.mark.parametrize(
-    ("cell", "meant"),
-    [
-        ("\u221212", "-12"),
-        ("\u2013 12.5", "-12.5"),
-        ("\uff0d3", "-3"),
-        ("- 12", "-12"),
-        ("\u22121\u202f000", "-1000"),
-    ],
-)
-def test_typographic_minus_sign_is_refused(cell: str, meant: str) -> None:
+@pytest.mark.parametrize("cell", ["\u221212", "\u2013 12.5", "\uff0d3", "- 12", "\u22121\u202f000"])
+def test_typographic_minus_sign_is_refused(cell: str) -> None:
     frame = pd.read_csv(StringIO(f"change\n3\n{cell}\n4.5\n"))
-    with pytest.raises(InputError) as caught:
+    with raises(InputError, "table.columns_invalid", "column change has numbers such as", f"{cell!a}"):
         as_taken(frame, ["change"])
-    how = "a space after the minus" if cell[0] == "-" else "a minus other than -"
-    assert str(caught.value).startswith(f"column change has numbers with {how}, such as '")
-    assert str(caught.value).endswith(f"which would each be a level: write {meant}")
-    assert str(caught.value).isascii()
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,13 @@ MARKED = ["1 000", "1'000", "1\u2019000", "1\u00a0000", "1\u202f000", "12 000.5"
 
 @pytest.mark.parametrize("number", MARKED)
 def test_blanks_and_apostrophes_between_thousands_are_rejected(number: str, tmp_path: Path) -> None:
-    with raises(InputError, "table.columns_invalid", "column income") as refused:
+    with raises(InputError, "table.columns_invalid", "column income", f"{number!a}"):
         load(tmp_path, lambda row: number if row % 2 else "900")
-    assert str(refused.value).endswith(("write 1000", "write 12000.5"))
 
 
 def test_codes_with_commas_are_rejected_with_remedy(tmp_path: Path) -> None:
     """What looks like decimals may be codes of a choice, which only the analyst knows."""
-    with raises(InputError, "table.columns_invalid", "1,2", "1.2", "(c1,2)"):
+    with raises(InputError, "table.columns_invalid", "1,2", "(c1,2)"):
         load(tmp_path, lambda row: "1,2" if row % 2 else "3")
     assert load(tmp_path, lambda row: "c1,2" if row % 2 else "c3").n == 60
 
