@@ -177,9 +177,3 @@ class Names:
         for name, stand_in in self.stand_ins.items():
             text = text.replace(stand_in, name)
         return text
-
-    def quoted(self, text: str) -> str:
-        """Replace stand-ins by names between backticks, as a formula has them."""
-        for name, stand_in in self.stand_ins.items():
-            text = text.replace(stand_in, f"`{name}`")
-        return text

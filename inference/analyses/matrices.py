@@ -54,29 +54,12 @@ class Matrix:
 
 def variables(side: str, columns: Sequence[str]) -> list[str]:
     """Return the columns named on a right side, in table order. Raises InputError for an unknown column."""
-    found = {name for term in terms_of(side, columns) for name in term.columns}
-    return [name for name in columns if name in found]
-
-
-@dataclass(frozen=True)
-class Term:
-    """One term of a right side. text: its source, to parse again. columns: the columns that it names."""
-
-    text: str
-    columns: tuple[str, ...]
-
-
-def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
-    """Return the terms of a right side, including the intercept. Raises InputError for an unknown column."""
     names = Names(columns)
-    found = []
-    for term in _read(side, names):
-        named = [names.restored(name) for factor in term.factors for name in names_in(factor)]
-        unknown = sorted(name for name in named if name not in columns and name not in TRANSFORMS)
-        if unknown:
-            known_column(unknown[0], columns)
-        found.append(Term(names.quoted(str(term)), tuple(name for name in named if name in columns)))
-    return found
+    factors = [factor for term in _read(side, names) for factor in term.factors]
+    named = {names.restored(name) for factor in factors for name in names_in(factor)}
+    for name in sorted(named - set(TRANSFORMS)):
+        known_column(name, columns)
+    return [name for name in columns if name in named]
 
 
 def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = ()) -> list[str]:
