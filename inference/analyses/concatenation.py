@@ -199,9 +199,9 @@ def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Ser
         )
     levels = [list(part.cat.categories) for part in parts.values() if hasattr(part, "cat")]
     if len(levels) < len(parts):
-        return pd.concat(parts.values(), ignore_index=True), []
+        whole = pd.concat(parts.values(), ignore_index=True)
+        return whole, [] if kinds == {True} else list(look_alike(name, list(map(str, whole.unique()))))
     union = list(dict.fromkeys(level for some in levels for level in some))
-    # A study fixes the spelling of its levels, so levels that look alike need only a note.
     said = list(look_alike(name, list(map(str, union))))
     for place, own in zip(parts, levels, strict=True):
         lacking = [level for level in union if level not in own]

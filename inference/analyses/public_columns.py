@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -213,41 +212,7 @@ def look_alike(name: str, levels: Sequence[str]) -> Iterator[str]:
             )
 
 
-def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
-    """Raise InputError for a level that looks like another wave's level: it would count as a second level.
-
-    waves: {wave: its levels}. If one wave has both levels, they may really be two, and get only a note.
-    """
-    seen: dict[str, tuple[str, str]] = {}
-    counts = [Counter(looks(level) for level in dict.fromkeys(levels)) for levels in waves.values()]
-    several = {look for one in counts for look, count in one.items() if count > 1}
-    for wave, levels in waves.items():
-        for level in levels:
-            first, where = seen.setdefault(looks(level), (level, wave))
-            if level != first and looks(level) not in several:
-                raise InputError(
-                    f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike "
-                    "but would be two levels: write both the same way",
-                    code="wave.levels_look_alike",
-                )
-
-
 def looks(level: str) -> str:
     """Return a level's appearance: without case, spaces, and invisible characters (Unicode's format)."""
     shown = "".join(one for one in normalize("NFKC", level) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()
-
-
-def refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], private: Sequence[str]) -> None:
-    """Raise InputError for numbers in one wave and words in another, and for levels that look alike."""
-    # In a private column each cell is read as a label, regardless of the rest of its file.
-    for column in [one for one in used if one not in private]:
-        kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
-        if len(set(kinds.values())) > 1:
-            raise InputError(
-                f"{column} holds numbers in one wave and words in another: make them alike",
-                code="wave.numbers_and_words",
-            )
-        if not any(kinds.values()):
-            parts = {name: frame[column].dropna().unique() for name, frame in frames.items()}
-            refuse_other_looks(column, {name: list(map(str, levels)) for name, levels in parts.items()})

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from inference.analyses.concatenation import POOLED
+from inference.analyses.concatenation import POOLED, joined
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, alike, refuse_alike
 from inference.analyses.matrices import columns_of
-from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
+from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
@@ -65,34 +65,34 @@ def load_waves(
         raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
-    frames = {}
-    for name, path in waves.items():
-        frame = read_frame(path)
+    frames = {name: read_frame(path) for name, path in waves.items()}
+    for name, frame in frames.items():
         if WAVE in frame.columns:
             raise InputError(
-                f"wave {name}: {path} already has a column wave: rename it",
+                f"wave {name}: {waves[name]} already has a column wave: rename it",
                 code="wave.column_called_wave",
             )
-        frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
-    known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
+    known = list(
+        dict.fromkeys([*(str(column) for frame in frames.values() for column in frame.columns), WAVE])
+    )
     used = columns_of(formula, known, also)
+    tables = {}
     for name, frame in frames.items():
-        for column in (*used, *(one.name for one in design.columns if one.name in used)):
+        frame = frame.assign(**{WAVE: name})
+        for column in used:
             known_column(column, list(frame.columns), f"wave {name}: ")
         try:
-            survey_of(frame, design, used, blanks)
+            table = survey_of(frame, design, used, blanks)
         except InputError as error:
             raise InputError(f"wave {name}: {error}", code="wave.table_invalid") from None
-    refuse_unlike(frames, used, [one.name for one in design.columns])
-    common = [column for column in known if all(column in frame.columns for frame in frames.values())]
-    whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
-    whole.attrs[ALIKE] = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
+        public = [column for column in used if column in table.public.columns and column != WAVE]
+        tables[name] = replace(table, public=table.public[public])
     parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
-    own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
-    table = survey_of(whole, own, used, blanks, digest)
-    notes = (*table.notes, *(() if WAVE in used else (POOLED,)))
-    return replace(table, notes=notes), design
+    found = joined(tables, WAVE)
+    pairs = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
+    notes = (*found.notes, *(() if WAVE in used else (POOLED,)))
+    return replace(found, alike=pairs, notes=notes, digest=digest, noise=tuple(design.in_words())), design
 
 
 def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -135,7 +135,7 @@ def survey_of(
     for name in open_ones:
         _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
-    public = frame.drop(columns=[one.name for one in design.columns])
+    public = frame.drop(columns=[one.name for one in design.columns], errors="ignore")
     noise = tuple(design.in_words())
     notes += (
         *notes_of(frame, open_ones),
