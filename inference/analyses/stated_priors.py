@@ -166,7 +166,7 @@ class RealPriors(Distribution):
         drawn = jax.random.normal(first, (*sample_shape, *self.event_shape))
         if heavy.any():
             drawn = jnp.where(heavy, student.sample(second, sample_shape), drawn)
-        found = self.loc + self.scale * drawn
+        found = jnp.asarray(self.loc + self.scale * drawn)
         return jnp.sort(found, axis=-1) if self.ordered else found
 
     def log_prob(self, value: Any, intermediates: list[Any] | None = None) -> Array:
@@ -178,4 +178,5 @@ class RealPriors(Distribution):
         if heavy.any():
             each = jnp.where(heavy, student.log_prob(standard), each)
         each = jnp.where(self.flat, 0.0, each - jnp.log(self.scale))
-        return jnp.sum(each, axis=tuple(range(-self.event_dim, 0)))
+        total: Array = jnp.sum(each, axis=tuple(range(-self.event_dim, 0)))
+        return total
