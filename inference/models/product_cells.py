@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from itertools import combinations
 from typing import Any, cast
 
 import jax
@@ -30,6 +29,7 @@ from inference.models.clipping import beyond_bounds
 from inference.models.leveled_regressions import regression_on_levels
 from inference.models.regression import Scale, regression
 from inference.models.sampled_products import (
+    feature_parameters,
     features,
     few_reports,
     from_sites,
@@ -163,25 +163,12 @@ def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
 
 
 def parameters_of_moments(question: Question, draws: Draws) -> dict[str, Values]:
-    """Return the line, and means, sds of numbers and correlations of the features from M, in own units.
-
-    A number as response also has R².
-    """
-    scale = Scale(question)
-    named = scale.parameters(draws)
-    second = draws["second"]
-    mean = second[..., 0, 1:]
-    sd = np.sqrt(np.maximum(np.diagonal(second, axis1=-2, axis2=-1)[..., 1:] - mean**2, 1e-12))
-    if "sd" in draws:
-        named["r_squared"] = 1 - (draws["sd"] / sd[..., -1]) ** 2
-    own = scale.zero + scale.unit * mean[..., :-1]
-    named |= {f"mean[{name}]": own[..., i] for i, name in enumerate(scale.names)}
-    numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
-    named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
-    for i, j in combinations(range(len(scale.names)), 2):
-        covariance = second[..., i + 1, j + 1] - mean[..., i] * mean[..., j]
-        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = covariance / (sd[..., i] * sd[..., j])
-    return named
+    """Return the line, and means, sds of numbers and correlations of the features from M, in own units."""
+    mean, square = draws["second"][..., 0, 1:-1], draws["second"][..., 1:-1, 1:-1]
+    covariance = square - mean[..., :, None] * mean[..., None, :]
+    sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-12))
+    correlation = covariance / (sd[..., :, None] * sd[..., None, :])
+    return Scale(question).parameters(draws) | feature_parameters(question, mean, sd, correlation)
 
 
 def _of_normal_features(question: Question, mechanism: SampledProducts, summary: QuestionSummary) -> Model:

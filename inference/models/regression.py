@@ -144,10 +144,14 @@ def feature_covariance(question: Question) -> Array:
     """Draw the covariance (d, d) of the features: a scaled correlation matrix."""
     units, priors = RecordUnits(question), priors_of(question)
     sds = [priors["feature_sd"][name] for name in units.names]
-    scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
-    if len(units.names) == 1:
+    return correlated(question, numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit)))
+
+
+def correlated(question: Question, scale: Array) -> Array:
+    """Draw the correlations of the features; return their covariance (d, d), given their sds (d,)."""
+    if len(scale) == 1:
         return (scale**2)[:, None]
-    lkj = CorrelationFactor(len(units.names), priors["feature_correlation"]["concentration"])
+    lkj = CorrelationFactor(len(scale), priors_of(question)["feature_correlation"]["concentration"])
     factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
     return factor @ factor.T
 

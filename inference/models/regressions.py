@@ -205,9 +205,11 @@ class RecordRegression(Family):
     Attributes:
         builds: {mechanism: function that builds the model from its reports' summary}. A secure sum's total
             is read like `gaussian_statistics`, with less noise.
+        start: starting values besides the line's.
     """
 
     builds: Mapping[str, Build]
+    start: Mapping[str, object] = MappingProxyType({})
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -215,6 +217,21 @@ class RecordRegression(Family):
         del sets
         build = self.builds.get(mechanism.name, self.builds["gaussian_statistics"])
         return build(question, mechanism, summary)
+
+    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
+        features, response = _design(question, answers)
+
+        def program(features: Array, response: Array) -> None:
+            line = regression(question)
+            self.observe(question, line.intercept + features @ line.coefficients, response)
+
+        initial = {"intercept": 0.0, "coefficients": np.zeros(features.shape[1]), **self.start}
+        data = {"features": features, "response": response}
+        return Model(program, data, initial, Scale(question).parameters)
+
+    def observe(self, question: Question, line: Array, response: Array) -> None:
+        """Add the site of exact responses (n,) to a program, given the linear predictor (n,), scaled."""
+        raise NotImplementedError
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw records with normal features, as most of these models assume; a yes/no is a normal's sign."""
@@ -281,21 +298,13 @@ class LinearRegression(RecordRegression):
         }
     )
     reads = tuple(builds)
+    start = MappingProxyType({"sd": 0.5})
 
     def priors(self, question: Question) -> Priors:
         return linear_priors(question)
 
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        features, response = _design(question, answers)
-
-        def program(features: Array, response: Array) -> None:
-            line = regression(question)
-            law = dist.Normal(line.intercept + features @ line.coefficients, residual_sd(question))
-            numpyro.sample("reports", law, obs=response)
-
-        initial = {"intercept": 0.0, "coefficients": np.zeros(features.shape[1]), "sd": 0.5}
-        data = {"features": features, "response": response}
-        return Model(program, data, initial, Scale(question).parameters)
+    def observe(self, question: Question, line: Array, response: Array) -> None:
+        numpyro.sample("reports", dist.Normal(line, residual_sd(question)), obs=response)
 
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         return line + random.normal(0, truth["sd"], len(line))
@@ -318,17 +327,9 @@ class LogisticRegression(RecordRegression):
     def priors(self, question: Question) -> Priors:
         return logistic_priors(question)
 
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        features, response = _design(question, answers)
-
-        def program(features: Array, response: Array) -> None:
-            line = regression(question)
-            law = dist.BernoulliLogits(line.intercept + features @ line.coefficients)
-            numpyro.sample("reports", law, obs=jnp.asarray(response > 0, dtype=int))
-
-        data = {"features": features, "response": response}
-        initial = {"intercept": 0.0, "coefficients": np.zeros(features.shape[1])}
-        return Model(program, data, initial, Scale(question).parameters)
+    def observe(self, question: Question, line: Array, response: Array) -> None:
+        del question
+        numpyro.sample("reports", dist.BernoulliLogits(line), obs=jnp.asarray(response > 0, dtype=int))
 
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         del truth

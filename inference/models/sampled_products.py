@@ -28,8 +28,7 @@ from inference.likelihoods.regression.products import correlations, sign_table
 from inference.models.base import Draws, Model, Replicates
 from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.family import priors_of
-from inference.models.regression import Scale, regression, residual_sd
-from inference.priors.correlations import CorrelationFactor
+from inference.models.regression import Scale, correlated, regression, residual_sd
 from inference.priors.laws import vector_law
 from inference.units import RecordUnits
 from ldp_client import Mechanism
@@ -114,11 +113,7 @@ def features(question: Question) -> tuple[Array, Array]:
         sd = sd.at[yes_no].set(2 * jnp.sqrt(share * (1 - share)))
     numpyro.deterministic("feature_mean", mean)
     scale = numpyro.deterministic("feature_sd", sd)
-    if len(yes_no) == 1:
-        return mean, (scale**2)[:, None]
-    lkj = CorrelationFactor(len(yes_no), priors["feature_correlation"]["concentration"])
-    factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
-    return mean, factor @ factor.T
+    return mean, correlated(question, scale)
 
 
 def start(question: Question) -> dict[str, object]:
@@ -142,13 +137,21 @@ def parameters(question: Question, draws: Draws) -> dict[str, Values]:
     if "sd" in draws:
         explained = np.sum(np.einsum("...i,...ij->...j", slopes * sd, factor) ** 2, axis=-1)
         named["r_squared"] = explained / (explained + draws["sd"] ** 2)
-    mean = scale.zero + scale.unit * draws["feature_mean"]
-    named |= {f"mean[{name}]": mean[..., i] for i, name in enumerate(scale.names)}
+    correlation = factor @ np.swapaxes(factor, -1, -2)
+    return named | feature_parameters(question, draws["feature_mean"], sd, correlation)
+
+
+def feature_parameters(
+    question: Question, mean: Values, sd: Values, correlation: Values
+) -> dict[str, Values]:
+    """Return features' means, sds of numbers and correlations in own units, from scaled (…, d), (…, d, d)."""
+    scale = Scale(question)
+    own = scale.zero + scale.unit * mean
+    named = {f"mean[{name}]": own[..., i] for i, name in enumerate(scale.names)}
     numbers = [i for i, field in enumerate(question.features) if field.bounds is not None]
     named |= {f"sd[{scale.names[i]}]": scale.unit[i] * sd[..., i] for i in numbers}
     for i, j in combinations(range(len(scale.names)), 2):
-        shared = np.sum(factor[..., i, :] * factor[..., j, :], axis=-1)
-        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = shared
+        named[f"correlation[{scale.names[i]},{scale.names[j]}]"] = correlation[..., i, j]
     return named
 
 
