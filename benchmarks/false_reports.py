@@ -24,7 +24,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.numbers import Histogram
+from inference.false_reports.numbers import mean_bounds
+from inference.models.number import cell_edges, cell_middles, channel_of
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question, Study
@@ -133,21 +134,19 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
     asked = {"id": "q", "ask": "number", "bounds": ["0", "1"], "mechanism": mechanism}
     (question,) = Study({**HEAD, "questions": [asked]}).questions
     made = mechanism_for(question)
-    size = len(QuestionSummary.of(made, np.zeros((0, made.payload_size), np.uint8)).values)
-    empty = Histogram.of(made, QuestionSummary(0, np.zeros(size, np.int64)))
-    places = np.linspace(0, 1, len(empty.channel))
+    edges, scale = cell_edges(made)
+    channel = channel_of(made, edges, scale)
+    places = np.linspace(0, 1, len(channel))
     shares = np.zeros(len(places))
     at = np.clip(answers, 0, 1) * (len(places) - 1)
     np.add.at(shares, np.rint(at).astype(int), 1 / len(answers))
 
     # Reports that normal noise hardly puts anywhere are no evidence of an answer to `nonparametric` either.
-    reach = DRAWN_IN * empty.scale if mechanism["name"] == "gaussian" else np.inf
-    middles = np.clip(empty.middles, -reach, 1 + reach)
+    reach = DRAWN_IN * scale if mechanism["name"] == "gaussian" else np.inf
+    middles = np.clip(cell_middles(edges, scale), -reach, 1 + reach)
 
     def bounds(counts: Values, share: float) -> tuple[Values, Values]:
-        found = [
-            Histogram.of(made, QuestionSummary(n, row.astype(np.int64))).mean_set(share) for row in counts
-        ]
+        found = [mean_bounds(made, QuestionSummary(n, row.astype(np.int64)), share) for row in counts]
         low, high = np.asarray(found).T
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
@@ -158,7 +157,7 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
         return np.clip(mean - 1.6449 * error, 0, 1), np.clip(mean + 1.6449 * error, 0, 1)
 
     truth = float(shares @ places)
-    return Case(question, empty.channel, shares, truth, n, likely, bounds, middles, mean_influence(made))
+    return Case(question, channel, shares, truth, n, likely, bounds, middles, mean_influence(made))
 
 
 SKEWED = [0.1, 0.3, 0.25, 0.2, 0.1, 0.05]

@@ -46,14 +46,13 @@ class Functional(NamedTuple):
         return low, high
 
 
-def averaged(
-    values: Vector, weights: Vector, n: float, least: float, largest: float, bias: float = 0.0
-) -> Functional:
-    """Return the functional from h (cells,) of a histogram of n reports, with these weights of its cells."""
-    mean = float(weights @ values)
-    error = float(np.sqrt(np.maximum(weights @ values**2 - mean**2, 0.0) / n))
+def averaged(values: Vector, counts: NDArray[np.int64], bias: float) -> Functional:
+    """Return the functional from h (cells,) of a histogram of reports (cells,), in which each cell may be."""
+    n = max(counts.sum(), 1)
+    mean = float(counts @ values) / n
+    error = float(np.sqrt(np.maximum(counts @ values**2 / n - mean**2, 0.0) / n))
     low, high = np.asarray([mean - NINETY * error]), np.asarray([mean + NINETY * error])
-    return Functional(low, high, np.asarray([least]), np.asarray([largest]), bias)
+    return Functional(low, high, values.min(keepdims=True), values.max(keepdims=True), bias)
 
 
 def around(low: float, high: float, interval: tuple[float, float], most: tuple[float, float]) -> Bounds:

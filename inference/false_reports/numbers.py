@@ -10,7 +10,6 @@ clipped to the bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,61 +37,32 @@ def mean_sets(
     share: float,
 ) -> tuple[dict[str, Bounds], dict[str, str]]:
     """Return the set of the mean of the answers as clipped, in own units, and its description."""
-    units = number_units(question)
-    low, high = units.zero + units.unit * np.asarray(Histogram.of(mechanism, summary).mean_set(share))
-    found = around(float(low), float(high), intervals["mean"], (units.zero, units.zero + units.unit))
-    return {"mean": found}, {"mean": "the mean of the answers, as clipped to the bounds,"}
+    zero, unit = number_units(question)
+    low, high = mean_bounds(mechanism, summary, share)
+    own = around(zero + unit * low, zero + unit * high, intervals["mean"], (zero, zero + unit))
+    return {"mean": own}, {"mean": "the mean of the answers, as clipped to the bounds,"}
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """Reports of one number, with the bounds at 0 and 1.
+def mean_bounds(mechanism: Mechanism, summary: QuestionSummary, share: float) -> tuple[float, float]:
+    """Return the narrowest 90 % bounds of the mean over bounded functions of a report, bounds at 0 and 1."""
+    edges, scale = cell_edges(mechanism)
+    channel, answers = channel_of(mechanism, edges, scale), np.linspace(0, 1, ANSWERS)
+    found = [
+        averaged(values, summary.values, float(np.abs(channel @ values - answers).max()))
+        for values in _functions(mechanism.name, cell_middles(edges, scale), scale)
+    ]
 
-    n: of reports. weights (cells,): their shares. middles (cells,): their values. channel (answers, cells).
-    scale: of the noise.
-    """
+    def width(one: Functional) -> float:
+        spread = 2 * one.bias + float((one.high - one.low)[0])
+        return spread + share * float((one.largest - one.least)[0])
 
-    name: str
-    n: int
-    weights: Vector
-    middles: Vector
-    channel: Vector
-    scale: float
+    (low,), (high,) = min(found, key=width).bounds(share)
+    return float(low), float(high)
 
-    @classmethod
-    def of(cls, mechanism: Mechanism, summary: QuestionSummary) -> Histogram:
-        """Return the histogram of a question's summary."""
-        edges, scale = cell_edges(mechanism)
-        channel = channel_of(mechanism, edges, scale)
-        weights = summary.values / max(summary.n, 1)
-        return cls(mechanism.name, summary.n, weights, cell_middles(edges, scale), channel, scale)
 
-    def mean_set(self, share: float) -> tuple[float, float]:
-        """Return the 90 % set of the mean."""
-        return self._best(share, self._means(), np.linspace(0, 1, ANSWERS))
-
-    def _best(self, share: float, candidates: list[Vector], truth: Vector) -> tuple[float, float]:
-        """Return the narrowest bounds over functions (cells,). truth (answers,): each answer's quantity."""
-        best, cost = None, np.inf
-        for values in candidates:
-            found = self._functional(values, truth)
-            spread = 2 * found.bias + float((found.high - found.low)[0])
-            wide = spread + share * float((found.largest - found.least)[0])
-            if wide < cost:
-                best, cost = found, wide
-        assert best is not None
-        low, high = best.bounds(share)
-        return float(low[0]), float(high[0])
-
-    def _functional(self, values: Vector, truth: Vector) -> Functional:
-        bias = float(np.abs(self.channel @ values - truth).max())
-        least, largest = float(values.min()), float(values.max())
-        return averaged(values, self.weights, max(self.n, 1), least, largest, bias)
-
-    def _means(self) -> list[Vector]:
-        if self.name == "laplace":
-            return [self.middles]
-        drawn_in = [
-            np.clip(self.middles, -reach * self.scale, 1 + reach * self.scale) - 0.5 for reach in REACHES
-        ]
-        return [0.5 + stretch * one for one in drawn_in for stretch in STRETCHES]
+def _functions(name: str, middles: Vector, scale: float) -> list[Vector]:
+    """Return functions of a report, (cells,), each of whose means is about the answers' mean."""
+    if name == "laplace":
+        return [middles]
+    drawn_in = [np.clip(middles, -reach * scale, 1 + reach * scale) - 0.5 for reach in REACHES]
+    return [0.5 + stretch * one for one in drawn_in for stretch in STRETCHES]

@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks.false_reports import set_law
 from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.numbers import Histogram
+from inference.false_reports.numbers import mean_bounds
 from inference.fitting import fit
+from inference.models.number import cell_edges, channel_of
 from inference.results.folder import save_report
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
@@ -85,15 +86,13 @@ def test_bounds_of_hadamard_shares_hold_the_truth(epsilon):
 @pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
 def test_bounds_of_the_mean_hold_the_truth(template):
     _, mechanism = asked(template)
-    none = QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8))
-    channel = Histogram.of(mechanism, none).channel
+    channel = channel_of(mechanism, *cell_edges(mechanism))
     places = np.linspace(0, 1, len(channel))
     for shares in (places**2, places == 0, np.exp(-((places - 0.4) ** 2) / 0.02)):
         law = shares / shares.sum()
         mean = law @ places
         for report in (0, 1, channel.shape[1] // 2, channel.shape[1] - 1):
-            found = Histogram.of(mechanism, with_false(law @ channel, report))
-            low, high = found.mean_set(SHARE)
+            low, high = mean_bounds(mechanism, with_false(law @ channel, report), SHARE)
             assert low - 1e-3 <= mean <= high + 1e-3
 
 
