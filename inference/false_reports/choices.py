@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from inference.false_reports.functionals import NINETY, TAILS, Functional, around
-from inference.likelihoods.choices.multinomial import walsh_hadamard
+from inference.models.choice_forms import column_gain, supports_of, unbiased_shares
 from inference.results.identified import Bounds
 from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
@@ -27,8 +25,6 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
 from schemas import Question
 from summaries import QuestionSummary
-from summaries.reductions import REDUCTIONS, sets_of
-from summaries.reductions.choice import column_sums, keeps_patterns, pattern_bits
 
 Counts = NDArray[np.float64]
 SHARE = (0.0, 1.0)
@@ -83,26 +79,11 @@ def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> F
     return Functional((ends[0] - q) / (p - q), (ends[1] - q) / (p - q), least, largest)
 
 
-def supports_of(mechanism: ChoiceMechanism, summary: QuestionSummary) -> Counts:
-    """Return how many reports support each choice, (k,)."""
-    if summary.reports is not None:
-        return column_sums(sets_of(mechanism, summary.reports), mechanism.choices).astype(np.float64)
-    counted = REDUCTIONS[mechanism.name].counts(mechanism)
-    if counted != "choices" and keeps_patterns(mechanism.choices):
-        return np.asarray(summary.values @ pattern_bits(mechanism.choices), np.float64)
-    return summary.values.astype(np.float64)
-
-
 def _of_columns(mechanism: Hadamard, summary: QuestionSummary) -> Functional:
     """Return shares under Hadamard response: the mean of 1, −1, or 0 (another block), divided by the gain."""
-    p = float(mechanism.p)
-    gain = p - (1 - p) / (2 * mechanism.blocks - 1)
+    gain, mean = column_gain(mechanism), unbiased_shares(mechanism, summary)
     columns = summary.values.reshape(mechanism.blocks, mechanism.width) / max(summary.n, 1)
-    with jax.enable_x64(True):
-        transformed = np.asarray(walsh_hadamard(jnp.asarray(columns)), np.float64)
-    rows = transformed[:, 1:].reshape(-1)[: mechanism.choices]
     in_block = np.repeat(columns.sum(axis=1), mechanism.width - 1)[: mechanism.choices]
-    mean = rows / gain
     error = np.sqrt(np.maximum(in_block / gain**2 - mean**2, 0.0) / max(summary.n, 1))
     most = np.full(mechanism.choices, 1 / gain)
     return Functional(mean - NINETY * error, mean + NINETY * error, -most, most)

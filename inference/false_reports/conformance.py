@@ -15,8 +15,8 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.false_reports.choices import supports_of
 from inference.false_reports.details import BINS, Detail, has_ones
+from inference.models.choice_forms import supports_of
 from inference.models.number import cell_edges
 from inference.tail_probabilities import binomial_at_least, binomial_at_most, binomial_exactly
 from ldp_client import Mechanism

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import lgamma
 from typing import cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -33,7 +34,7 @@ from ldp_client.mechanisms.olh import COEFFICIENTS, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of
-from summaries.reductions.choice import keeps_patterns, pattern_bits
+from summaries.reductions.choice import column_sums, keeps_patterns, pattern_bits
 
 Values = NDArray[np.float64]
 # A binomial count is near enough to normal when its variance is at least this.
@@ -89,8 +90,35 @@ def _data(summary: QuestionSummary) -> dict[str, object]:
     return {"n": summary.n, "values": summary.values}
 
 
+def supports_of(choice: ChoiceMechanism, summary: QuestionSummary) -> Values:
+    """Return how many reports support each choice, (k,)."""
+    if summary.reports is not None:
+        return column_sums(sets_of(choice, summary.reports), choice.choices).astype(np.float64)
+    counted = REDUCTIONS[choice.name].counts(choice)
+    if counted != "choices" and keeps_patterns(choice.choices):
+        return np.asarray(summary.values @ pattern_bits(choice.choices), np.float64)
+    return summary.values.astype(np.float64)
+
+
+def unbiased_shares(choice: ChoiceMechanism, summary: QuestionSummary) -> Values:
+    """Return unbiased estimates of the shares (k,): (c/n − q)/(p − q) from the number c of supports.
+
+    Under Hadamard response, the transform of the columns' frequencies, corrected for other blocks.
+    """
+    if not isinstance(choice, Hadamard):
+        return _unbiased(choice, supports_of(choice, summary), summary.n)
+    columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
+    with jax.enable_x64(True):
+        transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
+    return np.asarray(transformed[: choice.choices] / column_gain(choice), np.float64)
+
+
+def column_gain(choice: Hadamard) -> float:
+    """Return P(a report supports its answer) minus P(it supports another block's choice)."""
+    return float(choice.p) - (1 - float(choice.p)) / (2 * choice.blocks - 1)
+
+
 def _unbiased(choice: ChoiceMechanism, supports: Values, n: int) -> Values:
-    """Return (c/n − q)/(p − q)."""
     p, q = float(choice.p), float(choice.q)
     return np.asarray((supports / max(n, 1) - q) / (p - q))
 
@@ -99,31 +127,23 @@ def _randomized_response(choice: ChoiceMechanism, summary: QuestionSummary) -> F
     p = float(choice.p)
     q = (1 - p) / (choice.choices - 1)
     law = _observed(lambda shares, n: RandomizedResponseCounts(shares, p, q, n))
-    estimate = _unbiased(choice, summary.values.astype(np.float64), summary.n)
-    return Form(law, _data(summary), estimate, (f"{EXACT}, in the counts of the reported choices",))
+    note = f"{EXACT}, in the counts of the reported choices"
+    return Form(law, _data(summary), unbiased_shares(choice, summary), (note,))
 
 
 def _hadamard(choice: Hadamard, summary: QuestionSummary) -> Form:
     p, blocks, width = float(choice.p), choice.blocks, choice.width
     law = _observed(lambda shares, n: HadamardCounts(shares, p, blocks, width, n))
     note = f"{EXACT}, in the counts of the reported columns"
-    return Form(law, _data(summary), _hadamard_estimate(choice, summary), (note,))
-
-
-def _hadamard_estimate(choice: Hadamard, summary: QuestionSummary) -> Values:
-    """Return the Hadamard transform of the columns' frequencies, corrected for other blocks and the noise."""
-    columns = summary.values.reshape(choice.blocks, choice.width) / max(summary.n, 1)
-    transformed = np.asarray(walsh_hadamard(jnp.asarray(columns, float)))[:, 1:].reshape(-1)
-    elsewhere = (1 - float(choice.p)) / (2 * choice.blocks - 1)
-    return np.asarray(transformed[: choice.choices] / (float(choice.p) - elsewhere), np.float64)
+    return Form(law, _data(summary), unbiased_shares(choice, summary), (note,))
 
 
 def _patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     bits = pattern_bits(choice.choices)
-    estimate = _unbiased(choice, summary.values @ bits, summary.n)
     possible, law = _pattern_law(choice, bits)
     data = {"n": summary.n, "values": summary.values[possible]}
-    return Form(_observed(law), data, estimate, (f"{EXACT}, in the counts of the reported sets of choices",))
+    note = f"{EXACT}, in the counts of the reported sets of choices"
+    return Form(_observed(law), data, unbiased_shares(choice, summary), (note,))
 
 
 def _any_patterns(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
@@ -169,8 +189,7 @@ def _counts(choice: ChoiceMechanism, summary: QuestionSummary) -> Form:
     notes = [f"the likelihood is normal in the counts of supports of the {choice.choices} choices"]
     if summary.n * q * (1 - q) < FEWEST_VARIANCE:
         notes.append(TOO_FEW)
-    estimate = _unbiased(choice, summary.values.astype(np.float64), summary.n)
-    return Form(law, _data(summary), estimate, tuple(notes))
+    return Form(law, _data(summary), unbiased_shares(choice, summary), tuple(notes))
 
 
 def rows_form(mechanism: Mechanism, rows: NDArray[np.uint8]) -> Form:
