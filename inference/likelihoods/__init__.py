@@ -5,7 +5,6 @@ from inference.likelihoods.choices.support_counts import SubsetCounts, UnaryEnco
 from inference.likelihoods.choices.supports import (
     PackedSupportSets,
     SupportPatterns,
-    SupportSets,
     UnaryEncodingPatterns,
 )
 from inference.likelihoods.numbers.base import ClippedExponential, ClippedLaw, ClippedNormal
@@ -38,7 +37,6 @@ __all__ = [
     "SummedLinearStatistics",
     "SummedLogisticStatistics",
     "SupportPatterns",
-    "SupportSets",
     "UnaryEncodingColumnSums",
     "UnaryEncodingPatterns",
     "clipped",

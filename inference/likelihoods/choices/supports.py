@@ -223,43 +223,13 @@ class UnaryEncodingPatterns(SupportPatterns):
         super().__init__(probs, log_odds, bits, log_base, total_count, validate_args=validate_args)
 
 
-class SupportSets(Distribution):
-    """One report as the set of choices that it supports, relative to its law if it supports no choice.
-
-    Values are bits (..., k), 1 if the choice is in the set. The density is 1 + (exp(log_odds) - 1) sum of
-    probs over the set, all that the mechanism's law tells about the choices; use it in a plate over reports.
-    To simulate reports, use the mechanism: a set's own law is not stated here.
-
-    Args:
-        probs: law of the true choice, shape (..., k).
-        log_odds: log of how much likelier a set is when the true choice is in it, shape (...).
-        validate_args: whether NumPyro checks arguments and values.
-    """
-
-    arg_constraints = {"probs": constraints.simplex, "log_odds": constraints.positive}  # noqa: RUF012
-    support = constraints.independent(constraints.boolean, 1)
-
-    def __init__(self, probs: ArrayLike, log_odds: ArrayLike, *, validate_args: bool | None = None) -> None:
-        self.probs = jnp.asarray(probs)
-        self.log_odds = jnp.asarray(log_odds, self.probs.dtype)
-        shape = jnp.broadcast_shapes(self.probs.shape[:-1], self.log_odds.shape)
-        super().__init__(shape, self.probs.shape[-1:], validate_args=validate_args)
-
-    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        raise NotImplementedError("simulate reports with their mechanism")
-
-    @validate_sample
-    def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
-        del intermediates
-        inside = jnp.sum(jnp.asarray(value, self.probs.dtype) * self.probs, axis=-1)
-        return jnp.log1p(jnp.expm1(self.log_odds) * inside)
-
-
 class PackedSupportSets(Distribution):
-    """All reports at once, as packed rows: the joint density of SupportSets, in one pass and bounded memory.
+    """All reports as packed rows: the sets of choices that they support, in one pass and bounded memory.
 
-    Density and gradient come from the same pass over the rows, on the device that JAX computes on. Values are
-    (blocks, sets, bytes) as in `PackedSets`.
+    A report's density, relative to its law if it supports no choice, is 1 + (exp(log_odds) - 1) sum of probs
+    over its set: all that the mechanism's law tells about the choices. Density and gradient come from the
+    same pass over the rows, on the device that JAX computes on. Values are (blocks, sets, bytes) as in
+    `PackedSets`. To simulate reports, use the mechanism: a set's own law is not stated here.
 
     Args:
         probs: law of the true choice, shape (k,).

@@ -16,7 +16,6 @@ from inference.likelihoods import (
     PackedSupportSets,
     SubsetCounts,
     SupportPatterns,
-    SupportSets,
     UnaryEncodingColumnSums,
     UnaryEncodingPatterns,
 )
@@ -142,6 +141,11 @@ BITS = (np.random.default_rng(1).random((300, CHOICES)) < 0.3).astype(np.uint8)
 ROWS = np.packbits(np.concatenate([BITS, BITS[:90]]), axis=1, bitorder="little")
 
 
+def per_report(theta, bits):
+    """Log densities of reports (…, k), one by one."""
+    return jnp.log1p(jnp.expm1(1.3) * (bits * theta).sum(-1))
+
+
 def packed(theta, block_bits=None, rows=ROWS):
     sets = pack_sets(rows, block_bits)
     return PackedSupportSets(theta, 1.3, sets.counts).log_prob(sets.rows)
@@ -149,8 +153,8 @@ def packed(theta, block_bits=None, rows=ROWS):
 
 @pytest.mark.parametrize("block_bits", [None, 24 * 50, 24 * 389, 1])
 def test_packed_rows_match_sum_over_reports(block_bits: int | None) -> None:
-    per_report = SupportSets(THETA, 1.3).log_prob(np.concatenate([BITS, BITS[:90]]))
-    assert float(packed(jnp.array(THETA), block_bits)) == pytest.approx(float(per_report.sum()), rel=1e-12)
+    total = float(per_report(THETA, np.concatenate([BITS, BITS[:90]])).sum())
+    assert float(packed(jnp.array(THETA), block_bits)) == pytest.approx(total, rel=1e-12)
 
 
 def test_equal_rows_are_counted_once() -> None:
@@ -163,7 +167,7 @@ def test_equal_rows_are_counted_once() -> None:
 @pytest.mark.slow
 def test_packed_derivatives_match_sum_over_reports() -> None:
     def plain(theta):
-        return SupportSets(theta, 1.3).log_prob(np.concatenate([BITS, BITS[:90]])).sum()
+        return per_report(theta, np.concatenate([BITS, BITS[:90]])).sum()
 
     at = jnp.array(THETA)
     several = jnp.stack([at, at[::-1]])
@@ -177,9 +181,8 @@ def test_log_likelihood_is_zero_without_rows() -> None:
 
 
 def test_support_sets_cannot_be_sampled_without_mechanism() -> None:
-    for law in (SupportSets(THETA, 1.3), PackedSupportSets(THETA, 1.3, np.ones((1, 2), int))):
-        with pytest.raises(NotImplementedError, match="mechanism"):
-            law.sample(jax.random.key(0))
+    with pytest.raises(NotImplementedError, match="mechanism"):
+        PackedSupportSets(THETA, 1.3, np.ones((1, 2), int)).sample(jax.random.key(0))
 
 
 def programs():
@@ -188,7 +191,6 @@ def programs():
         "hadamard": lambda t: HadamardCounts(t, 0.7, 1, 8, 40).log_prob(counts),
         "hadamard blocks": lambda t: HadamardCounts(t, 0.7, 2, 4, 40).log_prob(counts),
         "subset counts": lambda t: SubsetCounts(t, 0.6, 3, 40).log_prob(np.array([30.0, 26, 25, 20, 19])),
-        "sets": lambda t: SupportSets(t, 1.3).log_prob(np.array([1, 0, 0, 1, 1])),
     }
 
 
@@ -220,12 +222,13 @@ def test_float32_stays_finite_out_in_the_tails(choices: int) -> None:
     width = 1 << choices.bit_length()
     far, columns = np.eye(choices)[-1], np.eye(width)[-1]
     others = (choices // 2 - 1) / choices
+    sets = pack_sets(np.packbits(far > 0, bitorder="little")[None])
     laws = [
         lambda t, p, n: UnaryEncodingColumnSums(t, p, 0.49, n).log_prob(n * far),
         lambda t, p, n: UnaryEncodingColumnSums(t, p, 2e-9, n).log_prob(n * far),
         lambda t, p, n: SubsetCounts(t, p, choices // 2, n).log_prob(n * (far + others)),
         lambda t, p, n: HadamardCounts(t, p, 1, width, n).log_prob(n * columns),
-        lambda t, p, _: SupportSets(t, 20.0 * p).log_prob(far > 0),
+        lambda t, p, _: PackedSupportSets(t, 20.0 * p, sets.counts).log_prob(sets.rows),
     ]
     grid = [jnp.array(a) for a in zip(*product([1.0, 1e9], np.float32([0.5, 0.55, 0.999])), strict=True)]
     with jax.enable_x64(False):
