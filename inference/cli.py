@@ -150,9 +150,10 @@ def run_fit(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.earlier_steps import read_earlier
-    from inference.results.folder import save_report, whole_folder
+    from inference.results.folder import save_report
     from inference.results.provenance import made_by
     from inference.results.reproduction import compared_with
+    from inference.results.saving import new_folder
     from summaries.progress import reading_of
     from summaries.reading import load_evidence
 
@@ -161,7 +162,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
         "chains": CHAINS if arguments.chains is None else arguments.chains,
     }
     earlier = read_earlier(study, arguments.plan, arguments.calibration, arguments.audit)
-    with whole_folder(Path(arguments.out), study=study) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         evidence = load_evidence(study, arguments.reports, reading_of(progress, [arguments.reports]))
         made = made_by(arguments, **chosen)
         compare = compared_with(arguments.check, made)

@@ -72,9 +72,9 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
     from inference.analyses.crossing import cross_table
     from inference.analyses.inputs import source_of
     from inference.analyses.report_page import check_file_name, save_analysis
-    from inference.results.folder import whole_folder
     from inference.results.provenance import made_by
     from inference.results.reproduction import compared_with
+    from inference.results.saving import new_folder
 
     names, by = _crossed(arguments)
     for name in names:
@@ -86,7 +86,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
     source = source_of(arguments, also)
     for line in source.words:
         print(line, file=sys.stderr if arguments.json else sys.stdout)
-    with whole_folder(Path(arguments.out), study=source) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         table = source.table()
         made = made_by(arguments)
         compare = compared_with(arguments.check, made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,17 +12,15 @@ from inference.demo.survey import answers_of, study_for
 from inference.fitting import draw_posterior, fit
 from inference.limits import check_seed
 from inference.models import family_of
-from inference.results.folder import FIT_FILES, OwnFiles, save_report, whole_folder
+from inference.results.folder import save_report
 from inference.results.posterior import Posterior
+from inference.results.saving import new_folder
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import StudyError, TransferError, UsageError
-from ldp_client.files.disk import replacing
 from schemas import Study
 from summaries.reading import summarize_files
 
 Progress = Callable[[str], None]
-
-COLLECTED = ("study.json", "reports.ndjson", "summary.json")
 
 
 def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progress) -> dict[str, Posterior]:
@@ -39,29 +36,16 @@ def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progre
         mechanism_for(question)  # an epsilon that is too small shows before anything starts
     check_seed(seed)
     answers = answers_of(people, seed)
-    with whole_folder(out, older_files(out, study)) as folder:
+    with new_folder(out) as folder:
         (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
         collect(study, answers, folder / "reports.ndjson", progress)
         summary = summarize_files(study, [str(folder / "reports.ndjson")])
-        with replacing(str(folder / "summary.json")) as file:
-            file.write(summary.to_json() + "\n")
+        (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
         posteriors = fit(study, summary, seed, progress)
         raw = fit_raw(study, answers, seed, progress)
         progress("drawing the report page")
         save_report(study, posteriors, folder, {name: found.draws for name, found in raw.items()})
     return posteriors
-
-
-def older_files(out: Path, study: Study) -> OwnFiles:
-    """Return the files that may be replaced. Reports are included only with the demo's own study.
-
-    Another study's reports may be the only copy.
-    """
-    try:
-        ours = Study.from_json((out / "study.json").read_text(encoding="utf-8")).id == study.id
-    except (OSError, UnicodeDecodeError, StudyError):
-        ours = False
-    return replace(FIT_FILES, others=(*FIT_FILES.others, *COLLECTED)) if ours else FIT_FILES
 
 
 def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progress: Progress) -> None:

@@ -108,12 +108,11 @@ def run_plan(arguments: argparse.Namespace) -> int:
     refuse_without_formula(arguments)
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
-    from inference.design.folders import PLAN_FILES, plan_folder, save_plans
+    from inference.design.folders import save_plans
     from inference.design.plan import DEVICES, plan_each, questions_to_plan
     from inference.design.truth import stated_values
-    from inference.results.folder import whole_folder
+    from inference.results.saving import new_folder
 
-    out = plan_folder(arguments.study, arguments.out)
     asked = _asked(study, arguments.question)
     _check_wishes(arguments, asked)
     truth = stated_values(arguments.truth)
@@ -123,7 +122,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    with whole_folder(out, PLAN_FILES) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         options = {"parameter": arguments.parameter, "simulated": not arguments.at_once}
         found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)
         lines = [line for one in found for line in plan_lines(one, arguments.margin, arguments.parameter)]
@@ -174,9 +173,9 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
     from inference.design.calibration import DEVICES, STUDIES, calibrate_each, check_simulation
-    from inference.design.folders import CALIBRATION_FILES, save_calibrations
+    from inference.design.folders import save_calibrations
     from inference.design.plan import answers_of
-    from inference.results.folder import whole_folder
+    from inference.results.saving import new_folder
 
     studies = STUDIES if arguments.studies is None else arguments.studies
     devices = DEVICES if arguments.n is None else arguments.n
@@ -189,7 +188,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
         check_simulation(study.question(name), studies, devices, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    with whole_folder(Path(arguments.out), CALIBRATION_FILES, study) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         questions = [study.question(name) for name in asked]
         head = (studies, devices, arguments.seed, arguments.device)
         found = calibrate_each(questions, *head, progress)

@@ -14,10 +14,9 @@ from pathlib import Path
 from inference.design.dossier_consent import consent
 from inference.design.dossier_parts import Part, Section, blank, how_it_leaves, listed, once, says, together
 from inference.results import rendering
-from inference.results.folder import OwnFiles, whole_folder
+from inference.results.saving import new_folder
 from ldp_client import mechanisms_of
 from ldp_client.commands.study_warnings import notes_of, warnings_of
-from ldp_client.documents.errors import InputError
 from ldp_client.explain import (
     answers_in_words,
     factors,
@@ -37,13 +36,8 @@ BEFORE = (0.01, 0.1, 0.5)
 
 def save_dossier(study: Study, folder: Path) -> None:
     """Write dossier.md and dossier.html, to a new folder: blanks may be filled in. Raises InputError."""
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(
-            f"{folder} is not empty, and text filled in there would be lost: choose another folder",
-            code="holders.folder_not_empty",
-        )
     shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
-    with whole_folder(folder, OwnFiles("dossier.json", ())) as made:
+    with new_folder(folder) as made:
         for name, templates in zip(FILES, (rendering.MARKDOWN, rendering.PAGES), strict=True):
             text = templates.get_template(f"{name}.j2").render(shown)
             (made / name).write_text(text, encoding="utf-8")

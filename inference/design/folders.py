@@ -19,9 +19,7 @@ from inference.design.calibration import BINS, DRAWS, Calibration, Ranks
 from inference.design.formula_plan import FormulaPlan
 from inference.design.plan import Plan
 from inference.results.figures import to_png
-from inference.results.folder import OwnFiles
 from inference.results.plot_parameters import PRIOR, PRIVATE, wrapped
-from ldp_client.documents.errors import InputError
 from schemas import Study
 
 MOST_RANKED = 8
@@ -104,7 +102,6 @@ def plan_plot(found: Plan, width: float | None = None) -> Figure:
 
 
 CALIBRATION = "calibration.json"
-CALIBRATION_FILES = OwnFiles(CALIBRATION, ("{}.png",))
 
 
 def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) -> None:
@@ -122,23 +119,6 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
 
 PLAN = "plan.json"
 OF_SET = "set-study.json"
-PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (OF_SET,))
-
-
-def plan_folder(study: str, out: str) -> Path:
-    """Return the folder of a plan; it replaces an older plan there, also of another study.
-
-    Authors change the study and plan again, and any plan can be repeated.
-
-    Raises InputError for a folder that contains the study, which would be deleted with the older plan.
-    """
-    folder = Path(out).resolve()
-    if not folder.name or Path(study).resolve().parent == folder:
-        raise InputError(
-            f"--out {out}: the folder has the study in it, or has no name. Choose another",
-            code="plan.folder_holds_study",
-        )
-    return folder
 
 
 def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:

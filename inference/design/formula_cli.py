@@ -77,17 +77,17 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
     from inference.analyses.formula import parse
     from inference.analyses.report_page import check_file_name
     from inference.compiling import use_compile_cache
-    from inference.design.folders import PLAN_FILES, save_formula_plan
+    from inference.design.folders import save_formula_plan
     from inference.design.formula_plan import PEOPLE, plan_formula
     from inference.design.truth import stated_values
-    from inference.results.folder import whole_folder
+    from inference.results.saving import new_folder
 
     shares, effects = stated_values(arguments.share), stated_values(arguments.truth)
     possible, digest, priors, words = _possible(arguments)
     outcome = parse(arguments.formula, possible.table.names).outcome
     check_file_name(outcome)
     use_compile_cache()
-    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         found = plan_formula(
             possible,
             arguments.formula,

@@ -102,15 +102,13 @@ def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
 
 def _run_difference(arguments: argparse.Namespace) -> int:
     from inference.design.difference import plan_difference
-    from inference.design.folders import PLAN_FILES, plan_folder
     from inference.design.plan import DEVICES
     from inference.design.truth import stated_values
-    from inference.results.folder import whole_folder
+    from inference.results.saving import new_folder
 
     study = load_study(arguments.study)
-    out = plan_folder(arguments.study, arguments.out)
     name, label, values = parse_difference(arguments.difference)
-    with whole_folder(out, PLAN_FILES) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         found = plan_difference(
             study,
             name,
@@ -174,17 +172,16 @@ def _devices(needed: int | None) -> str:
 
 def _run_shuffled(arguments: argparse.Namespace) -> int:
     from inference.design.device_epsilon import plan_shuffled
-    from inference.design.folders import OF_SET, PLAN_FILES, plan_folder
-    from inference.results.folder import whole_folder
+    from inference.design.folders import OF_SET
+    from inference.results.saving import new_folder
 
     study = load_study(arguments.study)
-    out = plan_folder(arguments.study, arguments.out)
     if len(arguments.n or ()) != 1:
         raise UsageError(
             "--shuffled is for one number of --n, whose reports are the set",
             code="plan.set_needs_one_number",
         )
-    with whole_folder(out, PLAN_FILES) as folder:
+    with new_folder(Path(arguments.out)) as folder:
         found = plan_shuffled(study, arguments.shuffled, arguments.n[0], **stated(arguments))
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
         document = {

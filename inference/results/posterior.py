@@ -373,22 +373,19 @@ class Posterior:
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a folder.
-
-        Keeps other questions of the same study and seed that are already in posterior.json.
+        """Write posterior.json and the draws (QUESTION.nc, NetCDF) into a new folder.
 
         Args:
-            folder: a path; created if missing.
+            folder: a path that does not exist, or an empty folder.
 
         Raises:
-            InputError: the folder is no path or no folder; its posterior.json holds another study's result or
-                other questions under another seed; or a file of draws is not a result of a fit. Nothing is
-                written in these cases.
+            InputError: the folder is no path, or exists and is not an empty folder. Nothing is then written.
         """
         if not isinstance(folder, str | Path):
             raise InputError(
                 f"the folder must be a path, not a {type(folder).__name__}", code="result.folder_not_a_path"
             )
-        from inference.results.saving import save_posteriors
+        from inference.results.saving import new_folder, save_posteriors
 
-        save_posteriors({self.question: self}, Path(folder))
+        with new_folder(Path(folder)) as made:
+            save_posteriors({self.question: self}, made)

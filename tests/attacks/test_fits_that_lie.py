@@ -220,17 +220,3 @@ def test_calibrate_and_plan_explain_wrong_arguments():
         plan(STUDY, "never")
     with raises(InputError, "plan.devices_missing"):
         plan(STUDY, "ever", 1000)
-
-
-@pytest.mark.slow
-def test_save_does_not_overwrite_result_of_another_study(tmp_path):
-    first = fit(STUDY, reports(STUDY, 100), method="gaussian_approx")["ever"]
-    second = fit(NEWER, reports(NEWER, 100), method="gaussian_approx")["ever"]
-    first.save(tmp_path)
-    before = (tmp_path / "posterior.json").read_bytes()
-    with raises(InputError, "result.folder_of_other_study"):
-        second.save(tmp_path)
-    assert (tmp_path / "posterior.json").read_bytes() == before
-    (tmp_path / "posterior.json").write_text("{}")
-    with raises(InputError, "result.folder_of_other_files"):
-        first.save(tmp_path)

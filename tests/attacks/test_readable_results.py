@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from collector.remote.writing import write_reports
-from inference.results.folder import FIT_FILES, whole_folder
+from inference.results.saving import new_folder
 from ldp_client.cli import main
 from ldp_client.files.disk import replacing
 from schemas import Study
@@ -45,13 +45,13 @@ def test_result_file_keeps_chosen_mode(umask, tmp_path):
 
 def test_results_folder_keeps_chosen_mode(umask, tmp_path):
     target = tmp_path / "posterior"
-    with whole_folder(target) as folder:
-        (folder / FIT_FILES.mark).write_text("{}")
+    with new_folder(target) as folder:
+        (folder / "posterior.json").write_text("{}")
     assert mode(target) == 0o777 & ~umask
-    (target / FIT_FILES.mark).unlink()
+    (target / "posterior.json").unlink()
     target.chmod(0o700)
-    with whole_folder(target) as folder:
-        (folder / FIT_FILES.mark).write_text("{}")
+    with new_folder(target) as folder:
+        (folder / "posterior.json").write_text("{}")
     assert mode(target) == 0o700
     assert os.listdir(tmp_path) == ["posterior"]
 

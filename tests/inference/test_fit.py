@@ -12,9 +12,10 @@ import xarray
 
 from inference import Posterior, fit, summarize
 from inference.results.diagnostics import diagnose
-from inference.results.folder import save_report, whole_folder
+from inference.results.folder import save_report
 from inference.results.plot_parameters import shown
 from inference.results.predictive import Predictive
+from inference.results.saving import new_folder
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
@@ -160,7 +161,7 @@ def test_devices_to_halve_an_interval():
 
 
 def write_half(target):
-    with whole_folder(target) as folder:
+    with new_folder(target) as folder:
         (folder / "posterior.json").write_text("half")
         raise RuntimeError("stopped")
 
@@ -170,32 +171,27 @@ def test_results_appear_whole_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError, match="stopped"):
         write_half(target)
     assert list(tmp_path.iterdir()) == []
-    for text in ("first", "second"):
-        mark = json.dumps({"study_digest": text, "questions": {}})
-        with whole_folder(target) as folder:
-            (folder / "posterior.json").write_text(mark)
-        assert (target / "posterior.json").read_text() == mark
+    with new_folder(target) as folder:
+        (folder / "posterior.json").write_text("whole")
+    assert (target / "posterior.json").read_text() == "whole"
     assert list(tmp_path.iterdir()) == [target]
 
 
-WHOLE = json.dumps({"study_digest": "0" * 64, "questions": {}})
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from inference.results.folder import whole_folder
-with whole_folder(Path(sys.argv[1])) as folder:
+from inference.results.saving import new_folder
+with new_folder(Path(sys.argv[1])) as folder:
     (folder / "posterior.json").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_killed_fit_leaves_the_older_result(tmp_path):
+def test_a_killed_fit_leaves_no_result(tmp_path):
     target = tmp_path / "out"
-    with whole_folder(target) as folder:
-        (folder / "posterior.json").write_text(WHOLE)
     done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert {path.name: path.read_text() for path in target.iterdir()} == {"posterior.json": WHOLE}
+    assert not target.exists()
 
 
 @pytest.mark.slow
@@ -257,17 +253,8 @@ def test_answers_of_another_law_are_noted_with_the_numbers():
     assert "does not fit these reports" in " ".join(posterior.to_document()["verdict"]["fit"]["reasons"])
 
 
-def test_a_folder_that_also_holds_reports_is_not_replaced(tmp_path):
-    """The demo's folder has a posterior.json, and reports that cannot be collected again."""
-    for name in ("posterior.json", "reports.ndjson"):
-        (tmp_path / name).write_text(WHOLE)
-    with raises(InputError, "result.foreign_file", "reports.ndjson"), whole_folder(tmp_path):
-        pass
-    assert (tmp_path / "reports.ndjson").exists()
-
-
 def fill_the_disk(target):
-    with whole_folder(target):
+    with new_folder(target):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -289,12 +276,6 @@ def test_labels_may_hold_slashes_and_dollars(tmp_path):
     assert list(data["posterior"].coords["choice"].values) == labels
 
 
-def test_saving_one_question_after_another_keeps_both(posteriors, tmp_path):
-    for posterior in posteriors.values():
-        posterior.save(tmp_path)
-    assert set(json.loads((tmp_path / "posterior.json").read_text())["questions"]) == {"ever", "colour"}
-
-
 def test_posterior_without_reports_is_not_ok():
     found = diagnose({"x": chains(np.random.default_rng(1))}, np.zeros((4, 1000), bool), n=0)
     assert not found.ok
@@ -309,7 +290,7 @@ def test_pages_of_very_many_choices_show_the_largest(posteriors):
 
 def test_a_folder_with_other_things_is_not_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with raises(InputError, "result.foreign_file", "thesis.tex"), whole_folder(tmp_path):
+    with raises(InputError, "result.exists"), new_folder(tmp_path):
         pass
-    with raises(InputError, "result.not_a_folder"), whole_folder(tmp_path / "thesis.tex"):
+    with raises(InputError, "result.exists"), new_folder(tmp_path / "thesis.tex"):
         pass

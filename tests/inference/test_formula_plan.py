@@ -7,6 +7,7 @@ import re
 import shlex
 from math import exp, log
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -142,6 +143,7 @@ def planned(command, tmp_path, capsys):
     """What a plan of the guide prints, and its only question's numbers."""
     assert main(shlex.split(command)) == 0
     (entry,) = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"].values()
+    rmtree(tmp_path / "plan")
     return capsys.readouterr().out, entry
 
 
@@ -165,7 +167,6 @@ def test_plans_in_guide_print_stated_numbers(tmp_path, monkeypatch, capsys):
     said = " ".join(section("How many people?").split())
     assert f"that {for_width} give ± 0.3" in said
     assert f"that {for_power} find" in said
-    # A plan of another study does not stand in its way: a folder of plans is an older result.
     printed, _ = planned(of_study, tmp_path, capsys)
     assert "each as likely" in printed
 
