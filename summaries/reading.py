@@ -25,10 +25,9 @@ from schemas import Report, Study
 from schemas.export_end import end_line, is_end_line
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
-from summaries.label_repair import Labels
+from summaries.engines.addresses import is_in_store
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports, study_of
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
-from summaries.single_files import refuse_places
 from summaries.tables import (
     ArrowTable,
     Placed,
@@ -148,7 +147,7 @@ def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
     if isinstance(given, str | PathLike):
         return load_evidence(study, given)
     if is_table(given):
-        return ReadReports(study, partial(in_table, given, Labels.in_study(study)))
+        return ReadReports(study, partial(in_table, given))
     if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
         raise InputError(
             f"reports must be a path, a table, a Summary or a series of Report, not a {type(given).__name__}"
@@ -173,7 +172,7 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
         return ReportFiles(study, _of_reports(whole))
     if isinstance(first, str | bytes | Mapping):
-        return ReadReports(study, partial(in_documents, whole, labels=Labels.in_study(study)))
+        return ReadReports(study, partial(in_documents, whole))
     return cast(Iterable[Report], whole)
 
 
@@ -205,7 +204,12 @@ def checked_path(path: object) -> str:
             code="reports.text_not_path",
         )
     refuse_workbook(path)
-    refuse_places(str(path))
+    if is_in_store(str(path)) or Path(path).is_dir():
+        raise InputError(
+            f"{path} is no file: name a file of reports, or first reduce a dataset by "
+            f"`ldpkit summarize STUDY.json {path} --out summary.json`",
+            code="reports.not_a_file",
+        )
     if Path(path).is_fifo():
         raise InputError(
             f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place",
@@ -295,23 +299,23 @@ class ReportFiles(ReadReports):
     """All good reports on one document in files."""
 
     def __init__(self, study: Study, paths: Iterable[str], told: Told = _to_nobody) -> None:
-        super().__init__(study, partial(_all_reports, paths, Labels.in_study(study)), told)
+        super().__init__(study, partial(_all_reports, paths), told)
 
 
-def _all_reports(paths: Iterable[str], labels: Labels) -> Iterator[Placed]:
+def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
     """Yield each report's place and a function that parses it."""
     for path in paths:
         try:
-            yield from _rows_of(path, labels)(path)
+            yield from _rows_of(path)(path)
         except OSError as error:
             raise InputError(
                 f"cannot read {path}: {error.strerror or error}", code="files.not_readable"
             ) from None
 
 
-def _rows_of(path: str, labels: Labels) -> Callable[[str], Iterator[Placed]]:
+def _rows_of(path: str) -> Callable[[str], Iterator[Placed]]:
     if _is_parquet(path):
-        return partial(_parquet_rows, labels)
+        return _parquet_rows
     return csv_rows if is_csv(path) else _ndjson_lines
 
 
@@ -354,12 +358,12 @@ def _check_end(line: bytes, count: int, where: str) -> None:
     )
 
 
-def _parquet_rows(labels: Labels, path: str) -> Iterator[Placed]:
+def _parquet_rows(path: str) -> Iterator[Placed]:
     number = 0
     for rows in _parquet_batches(path):
         for row in rows:
             number += 1
-            yield f"{Path(path).name}, row {number}", partial(report_of_row, row, labels)
+            yield f"{Path(path).name}, row {number}", partial(report_of_row, row)
 
 
 def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:

@@ -14,9 +14,7 @@ from ldp_client.documents.fields import printable
 from ldp_client.words.text import counted, visible
 from schemas import Report
 from schemas.export_end import FORMAT as END_FORMAT
-from summaries.label_repair import Labels
 
-NO_LABELS = Labels()
 # The place of a report, and a function that reads it.
 Placed = tuple[str, Callable[[], Report]]
 
@@ -50,10 +48,9 @@ def is_table(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
-def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
-    """Read the reports of a table. Raises InputError if its columns are no reports', or lost a label."""
+def in_table(table: Any) -> Iterator[Placed]:
+    """Read the reports of a table. Raises InputError if its columns are no reports'."""
     if _is_pandas(table):
-        labels.refuse_lost(table)
         columns: list[Any] = [*map(str, table.columns)]
     else:
         # Converted once: a stream of batches can be read only once.
@@ -69,7 +66,7 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
             code="reports.table_column_missing",
         )
     refuse_repeated(columns, "the table")
-    return in_documents(_rows(table), "row", labels)
+    return in_documents(_rows(table), "row")
 
 
 def refuse_repeated(columns: Iterable[Any], what: str) -> None:
@@ -98,9 +95,7 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
             seen.add(name)
 
 
-def in_documents(
-    documents: Iterable[object], what: str = "entry", labels: Labels = NO_LABELS
-) -> Iterator[Placed]:
+def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[Placed]:
     """Read reports, each a Report, its document or its line of JSON; `what` is the name of each.
 
     Raises InputError for anything else, and if the end line of an export states another number.
@@ -116,7 +111,7 @@ def in_documents(
             end = dict(found) if isinstance(found, Mapping) and found.get("format") == END_FORMAT else None
         if end is None:
             count += 1
-            yield where, partial(_report_of, found, where, labels)
+            yield where, partial(_report_of, found, where)
         elif end.get("reports") == count:
             count = 0
         else:
@@ -127,14 +122,14 @@ def in_documents(
             )
 
 
-def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
+def report_of_row(row: Mapping[str, Any]) -> Report:
     """Return a report from the columns that `ldpkit export` writes, or from the columns of its JSON.
 
     `payloads` has a field for each question, of which None and not-a-numbers are ignored; or each question
     has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, are ignored.
-    labels: the study's, to restore labels that a reader of CSV took for numbers.
+    A public value must be text: a reader of CSV may take the labels 1.1 and 1.10 for one number.
     """
-    row = _nested(_there(row), labels)
+    row = _nested(_there(row))
     if "report_id" not in row and "id" in row:
         values = {name: _there(row[name]) for name in ("payloads", "public") if row.get(name)}
         return Report.from_document({**row, **values})
@@ -150,7 +145,7 @@ def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
     return Report.from_document(report.to_document())
 
 
-def _nested(row: dict[str, Any], labels: Labels) -> dict[str, Any]:
+def _nested(row: dict[str, Any]) -> dict[str, Any]:
     """Collect columns such as `payloads.ever` of a row in one entry. Raises ReportError."""
     flat = [name for name in row if name.startswith((PAYLOADS, PUBLIC))]
     if not flat:
@@ -164,9 +159,18 @@ def _nested(row: dict[str, Any], labels: Labels) -> dict[str, Any]:
     # Some readers of CSV return everything as text, others convert values such as 18 to numbers.
     if isinstance(version, str) and version.isdecimal() and len(version) < 10:
         rest["version"] = int(version)
-    fields = {name: name[len(PUBLIC) :] for name in there if name.startswith(PUBLIC)}
-    public = {field: labels.text(row.get("digest"), field, row[name]) for name, field in fields.items()}
+    public = {name[len(PUBLIC) :]: _text(name, row[name]) for name in there if name.startswith(PUBLIC)}
     return {**rest, "public": public} if public else rest
+
+
+def _text(name: str, cell: object) -> str:
+    if not isinstance(cell, str):
+        raise ReportError(
+            name,
+            f"is {printable(cell)}, not text: read the table with each column as text (dtype=str)",
+            code="report.public_not_text",
+        )
+    return cell
 
 
 def _decoded(name: str, cell: object) -> bytes:
@@ -180,7 +184,7 @@ def _decoded(name: str, cell: object) -> bytes:
         ) from None
 
 
-def _report_of(found: object, where: str, labels: Labels) -> Report:
+def _report_of(found: object, where: str) -> Report:
     if isinstance(found, Report):
         return found
     if isinstance(found, str | bytes):
@@ -191,7 +195,7 @@ def _report_of(found: object, where: str, labels: Labels) -> Report:
         str(name).startswith(PAYLOADS) for name in found
     ):
         raise InputError(f"{where} has no payloads: {NO_REPORTS}", code="reports.row_without_payloads")
-    return report_of_row(found, labels)
+    return report_of_row(found)
 
 
 def _end_in(line: str | bytes) -> dict[str, Any] | None:

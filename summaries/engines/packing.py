@@ -31,7 +31,6 @@ from summaries.engines.rows import (
     Rows,
     put_bytes,
 )
-from summaries.label_repair import Labels
 from summaries.reducing import check_report
 from summaries.refusing import SHOWN
 from summaries.tables import refuse_repeated, report_of_row
@@ -64,7 +63,6 @@ class Packer:
         self.found = found
         self._study = study
         self._mechanisms = mechanisms_of(study)
-        self._labels = Labels.in_study(study)
         self._places: list[dict[str | None, int]] = [{} for _ in study.public]
 
     def pack(self, batch: pa.RecordBatch, first: int, where: str) -> Rows:
@@ -164,7 +162,7 @@ class Packer:
         for kind in range(len(kinds)):
             rows = others[which.ravel() == kind]
             try:
-                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0], self._labels)
+                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0])
             except ReportError:
                 continue
             if report.digest == self._study.digest:
@@ -183,7 +181,7 @@ class Packer:
             for row, document in zip(some.tolist(), batch.take(pa.array(some)).to_pylist()):
                 place = first + row
                 try:
-                    report = report_of_row(document, self._labels)
+                    report = report_of_row(document)
                     if self.found.others.hold(report, _named(where, place), place):
                         continue
                     check_report(self._study, self._mechanisms, report)
