@@ -37,11 +37,10 @@ from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries.engines import summarize_dataset
 from summaries.engines.dataset import find_dataset
-from summaries.engines.memory import keep_memory
-from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
-from summaries.engines.work import Job, batches_of, rows_of_file
+from summaries.engines.rows import once
+from summaries.engines.work import Job, batches_of, keep_memory, rows_of_file
 from summaries.summary import QuestionSummary
 
 BUCKETS = 64

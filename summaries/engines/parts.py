@@ -31,7 +31,7 @@ class Part:
         good: how many count.
         repeated: how many were repeated.
         read: how many rows were read.
-        damaged: the damage of files, by their numbers.
+        damaged: the damage of files, by their numbers: an error's code, and its words.
         is_away: whether a store could not be reached: its other files were not asked for.
         span: for files that should have one bucket's reports, {bucket: (lowest, highest id)}, of half an id.
         summary: of the reports that count.
@@ -43,7 +43,7 @@ class Part:
     good: int = 0
     repeated: int = 0
     read: int = 0
-    damaged: dict[int, str] = field(default_factory=dict)
+    damaged: dict[int, tuple[str, str]] = field(default_factory=dict)
     is_away: bool = False
     span: dict[int, tuple[int, int]] = field(default_factory=dict)
     summary: Summary | None = None
@@ -102,15 +102,16 @@ def merged(
     return whole
 
 
-def _refuse_damaged(damaged: Mapping[int, str], kind: type[LdpkitError]) -> None:
-    """Raise an error of this kind that names the files."""
+def _refuse_damaged(damaged: Mapping[int, tuple[str, str]], kind: type[LdpkitError]) -> None:
+    """Raise an error of this kind that names the files, with the first one's code."""
     if not damaged:
         return
-    said = [damaged[number] for number in sorted(damaged)]
+    code = damaged[min(damaged)][0]
+    said = [damaged[number][1] for number in sorted(damaged)]
     if len(said) == 1:
-        raise kind(said[0])
+        raise kind(said[0], code=code)
     more = f"; and {counted(len(said) - MOST_NAMED, 'other')}" if len(said) > MOST_NAMED else ""
-    raise kind(f"{len(said)} files cannot be read: {'; '.join(said[:MOST_NAMED])}{more}")
+    raise kind(f"{len(said)} files cannot be read: {'; '.join(said[:MOST_NAMED])}{more}", code=code)
 
 
 def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:

@@ -1,20 +1,34 @@
-"""`summarize_dataset` and `count_dataset`: a study's Parquet files, read by processes of this machine."""
+"""`summarize_dataset` and `count_dataset`: a study's Parquet files, read by processes of this machine.
+
+Files are divided into tasks of several files or buckets. Reports that are not in a dataset's parts go through
+temporary files first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from functools import partial
+from multiprocessing import get_context
 from os import PathLike
 
+import pyarrow as pa
+from pyarrow.parquet import read_metadata
+
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import UsageError
+from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
+from summaries.engines.addresses import opened
 from summaries.engines.counting import Counting, ReportCounts
-from summaries.engines.dataset import find_dataset
-from summaries.engines.local import run_local
+from summaries.engines.dataset import Dataset, ReportFile, find_dataset
 from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.planning import counted, rows_of
-from summaries.engines.work import Job
+from summaries.engines.rows import RowLayout
+from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
+from summaries.engines.work import BUCKET, Ending, Job, split_files, summarize_buckets
 from summaries.extras import naming_extra
 from summaries.reducing import study_of
 from summaries.refusing import left_out_notes
@@ -131,3 +145,148 @@ def _run(
     with closing(parts):
         whole = merged(study, parts, dataset.left_out)
     return whole, left_out_notes(whole.others.versions)
+
+
+# Tasks for each worker: a killed or slow task then delays the work only a little.
+TASKS = 4
+MOST_BITS = 12
+
+
+def bits_for(job: Job, dataset: Dataset) -> int:
+    """Return by how many bits of their ids reports are split, so that each part fits in memory."""
+    size = rows_of(dataset) * RowLayout(job.study).width
+    return min(MOST_BITS, max(0, size // BUCKET).bit_length())
+
+
+def counted(dataset: Dataset) -> Dataset:
+    """Return the dataset with each file's number of rows, from the file if no manifest states it.
+
+    Raises TransferError if a store cannot be reached.
+    """
+    return dataset._replace(files=[_counted(file) for file in dataset.files])
+
+
+def _counted(file: ReportFile) -> ReportFile:
+    """Return the file with its number of rows; unchanged if that fails, as reading it reports the error."""
+    if file.reports is not None:
+        return file
+    try:
+        with opened(file.path) as source:
+            return file._replace(reports=int(read_metadata(source).num_rows))
+    except (pa.ArrowException, OSError):
+        return file
+
+
+def rows_of(dataset: Dataset) -> int:
+    """Return how many rows all files have, as far as that is known."""
+    return sum(file.reports or 0 for file in dataset.files)
+
+
+def groups_of(dataset: Dataset, most: int) -> list[list[ReportFile]]:
+    """Divide files into at most so many groups; files of one bucket of a dataset stay together."""
+    buckets: dict[int, list[ReportFile]] = defaultdict(list)
+    for file in dataset.files:
+        buckets[file.number if file.bucket is None else file.bucket].append(file)
+    parts = [buckets[bucket] for bucket in sorted(buckets)]
+    many = min(most, len(parts))
+    return [[file for part in parts[at::many] for file in part] for at in range(many)]
+
+
+# This many rows are read before other processes have started.
+FEW = 1 << 19
+Work = Callable[[], Part]
+
+
+def run_local(
+    job: Job, dataset: Dataset, workers: int | None, told: Callable[[int], None]
+) -> Generator[Part, None, None]:
+    """Do a job by processes of this machine.
+
+    Args:
+        job: what to do.
+        dataset: the files.
+        workers: how many processes; by default one for each core, or this one if reports are few.
+        told: is called with how many rows were read so far.
+
+    Returns:
+        The findings, in parts that add up, as each is done.
+
+    Raises:
+        InputError: processes were killed, and killed again when their work was retried.
+    """
+    many = workers or (1 if rows_of(dataset) < FEW else os.cpu_count() or 1)
+    groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
+    if dataset.is_bucketed:
+        yield from _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
+        return
+    with spilling_folder() as folder:
+        split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
+        first = list(_done(split, many, told))
+        buckets = spilled(folder)
+        shares = [buckets[at :: many * TASKS] for at in range(min(many * TASKS, len(buckets)))]
+        read = sum(part.read for part in first)
+        tasks = [partial(_summarize_split, job, share, folder) for share in shares]
+        yield from first
+        yield from _done(tasks, many, lambda count: told(read + count))
+
+
+def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
+    """Write the rows of files into a file for each bucket; a retry writes the same files again."""
+    found = Part.empty(job.study)
+    spill(folder, str(task), split_files(job, files, bits, found))
+    return found
+
+
+def _summarize_split(job: Job, buckets: Sequence[int], folder: str) -> Part:
+    study = job.study
+    found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
+    for bucket in buckets:
+        ending.add(found, spilled_rows(folder, bucket, width))
+    return ending.finish(found)
+
+
+def _done(tasks: Sequence[Work], workers: int, told: Callable[[int], None]) -> Iterator[Part]:
+    """Do tasks; those that a killed process leaves undone are done once more, by new processes."""
+    left, read = dict(enumerate(tasks)), 0
+    for _ in range(2):
+        if not left:
+            return
+        try:
+            for part in _one_after_the_other(left) if workers == 1 else _in_processes(left, workers):
+                read += part.read
+                told(read)
+                yield part
+        except BrokenProcessPool:
+            continue
+        return
+    raise InputError(
+        "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
+        "more memory",
+        code="engine.processes_killed",
+    )
+
+
+def _one_after_the_other(left: dict[int, Work]) -> Iterator[Part]:
+    for task in left.values():
+        yield task()
+
+
+def _in_processes(left: dict[int, Work], workers: int) -> Iterator[Part]:
+    """Do tasks. Raises BrokenProcessPool if a process was killed; unfinished tasks stay in `left`."""
+    # Spawned, not forked: a fork of a process with threads may wait forever.
+    with ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _begin) as pool:
+        futures: dict[Future[Part], int] = {pool.submit(task): number for number, task in left.items()}
+        try:
+            for future in as_completed(futures):
+                part = future.result()
+                # Nothing keeps what was found but who takes it.
+                del left[futures.pop(future)]
+                yield part
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin() -> None:
+    """One thread each: the processes are as many as there are to be."""
+    pa.set_cpu_count(1)

@@ -24,8 +24,8 @@ def spilling_folder() -> Iterator[str]:
 
 
 @contextmanager
-def saying_no_room(kind: type[InputError] = InputError) -> Iterator[None]:
-    """Raise a disk's errors as errors of this kind; the system's error names no file if the disk is full."""
+def saying_no_room() -> Iterator[None]:
+    """Raise a disk's errors as InputError; the system's error names no file if the disk is full."""
     try:
         yield
     except OSError as error:
@@ -33,8 +33,9 @@ def saying_no_room(kind: type[InputError] = InputError) -> Iterator[None]:
             where = gettempdir()
         except OSError:
             where = "any folder"
-        raise kind(
-            f"cannot keep temporary files in {where}: {line_of(error)}; set TMPDIR to a folder with more room"
+        raise InputError(
+            f"cannot keep temporary files in {where}: {line_of(error)}; set TMPDIR to another folder",
+            code="engine.no_room",
         ) from None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +17,10 @@ from schemas import Study
 from summaries.engines.addresses import opened
 from summaries.engines.counting import Counting
 from summaries.engines.dataset import ReportFile, refuse_changed
-from summaries.engines.memory import keep_memory
-from summaries.engines.once import once
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part
 from summaries.engines.reducer import Reducer
-from summaries.engines.rows import ROW_BITS, Rows, halves_of, parts_of
+from summaries.engines.rows import ROW_BITS, Rows, halves_of, once, parts_of
 from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
 from summaries.tables import refuse_repeated
 
@@ -114,12 +115,13 @@ def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
             if len(rows):
                 yield rows
     except InputError as error:
-        packer.found.damaged[file.number] = str(error)
+        packer.found.damaged[file.number] = error.code, str(error)
     except TransferError as error:
-        packer.found.damaged[file.number] = str(error)
+        packer.found.damaged[file.number] = error.code, str(error)
         packer.found.is_away = True
     except OSError as error:
-        packer.found.damaged[file.number] = f"cannot read {file.path}: {error.strerror or error}"
+        why = f"cannot read {file.path}: {error.strerror or error}"
+        packer.found.damaged[file.number] = "files.not_readable", why
 
 
 def split_rows(rows: Iterable[Rows], bits: int) -> Iterator[tuple[int, Rows]]:
@@ -202,3 +204,31 @@ def split_files(job: Job, files: Sequence[ReportFile], bits: int, found: Part) -
     keep_memory()
     packer = Packer(job.study, found)
     return split_rows((rows for file in files for rows in rows_of_file(job, packer, file)), bits)
+
+
+# From malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+# The most freed memory that is kept, and the largest allocation without its own mmap (glibc's maximum).
+KEPT = 1 << 26
+LARGEST = 1 << 25
+
+
+@cache
+def keep_memory() -> bool:
+    """Have this process keep up to 64 MiB that it freed, which it needs again at once.
+
+    glibc returns freed memory to the system, in pieces as small as 128 KiB if MALLOC_TRIM_THRESHOLD_ is set,
+    as Dask sets it for its workers. Each batch of reports then requests the same pages again, and the system
+    fills them with zeros: a third of all the CPU that a report costs. Other C libraries are left as they are.
+
+    Returns:
+        Whether the C library does so.
+    """
+    if sys.platform != "linux":
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return all(
+        mallopt(which, size) == 1 for which, size in ((M_TRIM_THRESHOLD, KEPT), (M_MMAP_THRESHOLD, LARGEST))
+    )

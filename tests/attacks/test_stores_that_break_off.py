@@ -97,7 +97,7 @@ def test_file_that_breaks_off_is_named_without_waiting_for_others(monkeypatch):
         return Breaking(file, path) if path.endswith(".parquet") else file
 
     monkeypatch.setattr(MemoryFileSystem, "open", method)
-    with raises(TransferError, "transfer.failed", "part-0", "cut off"):
+    with raises(TransferError, "files.store_not_readable", "part-0", "cut off"):
         summarize_dataset(FEW, "memory://away", workers=1)
     # A task of several files asks for one.
     assert len(opened) == len(set(opened)) <= 4

@@ -13,12 +13,11 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Study
 from summaries import dask_summary, spark_summary, summarize, summarize_dataset
-from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
 from summaries.engines.possible import possible
 from summaries.engines.reducer import Reducer
-from summaries.engines.rows import CONTENT, RowLayout, halves_of, parts_of
+from summaries.engines.rows import CONTENT, RowLayout, halves_of, once, parts_of
 from tests import studies
 from tests.summaries.engines_data import FEW, STUDY, changed, made, table
 

@@ -7,14 +7,14 @@ import platform
 import subprocess
 import sys
 
-from summaries.engines.memory import keep_memory
+from summaries.engines.work import keep_memory
 
 # Fifty times a mebibyte, 256 pages.
 PROGRAM = """
 import resource
 import sys
 import numpy as np
-from summaries.engines.memory import keep_memory
+from summaries.engines.work import keep_memory
 if sys.argv[1] == "keep":
     keep_memory()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
