@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -15,14 +14,14 @@ from scipy import stats
 from inference.design.bands import Band, leaves, simultaneous_band
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
-    MOST_SIDE_BY_SIDE,
-    Batches,
+    Measured,
     Parameters,
-    batches_of,
+    Progress,
+    Studies,
+    fit_studies,
     poor_chains,
 )
 from inference.design.simulation import clipped_share, for_devices, simulate
-from inference.design.works import Tell, Work, run_works
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -34,7 +33,6 @@ from schemas import Question
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 
-Progress = Callable[[str], None]
 Ranks = NDArray[np.int64]
 
 STUDIES, DEVICES = 100, 10_000
@@ -42,8 +40,6 @@ STUDIES, DEVICES = 100, 10_000
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
-# For the estimate of the remaining time: simulating a study takes about this share, fitting the rest.
-SIMULATION = 0.1
 # If the chains of more studies than the first share mix poorly, a note reports it; beyond the second, the
 # ranks reflect the sampler.
 SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
@@ -158,81 +154,53 @@ def calibrate_each(
     progress: Progress = lambda _message: None,
 ) -> list[Calibration]:
     """`calibrate` for several questions."""
-    each = []
     for question in questions:
         check_simulation(question, studies, n, seed)
-        each.append(_Simulation(question, studies, n, seed, clip))
-    found = run_works([one.work for one in each], progress)
-    return [one.judged(parts) for one, parts in zip(each, found, strict=True)]
+    each = [_Simulation(question, studies, n, seed, clip) for question in questions]
+    found = fit_studies([simulation.studies for simulation in each], progress)
+    return [simulation.judged(one) for simulation, one in zip(each, found, strict=True)]
 
 
 class _Simulation:
     """The simulated studies of one question."""
 
     def __init__(self, question: Question, studies: int, n: int, seed: int, clip: bool) -> None:
-        self._seed, self._clip, self._stated = crc32(f"{seed} {question.id}".encode()), clip, (n, seed)
+        self._seed, self._clip, self._n, self._stated = crc32(f"{seed} {question.id}".encode()), clip, n, seed
         self._question = for_devices(question, n)
+        self._mechanism = mechanism_for(self._question)
         self._truths = prior_truths(self._question, studies, self._seed)
-        fits = partial(Fits, self._question, self._truths, n, self._seed, clip)
         said = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
-        self.work = Work(fits, studies, said, MOST_SIDE_BY_SIDE)
+        self.studies = Studies(self._model, studies, self._seed, DRAWS, THIN, self._measured, said)
 
-    def judged(self, parts: Sequence[Mapping[str, Any]]) -> Calibration:
-        """Combine the results of all parts."""
-        below, ties, poor = (_joined(parts, name) for name in ("below", "ties", "poor"))
-        ranks = _broken(below, ties, self._seed)
-        band = simultaneous_band(len(self._truths), DRAWS, FALSE_ALARM / len(ranks))
-        outside = tuple(name for name, found in ranks.items() if leaves(band, found))
-        shares = {name: float(np.mean(found)) for name, found in poor.items()}
-        notes = (
-            *parts[0]["notes"],
-            *_clipping(self._question, self._truths, self._seed, self._clip),
-            *mixing_notes(shares, SOME_MIX_POORLY),
-        )
-        head = (self._question.id, self._question.model.name, *self._stated)
-        return Calibration(*head, ranks, band, outside, shares, notes)
-
-
-class Fits:
-    """Fits batches of simulated studies, and counts for each study how many draws are below its truth."""
-
-    def __init__(self, question: Question, truths: Sequence[Truth], n: int, seed: int, clip: bool) -> None:
-        self._question, self._truths, self._n, self._seed, self._clip = question, truths, n, seed, clip
-        self._mechanism = mechanism_for(question)
-        self._first = self._model(0)
-        self._batches = Batches(self._first, len(truths), seed, DRAWS, THIN)
-
-    def _model(self, study: int) -> Model:
+    def _model(self, place: int) -> Model:
         """Return the model of one simulated study."""
-        random, truth = generator_of(self._seed, study), self._truths[study]
+        random, truth = generator_of(self._seed, place), self._truths[place]
         summary = simulate(self._question, self._mechanism, truth, self._n, random, self._clip)
         return model_for(self._question, summary)
 
-    def __call__(self, number: int, tell: Tell) -> dict[str, Any]:
-        places = batches_of(len(self._truths))[number]
-        models = []
-        for done, place in enumerate(places, 1):
-            models.append(self._model(place) if place else self._first)
-            tell(SIMULATION * done / len(places))
-        draws = self._batches.draws(models, places)
+    def _measured(self, places: range, draws: Parameters) -> Measured:
+        """Count for each study how many draws are below its truth."""
         below, ties = _counted(self._truths[places.start : places.stop], draws)
-        each: dict[str, Mapping[str, NDArray[Any]]] = {
-            "below": below,
-            "ties": ties,
-            "poor": poor_chains(draws),
-        }
-        lists = {what: {name: one.tolist() for name, one in of.items()} for what, of in each.items()}
-        return {**lists, "notes": list(self._first.notes)}
+        return {"below": below, "ties": ties, "poor": poor_chains(draws)}
+
+    def judged(self, found: Measured) -> Calibration:
+        """Judge the statistics of all studies."""
+        ranks = _broken(found["below"], found["ties"], self._seed)
+        band = simultaneous_band(len(self._truths), DRAWS, FALSE_ALARM / len(ranks))
+        outside = tuple(name for name, own in ranks.items() if leaves(band, own))
+        poor = {name: float(np.mean(own)) for name, own in found["poor"].items()}
+        notes = (
+            *self._model(0).notes,
+            *_clipping(self._question, self._truths, self._seed, self._clip),
+            *mixing_notes(poor, SOME_MIX_POORLY),
+        )
+        head = (self._question.id, self._question.model.name, self._n, self._stated)
+        return Calibration(*head, ranks, band, outside, poor, notes)
 
 
 def generator_of(seed: int, place: int) -> np.random.Generator:
     """Return the generator of one study: the place-th that `numpy.random.default_rng(seed).spawn` gives."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place,)))
-
-
-def _joined(parts: Sequence[Mapping[str, Any]], what: str) -> dict[str, NDArray[Any]]:
-    """{parameter: (studies,)} of all parts."""
-    return {name: np.concatenate([one[what][name] for one in parts]) for name in parts[0][what]}
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
@@ -283,11 +251,6 @@ def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
         )
         for i in range(count)
     ]
-
-
-def ranks_of(truths: Sequence[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
-    """Return {parameter: how many draws are below the truth, for each study}; ties are broken at random."""
-    return _broken(*_counted(truths, draws), seed)
 
 
 def _counted(truths: Sequence[Truth], draws: Parameters) -> tuple[dict[str, Ranks], dict[str, Ranks]]:

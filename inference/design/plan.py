@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
+from inference.design.simulated_posteriors import Measured, Progress, Studies, fit_studies
 from inference.design.simulation import clipped_share, for_devices
 from inference.design.truth import with_truth
-from inference.design.widths import TAILS, Widths, largest, widths_of, works_of
-from inference.design.works import Work, run_works
+from inference.design.widths import TAILS, Widths, largest, studies_of, widths_of
 from inference.limits import check_devices, check_seed
 from inference.models import family_of
 from inference.models.base import Truth
@@ -26,7 +26,6 @@ from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from summaries import check_study
 
-Progress = Callable[[str], None]
 Vector = NDArray[np.float64]
 
 DEVICES = (1_000, 10_000, 100_000)
@@ -146,16 +145,12 @@ def plan_each(
         _Planned(study, name, devices, epsilons, truth or {}, seed, parameter, simulated, progress)
         for name in question_ids
     ]
-    found = run_works([work for one in each for work in one.works], progress)
-    plans = []
-    for one in each:
-        own, found = found[: len(one.works)], found[len(one.works) :]
-        plans.append(one.plan(own))
-    return plans
+    found = iter(fit_studies([studies for one in each for studies in one.studies], progress))
+    return [one.plan([next(found) for _ in one.studies]) for one in each]
 
 
 class _Planned:
-    """One question to plan; works: the simulations for it."""
+    """One question to plan; studies: those to simulate for it."""
 
     def __init__(
         self,
@@ -178,23 +173,24 @@ class _Planned:
         self._notes = _clipping(first, self._truths, truth, self._own_seed)
         self._prior = prior_half_widths(first, self._own_seed)
         self._known = _at_once(self._questions, self._truths, self._answers, self._prior)
-        self.works: list[Work] = []
-        self._works_of: dict[str, slice] = {}
+        self.studies: list[Studies] = []
+        self._studies_of: dict[str, slice] = {}
         if not simulated:
             return
         for said in _in_words(self._known, self._devices):
             progress(f"{question_id}: {said}")
         for question in self._questions:
-            begin = len(self.works)
-            self.works += works_of(question, self._truths, self._answers, self._own_seed)
-            self._works_of[str(question.mechanism.epsilon)] = slice(begin, len(self.works))
+            begin = len(self.studies)
+            self.studies += studies_of(question, self._truths, self._answers, self._own_seed)
+            self._studies_of[str(question.mechanism.epsilon)] = slice(begin, len(self.studies))
 
-    def plan(self, results: Sequence[Sequence[Mapping[str, Any]]]) -> Plan:
-        """Return the plan, from the results of the works."""
+    def plan(self, results: Sequence[Measured]) -> Plan:
+        """Return the plan, from the statistics of the studies."""
         first, chosen, notes = self._questions[0], self._devices, self._notes
         if self._simulated:
             found = {
-                epsilon: widths_of(results[own], len(self._truths)) for epsilon, own in self._works_of.items()
+                epsilon: widths_of(results[own], len(self._truths))
+                for epsilon, own in self._studies_of.items()
             }
         else:
             found = _formula(first, self._known)

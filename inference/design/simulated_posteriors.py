@@ -1,8 +1,14 @@
-"""Posteriors of many simulated data sets of one question: one program, compiled once, side by side."""
+"""Posteriors of many simulated studies of one question: one program, compiled once, side by side.
+
+A batch's randomness follows from the seed and the studies' numbers, and its size is fixed. So its numbers do
+not depend on what ran before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,8 +21,12 @@ from inference.models.base import Draws, Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
 from inference.sampling.whitening import Shape, reshaped, shape_of
+from ldp_client.commands.output import Step
 
 Parameters = dict[str, NDArray[np.float64]]
+Progress = Callable[[str], None]
+# {statistic: {parameter: array (studies, …)}}.
+Measured = Mapping[str, Mapping[str, NDArray[Any]]]
 
 # Draws of one call of the program, and of each warm-up phase.
 LENGTH = 50
@@ -29,6 +39,60 @@ WINDING_WARMUP, WINDING_DEPTH = (50, 100, 200), 8
 MOST_SIDE_BY_SIDE = 50
 # A chain with fewer effective draws than these gives rough quantiles and ranks.
 FEWEST_EFFECTIVE = 25.0
+# For the estimate of the remaining time: simulating a study takes about this share, fitting the rest.
+SIMULATION = 0.1
+
+
+@dataclass(frozen=True)
+class Studies:
+    """Simulated studies of one question, which one program fits.
+
+    Attributes:
+        model: returns the model of the study with this number.
+        count: how many studies.
+        seed: of the chains.
+        draws: how many draws of each chain are kept.
+        thin: of so many draws one is kept.
+        measured: reduces the draws of the studies with these numbers to statistics.
+        said: progress in words, with {} for how many studies are fitted.
+    """
+
+    model: Callable[[int], Model]
+    count: int
+    seed: int
+    draws: int
+    thin: int
+    measured: Callable[[range, Parameters], Measured]
+    said: str
+
+
+def fit_studies(each: Sequence[Studies], progress: Progress = lambda _line: None) -> list[Measured]:
+    """Fit all studies of each question, and return their statistics; progress is called for all together."""
+    total = sum(len(batches_of(studies.count)) for studies in each)
+    done = 0
+    found = []
+    for studies in each:
+        first = studies.model(0)
+        fits = Batches(first, studies.count, studies.seed, studies.draws, studies.thin)
+        parts = []
+        for places in batches_of(studies.count):
+            models: list[Model] = []
+            for place in places:
+                share = SIMULATION * len(models) / len(places)
+                progress(Step(studies.said.format(places.start), done + share, total))
+                models.append(studies.model(place) if place else first)
+            parts.append(studies.measured(places, fits.draws(models, places)))
+            done += 1
+        progress(Step(studies.said.format(studies.count), done, total))
+        found.append(_joined(parts))
+    return found
+
+
+def _joined(parts: Sequence[Measured]) -> Measured:
+    return {
+        what: {name: np.concatenate([part[what][name] for part in parts]) for name in parameters}
+        for what, parameters in parts[0].items()
+    }
 
 
 def posterior_draws(models: Sequence[Model], seed: int, draws: int, thin: int = 1) -> Parameters:

@@ -104,11 +104,10 @@ def test_a_plan_at_once_simulates_nothing(monkeypatch):
 def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
     (tmp_path / "study.json").write_text(STUDY.to_json())
 
-    class Interrupted:
-        def __init__(self, *_given):
-            raise KeyboardInterrupt
+    def interrupted(*_given, **_options):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(widths, "WidthFits", Interrupted)
+    monkeypatch.setattr(widths, "simulate", interrupted)
     command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
     assert main([*command, "--epsilon", "0.5,1", "--n", "1000"]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
