@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from math import erf, expm1, sqrt
 
-from ldp_client.core.strips import NOISE_REACH
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.gaussian_record import GaussianRecord
-from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
-from ldp_client.mechanisms.refusable import RefusableNumber
-from ldp_client.mechanisms.sampled_products import SampledProducts
+from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.tables import TableMechanism
 
 # The share of false reports in pages and commands.
@@ -41,31 +37,8 @@ def mean_influence(mechanism: Mechanism) -> float:
     return 2 / inside
 
 
-def moment_influence(mechanism: GaussianStatistics) -> float:
-    """Return the most that a share f of false reports moves an average product, over f, in scaled units.
-
-    Both a true and a false report are at most `largest` from zero.
-    """
-    return 2 * mechanism.largest / mechanism.grid
-
-
-def product_influence(mechanism: SampledProducts, false_share: float) -> float:
-    """Return the most that a share of false reports moves an average product, in scaled units.
-
-    All false reports may be on the block that is drawn least, with one sign: they then claim 1 / gain for its
-    products, while the truth is at least −1.
-    """
-    drawn = min(mechanism.weights) / mechanism.total
-    return false_share / (false_share + (1 - false_share) * drawn) * (1 / float(mechanism.gain) + 1)
-
-
-def feature_influence(mechanism: GaussianRecord) -> float:
-    """Return the most that a share f of false reports moves an average feature, over f, in scaled units."""
-    return 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
-
-
 def influence_in_words(mechanism: Mechanism, false_share: float, part: float = 1.0) -> str:
-    """Return a sentence on how far a share of false reports could move one question's estimates.
+    """Return a sentence on how far a share of false reports could move one question's share or mean.
 
     part: the share of all reports that answer it. If each device answers one question, it may choose which.
     """
@@ -78,35 +51,12 @@ def influence_in_words(mechanism: Mechanism, false_share: float, part: float = 1
         return (
             f"{senders}, the share of a choice could be moved by up to {100 * moved:.3g} percentage points."
         )
+    if isinstance(mechanism, NumberMechanism):
+        moved = min(1.0, false_share * mean_influence(mechanism))
+        return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."
     if isinstance(mechanism, TableMechanism):
         return (
             f"{senders}, estimates could be moved at will: a holder's report weighs as much as the number of "
-            f"records that it states. Take reports of invited holders only."
+            "records that it states. Take reports of invited holders only."
         )
-    if isinstance(mechanism, GaussianStatistics):
-        moved = false_share * moment_influence(mechanism)
-        return (
-            f"{senders}, an average product of scaled fields (true ones are at most {_most(mechanism):.3g}) "
-            f"could be moved by up to {moved:.3g}."
-        )
-    if isinstance(mechanism, SampledProducts):
-        moved = min(2.0, product_influence(mechanism, false_share))
-        return (
-            f"{senders}, an average product of scaled fields (true ones are between −1 and 1) could be moved "
-            f"by up to {moved:.3g}."
-        )
-    if isinstance(mechanism, GaussianRecord):
-        moved, most = false_share * feature_influence(mechanism), mechanism.radius / mechanism.grid
-        what = f"the average of a scaled feature (true ones are at most {most:.3g})"
-        return f"{senders}, {what} could be moved by up to {moved:.3g}."
-    if isinstance(mechanism, RefusableNumber):
-        return (
-            f"{senders}, estimates could be moved further than for a number without refusals; no "
-            "bound is computed."
-        )
-    moved = min(1.0, false_share * mean_influence(mechanism))
-    return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."
-
-
-def _most(mechanism: GaussianStatistics) -> float:
-    return float((mechanism.radius / 2**20) ** 2)
+    return f"{senders}, estimates could be moved; a bound is computed for shares and means only."
