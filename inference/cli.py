@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inference.analyses.cli import add_analysis, quantity_lines, run_analysis, wants_analysis
 from inference.design import cli as design_cli
-from inference.design.cli import SAME_NUMBERS
+from inference.design.plan_cli import SAME_NUMBERS
 from inference.projection.derive_cli import add_derive
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS

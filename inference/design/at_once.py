@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 from inference.models import family_of
 from inference.models.base import Truth
@@ -29,7 +29,9 @@ Vector = NDArray[np.float64]
 
 AT_ONCE = "half the 90 % interval from a formula: the information of the reports and of the prior"
 # Half of a 90 % interval, in sds.
-HALF = float(stats.norm.ppf(0.95))
+HALF = float(ndtri(0.95))
+# The most people; the search for a number ends there.
+MOST_PEOPLE = 10**9
 # As a share of its prior's width. For an sd at a share of 0.45 the mean was 0.66 of the simulated one.
 ROUGH = 0.25
 # For more choices, each is taken by itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,8 @@ from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from schemas import Question
+from ldp_client.files.disk import chosen_questions
+from schemas import Question, Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 
@@ -215,6 +217,27 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     check_studies(studies)
     check_devices(n)
     empty_model(for_devices(question, n))
+
+
+def questions_to_simulate(study: Study, question: str | None) -> list[str]:
+    """Return the chosen question, or all that can be simulated; the others are told on standard error.
+
+    Raises InputError if none can be.
+    """
+    chosen = chosen_questions(study, question)
+    names = []
+    for one in chosen:
+        try:
+            empty_model(one)
+        except InputError as error:
+            if len(chosen) == 1:
+                raise
+            print(f"left out: {error}", file=sys.stderr, flush=True)
+            continue
+        names.append(one.id)
+    if not names:
+        raise InputError("no question of this study can be simulated", code="plan.no_question_to_simulate")
+    return names
 
 
 def empty_model(question: Question) -> Model:

@@ -10,9 +10,10 @@ from zlib import crc32
 import numpy as np
 from scipy import stats
 
-from inference.design.at_once import AT_ONCE, HALF, Vector, half_widths, rough_at
+from inference.design.at_once import AT_ONCE, HALF, MOST_PEOPLE, Vector, half_widths, rough_at
 from inference.design.calibration import prior_truths
 from inference.design.plan import answers_of, check_parameter, prior_half_widths, questions_to_plan
+from inference.design.sample_size import check_wishes
 from inference.design.truth import unstated, with_truth
 from inference.models import family_of
 from inference.models.base import Truth
@@ -20,8 +21,7 @@ from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 
-# The most people; the search ends there.
-MOST_PEOPLE, STEPS = 10**9, 4_000
+STEPS = 4_000
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def plan_difference(
         InputError: a question without a formula, a missing parameter, values that are equal or impossible, or
             arguments that `plan` refuses.
     """
-    _check(values, share, power)
+    _check(values, share)
+    check_wishes(power=power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     _check_within(questions[0], parameter, values)
     chosen = tuple(sorted(set(devices)))
@@ -114,14 +115,12 @@ def plan_difference(
     return Difference(*head, halves, chances, needed, notes, dict(truth or {}), assumed)
 
 
-def _check(values: tuple[float, float], share: float, power: float | None) -> None:
+def _check(values: tuple[float, float], share: float) -> None:
     if not 0 < share < 1:
         raise UsageError(
             f"the share of the first group must lie between 0 and 1, not {share:g}",
             code="plan.wrong_group_share",
         )
-    if power is not None and not 0 < power < 1:
-        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
     if values[0] == values[1]:
         raise UsageError(
             f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"

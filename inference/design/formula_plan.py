@@ -24,17 +24,16 @@ from inference.analyses.assembling import assemble
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE
 from inference.analyses.table import Values
+from inference.design.at_once import HALF, MOST_PEOPLE
 from inference.design.formula_truth import FormulaTruth
 from inference.design.possible_reports import Possible
+from inference.design.sample_size import check_wishes
 from inference.models.base import Draws
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client.documents.errors import InputError, UsageError
 
 PEOPLE = (1_000, 10_000, 100_000)
-# Half of a 90 % interval, in sds.
-HALF = float(stats.norm.ppf(0.95))
-MOST_PEOPLE = 10**9
 # Numbers in one matrix of scores: 800 MB.
 MOST_SCORES = 100_000_000
 # Tolerance: all probabilities add up to 1 in every cell, except that a number's reports are taken at places.
@@ -132,7 +131,11 @@ def plan_formula(
     Raises:
         InputError: a formula that cannot be fitted, or an impossible truth, width or parameter.
     """
-    _check(people, width, power)
+    if not people or any(type(n) is not int or not 1 <= n <= MOST_PEOPLE for n in people):
+        raise UsageError(
+            f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}", code="plan.wrong_people_count"
+        )
+    check_wishes(width, power)
     analysis = assemble(possible.table, formula, priors, family)
     truth = FormulaTruth(analysis, shares or {}, effects or {})
     known = Expected.at(analysis, truth, possible)
@@ -190,19 +193,6 @@ def _expected(
         "needed": needed,
         "needed_for_power": for_power,
     }
-
-
-def _check(people: Sequence[int], width: float | None, power: float | None) -> None:
-    if not people or any(type(n) is not int or not 1 <= n <= MOST_PEOPLE for n in people):
-        raise UsageError(
-            f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}", code="plan.wrong_people_count"
-        )
-    if width is not None and not 0 < width < np.inf:
-        raise UsageError("--margin must be a number above 0", code="plan.formula_margin_not_positive")
-    if power is not None and not 0 < power < 1:
-        raise UsageError(
-            "--power must be a probability, such as 0.8", code="plan.formula_power_not_probability"
-        )
 
 
 @dataclass(frozen=True)

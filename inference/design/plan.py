@@ -47,7 +47,7 @@ class Plan:
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} if it
     was given. drawn: parameters that the prior drew REPEATS times, so that half_widths are medians over them.
     notes: for readers. at_once: as half_widths, from a formula, if there is one. simulated: whether
-    half_widths are from simulated studies; otherwise they are the formula's.
+    half_widths are from simulated studies; otherwise they are the formula's. repeats: of the drawn.
     """
 
     question: str
@@ -61,6 +61,7 @@ class Plan:
     at_once: Mapping[str, Vector] = field(default_factory=dict)
     simulated: bool = True
     drawn: tuple[str, ...] = ()
+    repeats: int = REPEATS
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""

@@ -7,6 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp_client.documents.errors import UsageError
+
+
+def check_wishes(width: float | None = None, power: float | None = None) -> None:
+    """Raise UsageError for a half width or a power that no plan can reach."""
+    if width is not None and not 0 < width < np.inf:
+        raise UsageError("--margin must be a number above 0", code="plan.margin_not_positive")
+    if power is not None and not 0 < power < 1:
+        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
+
 
 def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.float64]) -> float:
     """Return about how many devices make the half width at most `width`; half_widths (devices,): simulated.

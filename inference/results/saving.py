@@ -56,6 +56,11 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def write_document(path: Path, document: Mapping[str, Any]) -> None:
+    """Write JSON for people and programs."""
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def save_posteriors(
     posteriors: Mapping[str, Posterior],
     folder: Path,

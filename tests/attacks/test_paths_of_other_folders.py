@@ -12,7 +12,7 @@ import pytest
 
 from ldp_client.documents.errors import InputError
 from summaries import summarize, summarize_dataset
-from summaries.engines import local
+from summaries.engines import running
 from summaries.engines.dataset import find_dataset
 from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, made, write, write_dataset
@@ -39,7 +39,7 @@ def test_workers_get_absolute_paths(reports, given, tmp_path, monkeypatch):
     files = find_dataset(FEW, given).files
     assert files
     assert all(os.path.isabs(file.path.partition("://")[2] or file.path) for file in files)
-    genuine = local.run_local
+    genuine = running.run_local
 
     def elsewhere(*arguments):
         (tmp_path / "other").mkdir()
@@ -52,12 +52,12 @@ def test_workers_get_absolute_paths(reports, given, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("reports")
 def test_same_named_file_on_other_machine_is_rejected(monkeypatch):
-    genuine = local.run_local
+    genuine = running.run_local
 
     def on_another_machine(job, dataset, *arguments):
         write(Path(dataset.files[0].path), made(FEW, 40, seed=2))
         return genuine(job, dataset, *arguments)
 
     monkeypatch.setattr("summaries.engines.running.run_local", on_another_machine)
-    with raises(InputError, "input.invalid", "one.parquet", "40", "60"):
+    with raises(InputError, "merge.file_changed_meanwhile", "one.parquet", "40", "60"):
         summarize_dataset(FEW, "files/one.parquet")

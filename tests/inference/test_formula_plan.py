@@ -115,7 +115,7 @@ def test_census_counts_equal_repeated_rows(tmp_path):
         ("--power 0.8", 2, "state it, such as --truth age=0.05"),
         ("--n 0", 2, "numbers of people must be whole, from 1"),
         ("--margin 0", 2, "--margin must be a number above 0"),
-        ("--question ever", 2, "--question is not for a --formula"),
+        ("--question ever", 2, "--question is not for --formula"),
         ("--design d.json", 2, "a study already defines its reports"),
         ("--margin 1 --parameter agee", 3, "'agee' is no parameter"),
     ],
@@ -131,7 +131,7 @@ def test_invalid_options_are_rejected_before_writing(tmp_path, capsys, options, 
 
 def test_people_option_without_formula_is_rejected(tmp_path, capsys):
     assert main(["plan", "--power", "0.9", "--out", str(tmp_path / "out")]) == 2
-    told = "--power is for a plan of a --formula"
+    told = "--power is not for a plan of the study's own models: it is for --formula or --difference"
     assert told in capsys.readouterr().err
 
 

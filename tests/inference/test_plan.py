@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.design.cli import plan_lines
 from inference.design.plan import Plan, plan, prior_widths
+from inference.design.plan_words import plan_lines
 from inference.design.sample_size import devices_for, rounded_up
 from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import Widths

@@ -223,8 +223,8 @@ def test_large_plan_has_no_note_and_mean_beyond_bounds_is_rejected():
         (["--shuffled", "no", "--n", "100"], 3, "must be a decimal"),
         (["--shuffled", "0", "--n", "100"], 3, "must be above 0"),
         (["--shuffled", "0.001", "--n", "10"], 3, "no device's epsilon of 0.01 or more"),
-        (["--delta", "1e-6"], 2, "--delta is for --shuffled"),
-        (["--groups", "0.5"], 2, "--groups is for a --difference"),
+        (["--delta", "1e-6"], 2, "it is for --shuffled"),
+        (["--groups", "0.5"], 2, "it is for --difference"),
     ],
 )
 def test_invalid_options_are_rejected_and_nothing_is_written(tmp_path, capsys, options, code, said):

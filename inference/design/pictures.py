@@ -1,4 +1,4 @@
-"""The folders of a calibration and of a plan: a JSON file and a picture for each question.
+"""Pictures of calibrations and plans.
 
 A calibration's picture shows how far the ranks' distribution function is from the uniform one; a plan's, half
 widths against devices, one line for each epsilon.
@@ -6,21 +6,14 @@ widths against devices, one line for each epsilon.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from inference.design.bands import counts_at_most
 from inference.design.calibration import BINS, DRAWS, Calibration, Ranks
-from inference.design.formula_plan import FormulaPlan
 from inference.design.plan import Plan
-from inference.results.figures import to_png
 from inference.results.plot_parameters import PRIOR, PRIVATE, wrapped
-from schemas import Study
 
 MOST_RANKED = 8
 BAD = "#a33333"
@@ -99,43 +92,3 @@ def plan_plot(found: Plan, width: float | None = None) -> Figure:
         axes.set_visible(False)
     panels[0].legend(frameon=False, fontsize=7)
     return figure
-
-
-CALIBRATION = "calibration.json"
-
-
-def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) -> None:
-    """Write calibration.json and QUESTION.png."""
-    document = {
-        "study_digest": study.digest,
-        "seed": found[0].seed,
-        "questions": {one.question: one.to_document() for one in found},
-    }
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / CALIBRATION).write_text(text + "\n", encoding="utf-8")
-    for one in found:
-        (folder / f"{one.question}.png").write_bytes(to_png(rank_plot(one)))
-
-
-PLAN = "plan.json"
-OF_SET = "set-study.json"
-
-
-def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:
-    """Write plan.json of a formula."""
-    document = {"study_digest": found.digest, "questions": {outcome: found.to_document()}}
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / PLAN).write_text(text + "\n", encoding="utf-8")
-
-
-def save_plans(study: Study, plans: Sequence[Plan], folder: Path, width: float | None = None) -> None:
-    """Write plan.json and QUESTION.png."""
-    document = {
-        "study_digest": study.digest,
-        "seed": plans[0].seed,
-        "questions": {found.question: found.to_document() for found in plans},
-    }
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (folder / PLAN).write_text(text + "\n", encoding="utf-8")
-    for found in plans:
-        (folder / f"{found.question}.png").write_bytes(to_png(plan_plot(found, width)))
