@@ -17,12 +17,9 @@ from typing import Any, BinaryIO, cast
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.fields import printable
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.files.disk import STREAM, refuse_workbook, standard_input
-from ldp_client.words.text import counted
 from schemas import Report, Study
-from schemas.export_end import end_line, is_end_line
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
 from summaries.engines.addresses import is_in_store
@@ -34,7 +31,6 @@ from summaries.tables import (
     in_documents,
     in_table,
     is_table,
-    refuse_repeated,
     report_of_row,
 )
 
@@ -320,21 +316,13 @@ def _rows_of(path: str) -> Callable[[str], Iterator[Placed]]:
 
 
 def _ndjson_lines(path: str) -> Iterator[Placed]:
-    count = 0
     with open(path, "rb") as file:
         begin = file.read(4)
         for magic, what in NO_TEXT.items():
             if begin.startswith(magic):
                 raise InputError(f"{path} is {what}", code="reports.not_ndjson")
         file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
-        for number, line in enumerate(_lines(file), 1):
-            where = f"{Path(path).name}, line {number}"
-            if is_end_line(line):
-                _check_end(line, count, where)
-                count = 0
-            elif line.strip():
-                count += 1
-                yield where, partial(Report.from_json, line)
+        yield from in_documents(_lines(file), f"{Path(path).name}, line")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -346,40 +334,13 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _check_end(line: bytes, count: int, where: str) -> None:
-    """Raise InputError unless the end line of an export states the number of reports before it."""
-    if line.strip() == end_line(count).strip().encode():
-        return
-    said = printable(line.decode(errors="replace").strip(), 200)
-    raise InputError(
-        f"{where}: {counted(count, 'report')} before the end of an export that says {said}: export it again "
-        "(files that were joined `ldpkit summarize` takes one by one)",
-        code="reports.wrong_end_of_export",
-    )
-
-
 def _parquet_rows(path: str) -> Iterator[Placed]:
+    # Arrow loads where a file needs it.
+    from summaries.engines.dataset import ReportFile
+    from summaries.engines.work import batches_of
+
     number = 0
-    for rows in _parquet_batches(path):
-        for row in rows:
+    for batch in batches_of(ReportFile(0, path)):
+        for row in batch.to_pylist():
             number += 1
             yield f"{Path(path).name}, row {number}", partial(report_of_row, row)
-
-
-def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        file = ParquetFile(path, page_checksum_verification=True)
-        refuse_repeated(file.schema_arrow, path)
-        for batch in file.iter_batches():
-            yield batch.to_pylist()
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        # An OSError with a number comes from the system; errors about a file's content have texts of several
-        # lines.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise InputError(
-            f"{path} is damaged, or is not a Parquet file: export it again", code="files.not_parquet"
-        ) from None

@@ -112,14 +112,19 @@ def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[P
         if end is None:
             count += 1
             yield where, partial(_report_of, found, where)
-        elif end.get("reports") == count:
-            count = 0
         else:
-            raise InputError(
-                f"{where}: {counted(count, 'report')} before the end of an export that says "
-                f"{printable(end.get('reports'))}: export it again",
-                code="reports.wrong_end_of_export",
-            )
+            _check_end(end, count, where)
+            count = 0
+
+
+def _check_end(end: Mapping[str, Any], count: int, where: str) -> None:
+    """Raise InputError unless the end of an export states the number of reports before it."""
+    if end.get("reports") != count:
+        raise InputError(
+            f"{where}: {counted(count, 'report')} before the end of an export that says "
+            f"{printable(end.get('reports'))}: export it again",
+            code="reports.wrong_end_of_export",
+        )
 
 
 def report_of_row(row: Mapping[str, Any]) -> Report:

@@ -9,15 +9,13 @@ import os
 import secrets
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from ldp_client import Device, Direct
@@ -57,53 +55,15 @@ def send_all(
 
     twice = 0
     step = max(1, len(answers) // STEPS)
-    with closing(_from_threads(run, len(answers))) as sent:
-        for number, again in enumerate(sent, 1):
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        for number, again in enumerate(pool.map(run, range(len(answers))), 1):
             twice += again
             if number % step == 0 or number == len(answers):
                 progress(f"  {number} of {len(answers)} devices have answered and sent")
-    return twice
-
-
-def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None, None]:
-    """Yield results of `run` for 0…count − 1 as they arrive; start no further call after the consumer stops.
-
-    An executor's locks stay locked if an interrupt comes between them and their `with`. A queue avoids this.
-    """
-    numbers = iter(range(count))
-    done: SimpleQueue[int | BaseException] = SimpleQueue()
-
-    def work() -> None:
-        for number in numbers:
-            try:
-                done.put(run(number))
-            # Catch everything, because the consumer waits for each result.
-            except BaseException as error:
-                done.put(error)
-
-    with _at_work(work, numbers):
-        for _ in range(count):
-            got = done.get()
-            if isinstance(got, BaseException):
-                raise got
-            yield got
-
-
-@contextmanager
-def _at_work(work: Callable[[], None], numbers: Iterator[int]) -> Iterator[None]:
-    """Run threads that work on these numbers; at the end, take the remaining numbers away from them."""
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(AT_ONCE)]
-    try:
-        for thread in threads:
-            thread.start()
-        yield
     finally:
-        deque(numbers, maxlen=0)
-        until = time.monotonic() + STOP_SECONDS
-        for thread in threads:
-            if thread.is_alive():
-                # One deadline for all threads: a slow server must not be waited for once per device.
-                thread.join(max(0.0, until - time.monotonic()))
+        pool.shutdown(cancel_futures=True)
+    return twice
 
 
 def _send_and_lose_answer(device: Device, url: str) -> None:

@@ -84,7 +84,7 @@ def test_variance_of_share_among_answers_matches_simulation():
 
 @pytest.mark.slow
 def test_a_plan_at_once_simulates_nothing(monkeypatch):
-    monkeypatch.setattr(widths, "Batches", None)
+    monkeypatch.setattr("inference.design.simulated_posteriors.Batches", None)
     found = plan(STUDY, "ever", [1000, 100_000], ["1"], {"p": 0.3}, simulated=False)
     assert found.to_document()["method"].startswith("half the 90 % interval from a formula")
     ratio = found.half_widths["1"][:, 0]
@@ -138,7 +138,7 @@ def test_plan_does_not_overwrite_its_own_study(tmp_path, capsys, monkeypatch):
     (path.parent / "plan.json").write_text("{}")
     for study, out in ((str(path), "plan"), (str(path), "/"), ("plan/set-study.json", "./plan/../plan")):
         assert main(["plan", study, "--at-once", "--out", out]) == 3
-        assert "Choose another" in capsys.readouterr().err
+        assert "is not a new folder" in capsys.readouterr().err
     assert path.read_text() == STUDY.to_json()
 
 

@@ -19,7 +19,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files import batch
 from schemas import Study
-from summaries import reading
+from summaries import reading, tables
 from tests.promises.damaged_files import LINES, PEOPLE, TABLES, files_of
 from tests.statistics import seed_the_system
 
@@ -58,8 +58,8 @@ def perturbed(folder: Path, captured: Captured) -> list[str]:
     """Where `perturb` loses a person."""
     study, out, wrong = folder / "study.json", folder / "out.ndjson", []
     study.write_text(PEOPLE.to_json())
-    for suffix, tables in {"csv": TABLES, "ndjson": LINES}.items():
-        for name, (lines, rows) in tables.items():
+    for suffix, cases in {"csv": TABLES, "ndjson": LINES}.items():
+        for name, (lines, rows) in cases.items():
             table = folder / f"{name}.{suffix}"
             table.write_text("".join(f"{line}\n" for line in lines))
             out.unlink(missing_ok=True)
@@ -153,7 +153,7 @@ def test_fit_rejects_files_it_cannot_count(tmp_path: Path, capsys: Captured) -> 
             reading.Seen, "holds", lambda _seen, _report: False, "a duplicate", id="duplicates count twice"
         ),
         pytest.param(
-            reading,
+            tables,
             "_check_end",
             lambda *_line: None,
             "an end that counts more",
