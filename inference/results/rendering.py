@@ -33,6 +33,15 @@ def markdown(text: object) -> str:
     return _MARKDOWN.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", line)
 
 
+# Stands for a bar in a value; `block` shows this character itself as its escape.
+BAR = "\ue000"
+
+
+def block(text: object) -> str:
+    """Return a value for one cell of a table whose cells are separated by bars."""
+    return " ".join(visible(str(text)).split()).replace("|", BAR)
+
+
 def _environment(finalize: Callable[[object], object] | None = None) -> Environment:
     """Return an environment: pages autoescape; in texts, every value passes through `finalize`."""
     return Environment(
@@ -45,3 +54,4 @@ def _environment(finalize: Callable[[object], object] | None = None) -> Environm
 
 
 PAGES, MARKDOWN, LATEX = _environment(), _environment(markdown), _environment(latex)
+BLOCKS = _environment(block)
