@@ -17,7 +17,7 @@ from benchmarks.ddplr.ridges import ridge_points
 from benchmarks.papers import mcmc_bs
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import bayes_fixeds_fast, mcmc_fixeds, mcmc_normalx
+from inference.published import fixed_grams, mcmc_normalx
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
 from inference.published.given_grams import Released, released
@@ -26,7 +26,7 @@ from inference.published.marginal import conjugate_model
 Matrix = NDArray[np.float64]
 KERNELS: dict[str, tuple[Kernel, NoiseOf]] = {
     "mcmc_normalx": (mcmc_normalx.KERNEL, cross_noise),
-    "mcmc_fixeds": (mcmc_fixeds.KERNEL, cross_noise),
+    "mcmc_fixeds": (fixed_grams.KERNEL, cross_noise),
     "mcmc_bs": (mcmc_bs.KERNEL, squares_noise),
 }
 PUBLISHED = ("mcmc_normalx", "mcmc_fixeds", "bayes_fixeds_fast", "mcmc_bs", "ada_ssp")
@@ -51,9 +51,7 @@ def draws_of(method: str, setting: Setting) -> Matrix:
     third = setting.table.bounds.y / 3
     variance = third if setting.constants == "published" else third**2
     random = np.random.default_rng(setting.seed)
-    found = [
-        bayes_fixeds_fast.posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)
-    ]
+    found = [fixed_grams.posterior(one, setting.prior, variance) for one in releases(setting, cross_noise)]
     return np.stack([random.multivariate_normal(*each, 2000) for each in found])
 
 

@@ -13,7 +13,7 @@ from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
 from benchmarks.papers import noisy_as_exact
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import bayes_fixeds_fast, gibbs_ss, mcmc_ind
+from inference.published import fixed_grams, gibbs_ss, mcmc_ind
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
 from inference.published.marginal import conjugate_model
@@ -93,9 +93,7 @@ def _fixed(every: list[HolderStatistics]) -> Drawn:
     variance = (BOUNDS[2] / 3) ** 2
     prior = PRIOR._replace(theta_covariance=np.eye(2))
     random = np.random.default_rng(0)
-    theta = [
-        random.multivariate_normal(*bayes_fixeds_fast.posterior(one, prior, variance), 1000) for one in every
-    ]
+    theta = [random.multivariate_normal(*fixed_grams.posterior(one, prior, variance), 1000) for one in every]
     return Drawn(np.stack(theta), np.full((len(every), 1000), variance))
 
 

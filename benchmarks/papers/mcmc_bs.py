@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
+from benchmarks.papers.noisy_as_exact import squares
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.published import prior_forms, requirements
 from inference.published.base import Kernel, Method, Run, run_kernel
@@ -131,14 +132,19 @@ def draw(statistics: HolderStatistics, prior: ConjugatePrior, run: Run) -> Sampl
     return run_kernel(KERNEL, released(statistics, prior), longer)
 
 
+def no_intercept(statistics: HolderStatistics) -> str:
+    """Require centred tables: no column of ones."""
+    return "is for centred tables without an intercept" if statistics.intercept else ""
+
+
 METHOD = Method(
     name="mcmc_bs",
     source="DDPLR appendix C.1, after Bernstein & Sheldon (2019)",
     refuses=requirements.all_of(
         requirements.gaussian,
-        requirements.no_intercept,
+        no_intercept,
         requirements.public_counts,
-        requirements.squares,
+        squares,
         requirements.noisy_moments,
     ),
     draw=draw,

@@ -11,18 +11,53 @@ it. The authors have σ² = 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import base, requirements
+from inference.published import requirements
+from inference.published.base import Kernel, Method, Run, run_kernel
 from inference.published.conjugate import ConjugatePrior, Values, draw_regression
 from inference.published.given_grams import nearest_semidefinite
 from inference.published.prior_forms import IN_SDS, PriorForm
+from inference.sampling import Sampled
 
 Summed = tuple[Values, Values, ConjugatePrior]
+Draw = Callable[[Array, Any], dict[str, Array]]
+
+
+def independent(draw: Draw) -> Kernel:
+    """The kernel that only draws; it needs no warm-up."""
+    return Kernel(draw, lambda key, _state, data: draw(key, data), lambda state: state)
+
+
+def independent_method(
+    name: str,
+    source: str,
+    refuses: Callable[[HolderStatistics], str],
+    kernel: Kernel,
+    data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
+    prior: PriorForm,
+    reasons: tuple[str, ...] = (),
+) -> Method:
+    """The method of such a kernel; data_of gives the kernel's data. reasons: not to trust its draws."""
+
+    def draw(statistics: HolderStatistics, under: ConjugatePrior, run: Run) -> Sampled:
+        drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
+        return replace(drawn, reasons=reasons)
+
+    return Method(name, source, refuses, draw, prior)
+
+
+def squares(statistics: HolderStatistics) -> str:
+    """Require a released yᵀy."""
+    return "" if statistics.has_squares else "needs yᵀy, which was not released"
 
 
 def _draw_exact(key: Array, data: Summed) -> dict[str, Array]:
@@ -30,7 +65,7 @@ def _draw_exact(key: Array, data: Summed) -> dict[str, Array]:
     return {"theta": theta, "variance": variance}
 
 
-NON_PRIVATE_KERNEL = base.independent(_draw_exact)
+NON_PRIVATE_KERNEL = independent(_draw_exact)
 
 
 def summed(statistics: HolderStatistics, prior: ConjugatePrior) -> Summed:
@@ -42,7 +77,7 @@ def _exact(statistics: HolderStatistics) -> str:
     return "" if statistics.is_exact else "needs exact statistics; naive takes noisy ones for exact"
 
 
-NON_PRIVATE = base.independent_method(
+NON_PRIVATE = independent_method(
     "non_private",
     "DPBLR II-A",
     requirements.all_of(_exact, requirements.unaveraged),
@@ -61,13 +96,13 @@ def _draw_repaired(key: Array, data: Summed) -> dict[str, Array]:
 
 
 NAIVE_NOTE = "naive takes the noise for data: its intervals are too narrow, however much noise there is"
-NAIVE_KERNEL = base.independent(_draw_repaired)
+NAIVE_KERNEL = independent(_draw_repaired)
 
 
-NAIVE = base.independent_method(
+NAIVE = independent_method(
     "naive",
     "DPBLR II-B2",
-    requirements.all_of(requirements.unaveraged, requirements.moments, requirements.squares),
+    requirements.all_of(requirements.unaveraged, requirements.moments, squares),
     NAIVE_KERNEL,
     summed,
     IN_SDS,
@@ -107,9 +142,9 @@ def _draw_projected(key: Array, data: Summed) -> dict[str, Array]:
     return {"theta": theta, "variance": variance}
 
 
-PROJECTED_BLR_KERNEL = base.independent(_draw_projected)
+PROJECTED_BLR_KERNEL = independent(_draw_projected)
 
-PROJECTED_BLR = base.independent_method(
+PROJECTED_BLR = independent_method(
     "projected_blr",
     "DCA Algorithm 2",
     requirements.moments,

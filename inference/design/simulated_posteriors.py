@@ -134,11 +134,6 @@ class Batches:
             return {name: value[: len(models)] for name, value in self._first.parameters(thinned).items()}
 
 
-def poorly_mixed(draws: Parameters) -> dict[str, float]:
-    """{parameter: the share of the models whose chain has too few effective draws of it, or never moved}."""
-    return {name: float(np.mean(found)) for name, found in poor_chains(draws).items()}
-
-
 def poor_chains(draws: Parameters) -> dict[str, NDArray[np.bool_]]:
     """{parameter: (models,)}: whether the chain has too few effective draws of it, or never moved."""
     effective = {

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 # The module and the name of each.
 _HOMES = {
-    "bayes_fixeds_fast": ("bayes_fixeds_fast", "METHOD"),
+    "bayes_fixeds_fast": ("fixed_grams", "FAST"),
     "gibbs_ss_noisy": ("gibbs_ss", "NOISY"),
     "gibbs_ss_prior": ("gibbs_ss", "PRIOR"),
     "gibbs_ss_update": ("gibbs_ss", "UPDATE"),
     "marginal": ("marginal", "METHOD"),
-    "mcmc_fixeds": ("mcmc_fixeds", "METHOD"),
+    "mcmc_fixeds": ("fixed_grams", "METHOD"),
     "mcmc_ind": ("mcmc_ind", "METHOD"),
     "mcmc_normalx": ("mcmc_normalx", "METHOD"),
 }

@@ -7,7 +7,7 @@ independent draws.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -100,29 +100,3 @@ def one_chain(kernel: Kernel, key: Array, data: Any, run: Run) -> Sites:
 
 def _as_floats(data: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), data)
-
-
-Draw = Callable[[Array, Any], dict[str, Array]]
-
-
-def independent(draw: Draw) -> Kernel:
-    """The kernel that only draws; it needs no warm-up."""
-    return Kernel(draw, lambda key, _state, data: draw(key, data), lambda state: state)
-
-
-def independent_method(
-    name: str,
-    source: str,
-    refuses: Callable[[HolderStatistics], str],
-    kernel: Kernel,
-    data_of: Callable[[HolderStatistics, ConjugatePrior], Any],
-    prior: PriorForm,
-    reasons: tuple[str, ...] = (),
-) -> Method:
-    """The method of such a kernel; data_of gives the kernel's data. reasons: not to trust its draws."""
-
-    def draw(statistics: HolderStatistics, under: ConjugatePrior, run: Run) -> Sampled:
-        drawn = run_kernel(kernel, data_of(statistics, under), run._replace(warmup=0, thin=1))
-        return replace(drawn, reasons=reasons)
-
-    return Method(name, source, refuses, draw, prior)

@@ -41,16 +41,6 @@ def noisy_moments(statistics: HolderStatistics) -> str:
     return "" if np.all(noise > 0) else "needs statistics with noise"
 
 
-def squares(statistics: HolderStatistics) -> str:
-    """Require a released yᵀy."""
-    return "" if statistics.has_squares else "needs yᵀy, which was not released"
-
-
 def unaveraged(statistics: HolderStatistics) -> str:
     """Require rows that are records."""
     return "is for records, not for averages of records (average)" if statistics.average > 1 else ""
-
-
-def no_intercept(statistics: HolderStatistics) -> str:
-    """Require centred tables: no column of ones."""
-    return "is for centred tables without an intercept" if statistics.intercept else ""
