@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 from schemas import Study
 
-PLAN, CALIBRATION = "plan.json", "calibration.json"
+COMMANDS = {"plan": "ldpkit plan", "calibration": "ldpkit calibrate", "audit": "ldpkit audit --out"}
 
 
 class Joined(NamedTuple):
@@ -69,85 +69,51 @@ def read_earlier(
     plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: the file of `ldpkit audit --out`.
     Raises InputError if a file cannot be read, or belongs to another study.
     """
-    files: list[Input] = []
-
-    def questions(folder: str, name: str, what: str, command: str) -> dict[str, Any]:
-        path = Path(folder) / name if Path(folder).is_dir() else Path(folder)
-        found = _questions(study, path, what, command)
-        files.append(input_of(str(path)))
-        return found
-
-    planned = questions(plan, PLAN, "a plan", "ldpkit plan") if plan is not None else None
-    calibrated = (
-        questions(calibration, CALIBRATION, "a calibration", "ldpkit calibrate")
-        if calibration is not None
-        else None
-    )
-    audits = _audits(study, audit) if audit is not None else None
-    files += [input_of(audit)] if audit is not None else []
+    steps, files = [], []
+    for what, given, line_of in (
+        ("plan", plan, _planned),
+        ("calibration", calibration, _calibrated),
+        ("audit", audit, _audited),
+    ):
+        if given is not None:
+            path = Path(given) / f"{what}.json" if Path(given).is_dir() else Path(given)
+            steps.append((line_of, _entries(study, path, what)))
+            files.append(input_of(str(path)))
 
     def of(posteriors: Mapping[str, Posterior]) -> Earlier:
-        lines: list[Joined] = []
-        if planned is not None:
-            lines += [_planned(study, one, planned.get(name)) for name, one in posteriors.items()]
-        if calibrated is not None:
-            lines += [_calibrated(study, name, calibrated.get(name)) for name in posteriors]
-        if audits is not None:
-            lines += list(_audited(audits, posteriors))
-        return Earlier(tuple(lines), calibrated is not None, tuple(files))
+        lines = [
+            line_of(study, posterior, entries.get(name))
+            for line_of, entries in steps
+            for name, posterior in posteriors.items()
+        ]
+        return Earlier(tuple(lines), calibration is not None, tuple(files))
 
     return of
 
 
-def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, Any]:
-    """Return the questions of a folder's document. Raises InputError."""
-    document = _read(path)
+def _entries(study: Study, path: Path, what: str) -> dict[str, Any]:
+    """Return each question's entry of an earlier step's file. Raises InputError."""
     try:
-        digest, questions = document["study_digest"], document["questions"]
-    except (KeyError, TypeError):
-        digest, questions = None, None
-    if not isinstance(digest, str) or not isinstance(questions, dict):
-        raise InputError(
-            f"{path} is not {what}: give the folder that `{command}` wrote", code="result.not_a_result"
-        )
-    _refuse_other(study, path, digest, what, command)
-    return questions
-
-
-def _audits(study: Study, path: str) -> list[Any]:
-    """Return the entries of an audit. Raises InputError."""
-    found = _read(Path(path))
-    if not isinstance(found, list) or not all(isinstance(one, dict) and "checks" in one for one in found):
-        raise InputError(
-            f"{path} is not an audit: give the file that `ldpkit audit --out` wrote",
-            code="result.not_an_audit",
-        )
-    for one in found:
-        if not isinstance(one.get("study_digest"), str):
-            raise InputError(
-                f"{path} does not name its study: run `ldpkit audit` again",
-                code="result.audit_without_study",
-            )
-        _refuse_other(study, Path(path), one["study_digest"], "an audit", "ldpkit audit")
-    return found
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if what == "audit":
+            digests = {str(entry["study_digest"]) for entry in document}
+            entries = {str(entry["question"]): entry for entry in document if entry["checks"] is not None}
+        else:
+            digests, entries = {str(document["study_digest"])}, dict(document["questions"])
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
-    except ValueError:
-        raise InputError(f"{path} is not JSON", code="files.not_json") from None
-
-
-def _refuse_other(study: Study, path: Path, digest: str, what: str, command: str) -> None:
-    if digest != study.digest:
+    except (ValueError, KeyError, TypeError):
         raise InputError(
-            f"{path} is {what} of another study document, with digest {visible(digest[:64])}, not of "
-            f"{study.id} version {study.version} with digest {study.digest}: run `{command}` with this one",
+            f"{path} is no {what} with its study: give what `{COMMANDS[what]}` wrote",
+            code="result.not_a_result",
+        ) from None
+    if others := digests - {study.digest}:
+        raise InputError(
+            f"{path} is of a study with digest {visible(min(others)[:64])}, not of {study.id} version "
+            f"{study.version} with digest {study.digest}: run `{COMMANDS[what]}` with this one",
             code="result.input_of_other_study",
         )
+    return entries
 
 
 def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
@@ -194,7 +160,8 @@ def _size(posterior: Posterior) -> str:
     return f"{said}, as of about {about:,} devices that answer one of {posterior.questions} questions each"
 
 
-def _calibrated(study: Study, name: str, entry: Any) -> Joined:
+def _calibrated(study: Study, posterior: Posterior, entry: Any) -> Joined:
+    name = posterior.question
     if not isinstance(entry, dict):
         return Joined(name, "calibration", "", "not calibrated")
     try:
@@ -216,23 +183,20 @@ def _calibrated(study: Study, name: str, entry: Any) -> Joined:
     return Joined(name, "calibration", "good" if ok else "bad", "; ".join([said, *([] if ok else reasons)]))
 
 
-def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Posterior]) -> Iterable[Joined]:
-    known = {str(one.get("question")): one for one in audits}
-    for name in posteriors:
-        entry = known.get(name)
-        if entry is None:
-            yield Joined(name, "audit", "", "not audited")
-            continue
-        checks = [one for one in entry["checks"] if isinstance(one, dict)]
-        made = [one for one in checks if one.get("made") is True]
-        failed = [
-            f"{one.get('name')}: {one.get('detail')}" for one in checks if one.get("passed") is not True
-        ]
-        ok = entry.get("passed") is True and not failed and made != []
-        said = f"{len(made)} checks made, {len(failed)} failed"
-        shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
-        said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
-        yield Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))
+def _audited(_study: Study, posterior: Posterior, entry: Any) -> Joined:
+    name = posterior.question
+    if entry is None:
+        return Joined(name, "audit", "", "not audited")
+    checks = [one for one in entry["checks"] if isinstance(one, dict)]
+    made = [one for one in checks if one.get("made") is True]
+    failed = [f"{one.get('name')}: {one.get('detail')}" for one in checks if one.get("passed") is not True]
+    ok = entry.get("passed") is True and not failed and made != []
+    shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
+    said = (
+        f"{len(made)} checks made, {len(failed)} failed; "
+        f"reports showed an ε of at least {shown}, and {stated} is stated"
+    )
+    return Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))
 
 
 def _digits(value: object) -> str:

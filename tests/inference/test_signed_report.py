@@ -311,7 +311,7 @@ def test_earlier_checks_of_another_study_are_rejected(tmp_path):
         with raises(InputError, "result.input_of_other_study"):
             read_earlier(STUDY, **given)
     (tmp_path / "audit.json").write_text(json.dumps([AUDITED]))
-    with raises(InputError, "result.audit_without_study"):
+    with raises(InputError, "result.not_a_result"):
         read_earlier(STUDY, audit=audit)
     with raises(InputError, "result.not_a_result"):
         read_earlier(STUDY, plan=audit)
