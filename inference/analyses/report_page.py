@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from inference.analyses.result import AnalysisPosterior
-from inference.results.chain_plots import chains_in_words
 from inference.results.citation import defence_of_analysis
 from inference.results.earlier_steps import NOTHING
 from inference.results.figures import to_png, to_svg
 from inference.results.headline import judged_line
 from inference.results.intervals import MANY, USUAL, Interval, named_share, written
-from inference.results.page import PAGE, PART_QUESTIONS, rows_of, verdict_in_words
+from inference.results.page import files_of, item_of
 from inference.results.plot_parameters import MOST_ROWS
-from inference.results.plots import Row, pictures_of, rows_plot
+from inference.results.plots import Pictures, Row, pictures_of, rows_plot
 from inference.results.provenance import Provenance
 from inference.results.quantity import Quantity
-from inference.results.rendering import PAGES
 from inference.results.saving import save_posteriors
-from inference.results.tables import tables_of
-from inference.samplers import SAMPLERS
 from ldp_client.documents.errors import InputError
-from ldp_client.explain import prior_lines
 
 MOST_SENTENCES = 60
 # The most quantities in a line of a table.
 MOST_QUOTED = 3
+APART = re.compile(r"odds|total")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
 
 
@@ -55,71 +51,43 @@ def save_analysis(
 ) -> None:
     """Write posterior.json, the report (HTML, Markdown, CSV, LaTeX), draws (OUTCOME.nc) and pictures."""
     save_posteriors({posterior.question: posterior}, folder, made)
-    pictures = pictures_of(posterior, None, interval)
+    pictures, forest = pictures_of(posterior, None, interval), forest_plot(posterior, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
-    forest = forest_plot(posterior, interval)
     (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
-    verdict = posterior.verdict
-    # Shares and means have one scale; ratios and numbers of people do not fit on it.
-    apart = re.compile(r"odds|total")
-    quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
-    page = PAGES.get_template("analysis.html.j2").render(
-        title=title or f"Results for {posterior.question}",
-        outcome=posterior.question,
-        asked=posterior.formula,
-        model=posterior.model,
-        form=posterior.form,
-        ok=verdict.ok,
-        verdict=verdict_in_words(posterior),
-        reasons=verdict.reasons,
-        parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
-        notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
-        sentences=_sentences([one for one in posterior.quantities if not one.contrast], interval),
-        contrasts=_sentences([one for one in posterior.quantities if one.contrast], interval),
-        interval=interval.name,
-        shares=to_svg(interval_plot(quoted, interval)) if quoted else "",
-        what="Coefficients" if posterior.spreads else "Shares",
-        forest=to_svg(forest),
-        rows=rows_of(posterior, None, interval),
-        noise=posterior.stated,
-        expected=pictures.expected,
-        expected_words=posterior.predictive.in_words() if posterior.predictive else "",
-        method=SAMPLERS[posterior.method].label,
-        priors=[line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
-        densities=pictures.densities,
-        chains=base64.b64encode(pictures.chains_png).decode(),
-        chains_words=chains_in_words(posterior),
-        **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
-    )
-    (folder / PAGE).write_text(page, encoding="utf-8")
-    shown = _texts(posterior, title, interval, made)
-    for name, text in tables_of({posterior.question: posterior}, shown, interval).items():
+    shown = _shown(posterior, title, replace(pictures, intervals=to_svg(forest)), interval, made)
+    for name, text in files_of(shown, {posterior.question: posterior}, interval).items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def _texts(
-    posterior: AnalysisPosterior, title: str, interval: Interval, made: Provenance | None
+def _shown(
+    posterior: AnalysisPosterior, title: str, pictures: Pictures, interval: Interval, made: Provenance | None
 ) -> dict[str, Any]:
-    """Return the texts for the templates of Markdown and LaTeX."""
-    size = posterior.size_in_words()
-    sentences = _sentences(posterior.quantities[:MOST_QUOTED], interval)
-    line = judged_line(posterior.formula or posterior.question, " ".join(sentences), posterior)
+    """Return the variables of the templates."""
+    size, asked = posterior.size_in_words(), posterior.formula or posterior.question
+    quoted = " ".join(_sentences(posterior.quantities[:MOST_QUOTED], interval))
+    # Shares and means have one scale; ratios and numbers of people do not fit on it.
+    scaled = [one for one in posterior.quantities if not (one.contrast or APART.match(one.name))]
     item = {
-        "text": posterior.formula or posterior.question,
-        "about": f"{posterior.model}, {size}",
-        "verdict": verdict_in_words(posterior),
-        "reasons": posterior.verdict.reasons,
-        "rows": rows_of(posterior, None, interval),
-        "false_heading": "",
+        **item_of(posterior, pictures, interval),
+        "text": asked,
+        "about": f"{posterior.model}, {posterior.form}, {size}",
+        "notes": [note for note in posterior.diagnostics.notes if note != posterior.form],
+        "sentences": _sentences([one for one in posterior.quantities if not one.contrast], interval),
+        "contrasts": _sentences([one for one in posterior.quantities if one.contrast], interval),
+        "shares": to_svg(interval_plot(scaled, interval)) if scaled else "",
+        "noise": posterior.stated,
     }
     return {
+        "study": None,
         "title": title or f"Results for {posterior.question}",
         "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
-        "headlines": [line],
+        "headlines": [judged_line(asked, quoted, posterior)],
         "lists": [],
         "all_ok": posterior.verdict.ok,
         "earlier": NOTHING,
         "items": [item],
+        "unit": "reports",
+        "compared": False,
         "interval": interval.name,
         **defence_of_analysis(posterior, posterior.formula, posterior.stated, made),
     }

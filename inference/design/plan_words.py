@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING
 
-from inference.design.sample_size import devices_for, rounded_up
+from inference.design.sample_size import devices_for
 from inference.results.diagnostics import listed
+from inference.results.intervals import rounded_up
 from ldp_client.shuffling.explain import lines_of
 from ldp_client.words.text import visible
 

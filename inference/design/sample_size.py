@@ -32,9 +32,3 @@ def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.fl
         return float(devices[-1] * (widths[-1] / width) ** 2)
     logs = np.interp(np.log(width), np.log(widths[::-1]), np.log(np.asarray(devices, float)[::-1]))
     return float(np.exp(logs))
-
-
-def rounded_up(devices: float) -> int:
-    """Two significant digits, upwards: more would promise too much."""
-    step = 10 ** max(0, len(str(int(devices))) - 2)
-    return int(-(-devices // step) * step)

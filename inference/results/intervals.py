@@ -128,3 +128,9 @@ def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval
     low, high = interval.of(draws)
     median = written(float(np.median(draws)), share, high - low)
     return {"median": f"{median}{' %' * share}", "interval": between(low, high, share)}
+
+
+def rounded_up(devices: float) -> int:
+    """Two significant digits, upwards: more would promise too much."""
+    step = 10 ** max(0, len(str(int(devices))) - 2)
+    return int(-(-devices // step) * step)

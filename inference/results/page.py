@@ -12,7 +12,7 @@ from inference.results.citation import citation_of
 from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.headline import headlines, lists_in_words
 from inference.results.identified import level_of_sets, set_of
-from inference.results.intervals import USUAL, Interval, between, in_words, written
+from inference.results.intervals import USUAL, Interval, between, in_words, rounded_up, written
 from inference.results.plots import Draws, Pictures, pictures_of
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance
@@ -31,7 +31,7 @@ PART_QUESTIONS = {
 }
 
 
-def render_page(
+def report_files(
     study: Study,
     posteriors: Mapping[str, Posterior],
     raw: Mapping[str, Draws] | None = None,
@@ -39,27 +39,30 @@ def render_page(
     interval: Interval = USUAL,
     made: Provenance | None = None,
     earlier: Earlier = NOTHING,
-) -> str:
-    """Return the page's HTML. raw: {question id: draws from the raw answers}, if known.
+) -> dict[str, str]:
+    """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX.
 
-    pictures: {question id: Pictures}, if already drawn. made: the fit's provenance; None for day and versions
-    only. earlier: the steps before the fit.
+    raw: {question id: draws from the raw answers}, if known. pictures: {question id: Pictures}, if already
+    drawn. made: the fit's provenance; None for day and versions only. earlier: the steps before the fit.
     """
-    shown = _shown(study, earlier.on(posteriors), raw, pictures, interval, made, earlier)
-    return PAGES.get_template("report.html.j2").render(shown)
+    posteriors = earlier.on(posteriors)
+    return files_of(_shown(study, posteriors, raw, pictures, interval, made, earlier), posteriors, interval)
 
 
-def report_files(
+def render_page(
     study: Study,
     posteriors: Mapping[str, Posterior],
-    raw: Mapping[str, Draws] | None,
-    pictures: Mapping[str, Pictures],
-    interval: Interval,
-    made: Provenance | None,
-    earlier: Earlier,
+    raw: Mapping[str, Draws] | None = None,
+    **options: Any,
+) -> str:
+    """Return the page's HTML. options: as of `report_files`."""
+    return report_files(study, posteriors, raw, **options)[PAGE]
+
+
+def files_of(
+    shown: Mapping[str, Any], posteriors: Mapping[str, Posterior], interval: Interval
 ) -> dict[str, str]:
-    """Return {file name: text}: the page, and its tables in Markdown, CSV and LaTeX."""
-    shown = _shown(study, posteriors, raw, pictures, interval, made, earlier)
+    """Return {file name: text} of a report. shown: the variables of the templates."""
     page = PAGES.get_template("report.html.j2").render(shown)
     return {PAGE: page, **tables_of(posteriors, shown, interval)}
 
@@ -105,35 +108,44 @@ def _item(
 ) -> dict[str, Any]:
     question = study.question(posterior.question)
     mechanism = mechanisms_of(study)[question.id]
+    odds = odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta))
+    asked = f"{question.id}, " if question.full_text else ""
     return {
-        "id": question.id,
+        **item_of(posterior, pictures, interval, raw),
         "text": question.full_text or question.id,
-        "mechanism": question.mechanism.name,
-        "model": question.model.name,
-        "size": posterior.size_in_words(),
-        "about": f"{f'{question.id}, ' if question.full_text else ''}{question.mechanism.name}, "
-        f"{question.model.name}, {posterior.size_in_words()}",
-        "verdict": verdict_in_words(posterior),
-        "ok": posterior.verdict.ok,
-        "headline": posterior.verdict.headline(),
-        "parts": [
-            (name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in posterior.verdict.lines()
-        ],
-        "reasons": posterior.verdict.reasons,
-        "notes": posterior.diagnostics.notes,
-        "rows": rows_of(posterior, raw, interval),
+        "about": f"{asked}{question.mechanism.name}, {question.model.name}, {posterior.size_in_words()}",
         "false_heading": false_heading(posterior, interval),
         "false_words": posterior.identified.on_page() if posterior.identified else "",
-        "noise": explain.in_words(mechanism),
-        "odds": odds_of(study, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)),
+        "noise": [f"{explain.in_words(mechanism)} {odds}"],
+        "law": pictures.law,
+        "law_words": posterior.law.in_words() if posterior.law else "",
+    }
+
+
+def item_of(
+    posterior: Posterior, pictures: Pictures, interval: Interval, raw: Draws | None = None
+) -> dict[str, Any]:
+    """Return the variables of one posterior's section that every report has."""
+    verdict = posterior.verdict
+    return {
+        "id": posterior.question,
+        "verdict": verdict_in_words(posterior),
+        "ok": verdict.ok,
+        "parts": [(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
+        "reasons": verdict.reasons,
+        "notes": posterior.diagnostics.notes,
+        "rows": rows_of(posterior, raw, interval),
+        "sentences": (),
+        "contrasts": (),
+        "false_heading": "",
+        "false_words": "",
+        "law": "",
         "intervals": pictures.intervals,
         "densities": pictures.densities,
         "chains": base64.b64encode(pictures.chains_png).decode(),
         "chains_words": chains_in_words(posterior),
-        "method": _method(posterior),
-        "priors": prior_lines(dict(posterior.prior)),
-        "law": pictures.law,
-        "law_words": posterior.law.in_words() if posterior.law else "",
+        "method": SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method,
+        "priors": [line.replace("flat()", "flat") for line in prior_lines(dict(posterior.prior))],
         "expected": pictures.expected,
         "expected_words": posterior.predictive.in_words() if posterior.predictive else "",
     }
@@ -147,10 +159,6 @@ def verdict_in_words(posterior: Posterior) -> str:
     return f"Do not use these numbers as they stand: {words}."
 
 
-def _method(posterior: Posterior) -> str:
-    return SAMPLERS[posterior.method].label if posterior.method in SAMPLERS else posterior.method
-
-
 def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL) -> list[dict[str, str]]:
     """Return a row of the page's tables for each parameter, with shares in per cent."""
     devices = posterior.devices_to_halve()
@@ -159,7 +167,7 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
         row = {
             "name": name,
             **in_words(posterior.draws[name], posterior.is_share(name), interval),
-            "devices": f"{_round_up(devices[name]):,}" if isfinite(devices[name]) else "–",
+            "devices": f"{rounded_up(devices[name]):,}" if isfinite(devices[name]) else "–",
             "prior_sd": written(posterior.prior_sd[name]),
             "r_hat": f"{found['r_hat']:.3f}",
         }
@@ -187,9 +195,3 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
 def _set(posterior: Posterior, name: str) -> str:
     ends = set_of(posterior.identified, name)
     return "–" if ends is None else between(*ends, posterior.is_share(name))
-
-
-def _round_up(devices: float) -> int:
-    """Round up to two significant digits; more would suggest too much precision."""
-    step = 10 ** max(0, len(str(int(devices))) - 2)
-    return int(-(-devices // step) * step)

@@ -10,10 +10,11 @@ import pytest
 
 from inference.design.plan import Plan, plan, prior_widths
 from inference.design.plan_words import plan_lines
-from inference.design.sample_size import devices_for, rounded_up
+from inference.design.sample_size import devices_for
 from inference.design.truth import parse_truth, with_truth
 from inference.design.widths import Widths
 from inference.models.base import Truth
+from inference.results.intervals import rounded_up
 from ldp_client import mechanism_for
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
