@@ -34,7 +34,8 @@ def saying_no_room() -> Iterator[None]:
         except OSError:
             where = "any folder"
         raise InputError(
-            f"cannot keep temporary files in {where}: {line_of(error)}; set TMPDIR to another folder",
+            f"cannot keep temporary files in {where}: {line_of(error)}; "
+            "set TMPDIR to a folder with more room",
             code="engine.no_room",
         ) from None
 
