@@ -17,6 +17,8 @@ PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder -n
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
+	@# A result is a new folder.
+	rm -rf demo
 	$(BIN)/ldpkit demo --out demo || [ $$? -eq 4 ]
 
 # Needs Python and make alone. Without the tests marked slow: long fits, power cuts, other programs' servers.
