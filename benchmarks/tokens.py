@@ -19,7 +19,7 @@ from benchmarks.collector_load.servers import TICKS, TOKEN, Server
 from collector.issuer.signing import SigningKey, new_pair
 from collector.reports.rules import Rules
 from ldp_client.core.tokens import Asking, challenge_of, draw, header_of
-from ldp_client.documents.fields import to_base64
+from ldp_client.documents.canonical import to_base64
 from schemas import Study
 
 ISSUER = "issuer.example"

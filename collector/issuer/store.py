@@ -16,10 +16,10 @@ from collector.issuer.signing import new_pair
 from collector.storage.keys import hash_key, new_word
 from collector.storage.queries import IDS_PER_STATEMENT
 from ldp_client.core.tokens import short_id_of
-from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.channel import MOST_KEYS
 from ldp_client.documents.errors import DocumentError, InputError, UsageError
-from ldp_client.documents.fields import Identifier, to_base64
+from ldp_client.documents.fields import Identifier
 
 CODE_BYTES = 16
 MOST_AT_ONCE = 1_000_000

@@ -4,6 +4,8 @@ Canonical form: UTF-8, keys sorted, no spaces, the escapes of JSON.stringify (RF
 objects, arrays, strings, integers and booleans, so that no float ever enters signed bytes.
 """
 
+from binascii import b2a_base64
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -40,6 +42,11 @@ def _quote(text: str) -> str:
         for character in text
     ]
     return '"' + "".join(escaped) + '"'
+
+
+def to_base64(content: bytes) -> str:
+    """Encode bytes in the only base64 spelling that a canonical document has: padded, on one line."""
+    return b2a_base64(content).decode().strip()
 
 
 def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int) -> "Any":

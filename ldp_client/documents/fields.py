@@ -4,8 +4,9 @@
 `json_schema()` returns the same rule as JSON Schema, so that both have one definition.
 """
 
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 
+from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
@@ -101,11 +102,6 @@ class Base64:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"type": "string", "contentEncoding": "base64"}
-
-
-def to_base64(content: bytes) -> str:
-    """Encode bytes in the only spelling that Base64 reads."""
-    return b2a_base64(content).decode().strip()
 
 
 class Constant:

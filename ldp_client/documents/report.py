@@ -1,17 +1,8 @@
 """A report: what one device sends, once, in answer to one study."""
 
-from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import (
-    Base64,
-    Constant,
-    Hex,
-    Identifier,
-    Integer,
-    Record,
-    printable,
-    to_base64,
-)
+from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, Record, printable
 from ldp_client.documents.public import PublicValues
 
 TYPE_CHECKING = False

@@ -2,8 +2,8 @@
 
 from binascii import a2b_base64
 
+from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import UsageError
-from ldp_client.documents.fields import to_base64
 from ldp_client.oblivious.encapsulation import KEM_ID, POINT_BYTES, SUITE
 
 # A configuration has an id, a KEM, a public key, the length of the suites, and suites of 4 bytes.

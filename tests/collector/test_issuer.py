@@ -30,9 +30,9 @@ from collector.storage.database import Database
 from collector.storage.migrating import check, make
 from ldp_client import cli
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
+from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.fields import to_base64
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
