@@ -3,7 +3,7 @@
 from ldp_client.core.randomness import read, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
-from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.mechanisms.base import refuse_forgetful
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def report_of(
 
 def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
     """Raise AnswerError unless public values fit the study; values from an invitation may be missing."""
-    wrong = study.wrong_public(public, invited=True)
+    wrong = study.wrong_public(public, invited=True) if study.public or public else None
     if wrong:
         raise AnswerError(*wrong, code="answer.public_invalid")
 

@@ -17,7 +17,7 @@ from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism
-from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.mechanisms.base import refuse_forgetful
 from ldp_client.mechanisms.tables.base import TableMechanism
 
 Payloads = NDArray[np.uint8]

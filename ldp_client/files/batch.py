@@ -15,7 +15,7 @@ from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import Mechanism, mechanisms_of
-from ldp_client.mechanisms.memoized import refuse_forgetful
+from ldp_client.mechanisms.base import refuse_forgetful
 from ldp_client.words.text import say
 
 Mechanisms = dict[str, Mechanism]

@@ -7,12 +7,12 @@ Its class registers itself (docs/adding-a-mechanism.md).
 from ldp_client.documents import catalogue
 from ldp_client.mechanisms import refusable
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy, register
+from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import gaussian_record
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import memoized
 from ldp_client.mechanisms.olh import Olh
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.summed import SummedMechanism
 from ldp_client.mechanisms.summed_gaussian import summed_gaussian

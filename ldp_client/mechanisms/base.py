@@ -3,7 +3,7 @@
 import struct
 
 from ldp_client.core.randomness import urandom
-from ldp_client.documents.errors import ReportError
+from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
@@ -152,6 +152,16 @@ class Mechanism:
             The error, which names the question.
         """
         return ReportError(f"payloads.{self.field}", problem, code="report.payload_impossible")
+
+
+def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
+    """Raise InputError for a memoized mechanism that is not `memoized.Remembering`.
+
+    It would draw a new permanent answer for each report, and many reports together reveal the true answer.
+    """
+    for question in mechanisms:
+        if hasattr(mechanisms[question], "permanent"):
+            raise InputError.say("core.memoized", question=question)
 
 
 def pack_signed(values: "list[int]") -> bytes:

@@ -1,4 +1,4 @@
-"""The base class of choice mechanisms: each report supports a random set of choices.
+"""Choice mechanisms, whose reports support a random set of choices, and randomized response, the simplest.
 
 A report encodes a set S of choices. P(report | x) is c·e^ε if x is in S, else c, with c the same for
 every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
@@ -6,7 +6,9 @@ every x (METHODS 3.2b). Subclasses define how S is drawn and encoded.
 
 import hashlib
 
-from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
+from ldp_client.core.integers import bytes_below
+from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
+from ldp_client.core.randomness import truth_or_other
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ldp_client.core.randomness import Source
     from ldp_client.documents.study import Question
 
 
@@ -133,3 +136,38 @@ class ChoiceMechanism(Mechanism):
             )
         self.odds = (often, seldom)
         self.privacy = Privacy(log_ratio(often, seldom), Rational(0))
+
+
+class RandomizedResponse(ChoiceMechanism):
+    """Report the true choice with probability threshold / 2**bits, else a uniform other choice.
+
+    Warner 1965; for k choices: Kairouz et al. 2014.
+    S is the reported choice. A payload is its index, big-endian, in the fewest bytes that hold k values.
+    """
+
+    name = "randomized_response"
+
+    def __init__(self, question: "Question") -> None:
+        super().__init__(question)
+        self.threshold = truth_threshold(question.mechanism.epsilon, self.choices)
+        whole = 1 << self.bits
+        others = self.choices - 1
+        self._state_odds(self.threshold * others, whole - self.threshold)
+        self.p = Rational(self.threshold, whole)
+        self.q = Rational(whole - self.threshold, whole * others)
+        self.payload_size = bytes_below(self.choices)
+
+    def randomise(self, quantised: int, random: "Source") -> bytes:
+        """Draw the coin and the other choice, even if the other choice is not needed."""
+        reported = truth_or_other(quantised, self.choices, self.threshold, random)
+        return reported.to_bytes(self.payload_size, "big")
+
+    def supported(self, payload: bytes, index: int) -> bool:
+        """Return True if it is the reported choice."""
+        return int.from_bytes(payload, "big") == index
+
+    def check(self, payload: bytes) -> None:
+        """Raise ReportError unless the payload is the index of a choice."""
+        super().check(payload)
+        if int.from_bytes(payload, "big") >= self.choices:
+            raise self.impossible(f"is not one of {self.choices} choices")

@@ -7,11 +7,9 @@ single report, and hides that two reports come from the same permanent answer.
 
 from ldp_client.core.noise_levels import memoized_flip, memoized_truth
 from ldp_client.core.randomness import truth_or_other
-from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.mechanisms.choice import ChoiceMechanism
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.choice import ChoiceMechanism, RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
 
 TYPE_CHECKING = False
@@ -127,16 +125,6 @@ class Remembering(Mechanism):
         if self.answer is None:
             self.answer = bytes(self.mechanism.permanent(quantised, random))
         return bytes(self.mechanism.instantaneous(self.answer, random))
-
-
-def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
-    """Raise InputError for a memoized mechanism that is not `Remembering`.
-
-    It would draw a new permanent answer for each report, and many reports together reveal the true answer.
-    """
-    for question in mechanisms:
-        if hasattr(mechanisms[question], "permanent"):
-            raise InputError.say("core.memoized", question=question)
 
 
 def _instantaneous(question: "Question") -> Rational:

@@ -11,7 +11,7 @@ from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,
 )
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
 

@@ -13,8 +13,8 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
 from ldp_client.mechanisms import hadamard, olh
+from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from ldp_client.mechanisms.unary import Sue
 from schemas import Rational, Study

@@ -15,13 +15,13 @@ from ldp_client.core.noise_levels import gaussian_radius, log_ratio, truth_thres
 from ldp_client.core.randomness import random_bits, truth_or_other, uniform_below, urandom
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Privacy, pack_signed
+from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import MULTIPLIER_BITS, GaussianStatistics
 from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.memoized import MemoizedResponse, MemoizedSue
 from ldp_client.mechanisms.number import Gaussian, Laplace
 from ldp_client.mechanisms.olh import Olh
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.unary import Oue, bits_below, read_parts
 

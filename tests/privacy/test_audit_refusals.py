@@ -3,8 +3,8 @@
 import pytest
 
 from ldp_client.mechanisms.base import pack_signed
+from ldp_client.mechanisms.choice import RandomizedResponse
 from ldp_client.mechanisms.number import Laplace
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.refusable import RefusableNumber
 from schemas import Study
 from tests import studies

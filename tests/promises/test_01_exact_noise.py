@@ -25,7 +25,7 @@ from ldp_client.bulk import perturb_many
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms import base
-from ldp_client.mechanisms.randomized_response import RandomizedResponse
+from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
 from tests.ldp_client.exact_laws import faults, worst_ratio
