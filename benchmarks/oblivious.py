@@ -18,9 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from collector.oblivious.gateway import Gateway
 from collector.oblivious.keys import GatewayKey, GatewayKeys
-from ldp_client.oblivious.binary_http import Request
+from ldp_client.oblivious.binary_http import Request, padded
 from ldp_client.oblivious.encapsulation import encapsulate
-from ldp_client.oblivious.sizes import padded
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

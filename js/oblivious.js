@@ -21,7 +21,7 @@ const NONCE_BYTES = 12;
 const HASH_BYTES = 32;
 // HMAC's key of no bytes, which browsers do not take as that.
 const NO_SALT = new Uint8Array(HASH_BYTES);
-// Of requests: a relay sees sizes. ldp_client/oblivious/sizes.py has the same.
+// Of requests: a relay sees sizes. ldp_client/oblivious/binary_http.py has the same.
 const SIZES = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
 // What a gateway answers, of a URL of its collector; that one's own address may be known to this person alone.
 const PATH = /.*(\/v1\/studies\/[^?]+(\?version=\d+)?)/;

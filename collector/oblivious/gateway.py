@@ -25,7 +25,7 @@ from collector.problems import (
     ProblemError,
 )
 from collector.storage.failures import problem_of
-from ldp_client.oblivious.binary_http import Answer, BinaryError, Request
+from ldp_client.oblivious.binary_http import ANSWER_BYTES, Answer, BinaryError, Request, answer_bytes
 from ldp_client.oblivious.encapsulation import (
     HEADER_BYTES,
     EncapsulationError,
@@ -34,7 +34,6 @@ from ldp_client.oblivious.encapsulation import (
     header,
     require_hpke,
 )
-from ldp_client.oblivious.sizes import ANSWER_BYTES, answer_bytes
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication

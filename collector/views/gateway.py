@@ -15,8 +15,7 @@ from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIO
 from collector.views.bodies import sent_bytes
 from collector.views.handling import Headers, harden, refuse_upload, response_of
 from collector.views.openapi import Operation
-from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, REQUEST_TYPE
-from ldp_client.oblivious.sizes import MOST_MESSAGE_BYTES
+from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, MOST_MESSAGE_BYTES, REQUEST_TYPE
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -10,7 +10,7 @@ from ldp_client.device.exchange import exchange
 from ldp_client.device.transport import KeyGoneError
 from ldp_client.documents.errors import RefusedError, TransferError
 from ldp_client.oblivious.binary_http import Answer as BinaryAnswer
-from ldp_client.oblivious.binary_http import BinaryError, Request
+from ldp_client.oblivious.binary_http import BinaryError, Request, answer_bytes, padded
 from ldp_client.oblivious.encapsulation import (
     ANSWER_OVERHEAD_BYTES,
     ANSWER_TYPE,
@@ -18,7 +18,6 @@ from ldp_client.oblivious.encapsulation import (
     EncapsulationError,
     encapsulate,
 )
-from ldp_client.oblivious.sizes import answer_bytes, padded
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:

@@ -90,8 +90,7 @@ class Oblivious(Transport):
 
     def __init__(self, relay: str, key: str) -> None:
         from ldp_client.device.policy import checked_url
-        from ldp_client.oblivious.encapsulation import require_hpke
-        from ldp_client.oblivious.key_configuration import read_configuration
+        from ldp_client.oblivious.encapsulation import read_configuration, require_hpke
 
         require_hpke()
         self.relay = checked_url(relay)[0]

@@ -1,18 +1,22 @@
 """Binary HTTP messages of known length (RFC 9292): the content of encapsulated requests and answers.
 
-Zeros pad a message up to a stated size (section 3.8), so that the encrypted message shows no length.
+Zeros pad a message up to a fixed size (section 3.8), because a relay sees sizes. A request's size depends
+only on its own length, an answer's size only on the request's method. Neither depends on the study or on the
+result.
 """
 
 from collections.abc import Sequence
 
 Fields = Sequence[tuple[str, str]]
-
-
 # Framing indicators (section 3.3) of the two forms that are read here; the other forms have no known length.
 KNOWN_REQUEST = 0
 KNOWN_ANSWER = 1
 # The most fields of a message: more than any device or collector sends.
 MOST_FIELDS = 32
+REQUEST_SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10)
+# Receipts have a hundred bytes, problems with a challenge some 1,500.
+ANSWER_BYTES = 4 << 10
+DOCUMENT_BYTES = 64 << 10
 LOWEST_STATUS, FINAL_STATUS, HIGHEST_STATUS = 100, 200, 599
 
 
@@ -78,6 +82,31 @@ class Answer:
         if not FINAL_STATUS <= status <= HIGHEST_STATUS:
             raise BinaryError("not the status of an answer")
         return cls(status, *_read_rest(reader))
+
+
+def request_bytes(content_bytes: int) -> int:
+    """Return the fixed size to which a request is padded.
+
+    Args:
+        content_bytes: the length of the request in binary HTTP, without padding.
+
+    Raises:
+        BinaryError: the request is longer than the largest size.
+    """
+    for size in REQUEST_SIZES:
+        if content_bytes <= size:
+            return size
+    raise BinaryError("the request is longer than the largest fixed size")
+
+
+def answer_bytes(method: str) -> int:
+    """Return the fixed size of the answer to a request: the method GET asks for a document."""
+    return DOCUMENT_BYTES if method == "GET" else ANSWER_BYTES
+
+
+def padded(request: Request) -> bytes:
+    """Return a request in binary HTTP, padded to its fixed size. Raises BinaryError if it is too long."""
+    return request.encode(request_bytes(len(request.encode())))
 
 
 def number(value: int) -> bytes:

@@ -4,11 +4,14 @@ One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. `pyhpke` provid
 """
 
 import os
+from binascii import a2b_base64
 from functools import lru_cache
 from hmac import digest
 from typing import Any
 
-from ldp_client.documents.errors import MissingExtraError
+from ldp_client.documents.canonical import to_base64
+from ldp_client.documents.errors import MissingExtraError, UsageError
+from ldp_client.oblivious.binary_http import REQUEST_SIZES
 
 REQUEST_TYPE = "message/ohttp-req"
 ANSWER_TYPE = "message/ohttp-res"
@@ -24,6 +27,12 @@ SECRET_BYTES = 16
 NONCE_BYTES = 12
 OVERHEAD_BYTES = HEADER_BYTES + POINT_BYTES + TAG_BYTES
 ANSWER_OVERHEAD_BYTES = SECRET_BYTES + TAG_BYTES
+# The longest encapsulated request.
+MOST_MESSAGE_BYTES = REQUEST_SIZES[-1] + OVERHEAD_BYTES
+# A key configuration has an id, a KEM, a public key, the length of the suites, and suites of 4 bytes.
+_POINT_AT = 3
+_LENGTH_AT = _POINT_AT + POINT_BYTES
+_SUITES_AT = _LENGTH_AT + 2
 # Sections 4.3 and 4.4: HPKE's info, and its exporter's label.
 REQUEST_LABEL = b"message/bhttp request"
 ANSWER_LABEL = b"message/bhttp response"
@@ -42,6 +51,28 @@ def configuration(key_id: int, public_key: bytes) -> bytes:
     """Return a key configuration (section 3.1) with the one suite. public_key: X25519, 32 bytes."""
     head = bytes([key_id]) + KEM_ID.to_bytes(2, "big") + public_key
     return head + len(SUITE).to_bytes(2, "big") + SUITE
+
+
+def read_configuration(text: str) -> tuple[int, bytes]:
+    """Return the number and the X25519 public key, 32 bytes, of the configuration that an app ships.
+
+    Args:
+        text: the configuration in base64, as `ldpkit ohttp show` prints it.
+
+    Raises:
+        UsageError: the text is no configuration, or lacks the one suite that devices use.
+    """
+    try:
+        raw = a2b_base64(text)
+    except ValueError:
+        raw = b""
+    suites = raw[_SUITES_AT:]
+    length = int.from_bytes(raw[_LENGTH_AT:_SUITES_AT], "big")
+    is_whole = bool(suites) and len(suites) == length and length % 4 == 0 and to_base64(raw) == text
+    known = [suites[start : start + 4] for start in range(0, length, 4)] if is_whole else []
+    if SUITE not in known or raw[1:_POINT_AT] != KEM_ID.to_bytes(2, "big"):
+        raise UsageError.say("device.relay_configuration")
+    return raw[0], raw[_POINT_AT:_LENGTH_AT]
 
 
 def header(key_id: int) -> bytes:

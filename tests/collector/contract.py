@@ -15,9 +15,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from collector.views.gateway import EXTENSION
-from ldp_client.oblivious.binary_http import Request
+from ldp_client.oblivious.binary_http import Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
-from ldp_client.oblivious.sizes import padded
 from schemas import Report
 
 if TYPE_CHECKING:

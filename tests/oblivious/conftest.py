@@ -10,9 +10,8 @@ import pytest
 from collector.oblivious.keys import GatewayKeys
 from ldp_client import Oblivious
 from ldp_client.device import clock, outbox
-from ldp_client.oblivious.binary_http import Answer, Request
+from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
-from ldp_client.oblivious.sizes import padded
 from schemas import Study
 from tests import studies
 from tests.attacks.conftest import (

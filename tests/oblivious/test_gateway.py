@@ -10,15 +10,20 @@ from collector.settings import Settings
 from collector.storage import queries
 from ldp_client.documents.errors import InputError
 from ldp_client.files.signing import new_key, sign_study
-from ldp_client.oblivious.binary_http import BinaryError, Request
-from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES, EncapsulationError, encapsulate
-from ldp_client.oblivious.sizes import (
+from ldp_client.oblivious.binary_http import (
     ANSWER_BYTES,
     DOCUMENT_BYTES,
-    MOST_MESSAGE_BYTES,
     REQUEST_SIZES,
+    BinaryError,
+    Request,
     padded,
     request_bytes,
+)
+from ldp_client.oblivious.encapsulation import (
+    ANSWER_OVERHEAD_BYTES,
+    MOST_MESSAGE_BYTES,
+    EncapsulationError,
+    encapsulate,
 )
 from tests import studies
 from tests.kit.errors import raises

@@ -11,8 +11,12 @@ from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
 from ldp_client.documents.errors import UsageError
 from ldp_client.oblivious import encapsulation
 from ldp_client.oblivious.binary_http import Answer, Request
-from ldp_client.oblivious.encapsulation import EncapsulationError, decapsulate, encapsulate
-from ldp_client.oblivious.key_configuration import read_configuration
+from ldp_client.oblivious.encapsulation import (
+    EncapsulationError,
+    decapsulate,
+    encapsulate,
+    read_configuration,
+)
 from tests.kit.errors import raises
 
 FOLDER = Path(__file__).parents[1] / "golden" / "rfc"
