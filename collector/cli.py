@@ -25,7 +25,7 @@ from collector.secure_sum.cli import add_node
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, refuse_table
 from ldp_client.words.text import counted

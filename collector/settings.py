@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import nearest, visible

@@ -13,7 +13,7 @@ from collector.issuer.inviting import add_invite, public_of
 from collector.issuer.maintenance import BUSY_SECONDS, DATABASE_NAME, add_keeping, opened_by, with_database
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.channel import WebAddress
 from ldp_client.documents.errors import DocumentError, InputError, UsageError
 from ldp_client.files.disk import standard_output

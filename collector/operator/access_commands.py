@@ -20,7 +20,7 @@ from collector.operator.at_a_collector import (
     show,
 )
 from collector.operator.links import MOST, new_place, room_for, saying, writer
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
 from ldp_client.files.disk import read_bytes

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from collector.settings import PRINTABLE
-from ldp_client.device.exchange import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
+from ldp_client.device.http import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
 from ldp_client.documents.errors import EXIT_REFUSED, TransferError, UsageError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import visible

@@ -15,7 +15,7 @@ from collector.remote.client import (
     require_one_key,
     require_private,
 )
-from ldp_client.device.upload import CLOSED, STUDY_STATE
+from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import TransferError
 
 if TYPE_CHECKING:

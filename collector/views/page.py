@@ -16,7 +16,7 @@ from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
 from collector.views.operating import status
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up

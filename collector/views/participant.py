@@ -34,7 +34,7 @@ from collector.studies.origins import origins_of, published_origins
 from collector.studies.publishing import LIFETIME
 from collector.views.illustration import hundred_of
 from collector.views.parameters import is_study_id
-from ldp_client.device.policy import LOOPBACK
+from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.rational import Rational
 from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import values_in_words

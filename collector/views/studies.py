@@ -38,7 +38,7 @@ from collector.views.openapi import (
 from collector.views.parameters import whole_parameter
 from ldp_client.commands.strata import require_keys
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
-from ldp_client.device.upload import CLOSED, STUDY_STATE
+from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ldp_client import Device, Direct
-from ldp_client.device.upload import put_report
+from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
 

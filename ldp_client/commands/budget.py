@@ -8,7 +8,7 @@ from typing import Any
 from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import Subparsers, add_command
-from ldp_client.device.disclosures import Disclosure
+from ldp_client.device.budget import Disclosure
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import rounded_up, say, visible
 
@@ -32,14 +32,14 @@ def add_budget(subparsers: Subparsers) -> None:
 
 def run_budget(arguments: argparse.Namespace) -> int:
     """ldpkit budget"""
-    from ldp_client.device.disclosures import told_by
+    from ldp_client.device.budget import disclosures_of
+    from ldp_client.device.layout import holds_device
     from ldp_client.device.ledger import Ledger
-    from ldp_client.device.locking import holds_device
 
     if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
         raise InputError.say("cli.no_device", folder=arguments.folder)
     ledger = Ledger(arguments.folder)
-    budget, told = ledger.budget(), told_by(ledger)
+    budget, told = ledger.budget(), disclosures_of(ledger)
     epsilon = sum([one.epsilon for one in told], Fraction(0))
     lines = [line for one in told for line in _lines(one)]
     total = [say("cli.budget.total", count=len(told), epsilon=rounded_up(float(epsilon)))]

@@ -9,7 +9,7 @@ from ldp_client.commands.holder import check_tables
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import Subparsers, add_command
 from ldp_client.device.device import Device
-from ldp_client.device.flushed import Flushed
+from ldp_client.device.verdicts import Flushed
 from ldp_client.documents.errors import (
     EXIT_NETWORK,
     EXIT_REFUSED,
@@ -97,7 +97,7 @@ def expanded_folder(given: str) -> str:
 
     Raises argparse.ArgumentTypeError if ~ names no home folder.
     """
-    from ldp_client.device.policy import folder_of
+    from ldp_client.device.arguments import folder_of
 
     try:
         return folder_of(given)
@@ -108,7 +108,7 @@ def expanded_folder(given: str) -> str:
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
     from ldp_client.device.device import Device
-    from ldp_client.device.fetch import split_study_url
+    from ldp_client.device.requests import split_study_url
 
     if arguments.json and not arguments.yes:
         raise UsageError.say("cli.json_asks_nobody")
@@ -157,8 +157,8 @@ def _stated_budget(arguments: argparse.Namespace) -> str:
 
 
 def _kept_budget(folder: str) -> str | None:
+    from ldp_client.device.layout import holds_device
     from ldp_client.device.ledger import Ledger
-    from ldp_client.device.locking import holds_device
 
     return Ledger(folder).budget() if holds_device(folder) else None
 
@@ -282,7 +282,7 @@ def _warn_of_clipping(study: Study, answers: dict[str, Any]) -> None:
 
 def _refuse_folder_of_others(folder: str) -> None:
     """Raise InputError, before creating anything in it, for a folder that does not belong to a device."""
-    from ldp_client.device.locking import holds_device, holds_others
+    from ldp_client.device.layout import holds_device, holds_others
 
     try:
         is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
@@ -295,7 +295,7 @@ def _refuse_folder_of_others(folder: str) -> None:
 def run_withdraw(arguments: argparse.Namespace) -> int:
     """ldpkit withdraw STUDY_URL"""
     from ldp_client.device.device import Device
-    from ldp_client.device.fetch import split_study_url
+    from ldp_client.device.requests import split_study_url
 
     collector, study_id = split_study_url(arguments.study_url)
     unknown = say("cli.never_answered", folder=arguments.folder, study=study_id)

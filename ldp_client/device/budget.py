@@ -1,4 +1,4 @@
-"""What an answer costs, whether it is allowed, and the permanent answers that repeat without new cost.
+"""What answers cost: the budget, the permanent answers that repeat without new cost, and what was disclosed.
 
 A question is asked once by a collector's study, within the owner's budgets. In repeated collection a memoized
 question is randomised once, and every round reuses that: `permanent(quantised, random) -> bytes` is drawn
@@ -6,24 +6,25 @@ once and kept in the ledger, `instantaneous(permanent, random) -> payload` for e
 & Korolova 2014, RAPPOR). A question is known by its id: what it asks is the collector's to keep.
 """
 
+from __future__ import annotations
+
 import sqlite3
-from collections.abc import Callable
 from datetime import date
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.device.policy import Limits
-from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError, StudyError
+from ldp_client.documents.canonical import canonical_json, parse_canonical
+from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Question, Study
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.words.text import say
 
-Document = TypeVar("Document")
-
+if TYPE_CHECKING:
+    from ldp_client.device.ledger import Ledger
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
 EARLY_DAYS = 1
@@ -31,15 +32,24 @@ EARLY_DAYS = 1
 WIPED = b""
 ZERO = Fraction(0)
 
-_terms: "dict[str, Terms]" = {}
+# A report's state in the ledger: its name for a person.
+_STATES = {
+    "queued": "waiting",
+    "trying": "waiting",
+    "sent": "sent",
+    "refused": "refused",
+    "withdrawn": "being_deleted",
+}
+STATES = ("sent", "waiting", "refused", "being_deleted")
+
+_terms: dict[str, Terms] = {}
 
 
-class Cost:
+class Cost(NamedTuple):
     """Privacy loss: epsilon in nats, delta a probability, both exact."""
 
-    def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
+    epsilon: Fraction
+    delta: Fraction
 
 
 class Terms:
@@ -54,13 +64,16 @@ class Terms:
         self.study = study
         for question in study.questions:
             if question.mechanism.name not in MECHANISMS:
-                raise _unknown(study.id, say("device.the_mechanism", mechanism=question.mechanism.name))
+                what = say("device.the_mechanism", mechanism=question.mechanism.name)
+                raise RefusedError.say("device.cannot_be_answered", study=study.id, what=what)
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
         self.samples_one: bool = study.sample_one_question
-        documents = {question["id"]: question for question in study.document["questions"]}
-        self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
+        self.noise = {}
+        if self.memoized:
+            documents = {question["id"]: question for question in study.document["questions"]}
+            self.noise = {name: _noise_of(documents[name]) for name in self.memoized}
 
     def total(self, questions: list[str]) -> Cost:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
@@ -85,23 +98,6 @@ def terms_of(study: Study) -> Terms:
     if study.digest not in _terms:
         _terms[study.digest] = Terms(study)
     return _terms[study.digest]
-
-
-def read_new(read: Callable[[str | bytes], Document], text: str | bytes) -> Document:
-    """Read a document from outside with `read`.
-
-    Raises RefusedError if it names a mechanism that only a newer ldpkit can know, else StudyError.
-    """
-    try:
-        return read(text)
-    except StudyError as error:
-        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
-            raise _unknown(say("device.this_study"), f"{error.field}: {error.problem}") from None
-        raise
-
-
-def _unknown(study: str, what: str) -> RefusedError:
-    return RefusedError.say("device.cannot_be_answered", study=study, what=what)
 
 
 def _noise_of(question: dict[str, Any]) -> str:
@@ -156,27 +152,20 @@ def remember(
             connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?, ?)", row)
 
 
-def has_permanent(connection: sqlite3.Connection, study_id: str, question: str) -> bool:
-    """Return True if a permanent answer to the question is stored, or was until it was withdrawn."""
-    query = "SELECT 1 FROM permanent WHERE study = ? AND question = ? AND is_own(origin)"
-    return connection.execute(query, (study_id, question)).fetchone() is not None
-
-
 def wipe(connection: sqlite3.Connection, study_id: str) -> None:
     """Erase the permanent answers, but not the fact that they were given."""
     query = "UPDATE permanent SET answer = ? WHERE study = ? AND is_own(origin)"
     connection.execute(query, (WIPED, study_id))
 
 
-class Spend:
+class Spend(NamedTuple):
     """One question that was asked: its study, the study's version, and the cost of the answer."""
 
-    def __init__(self, study: str, question: str, version: int, epsilon: Fraction, delta: Fraction) -> None:
-        self.study = study
-        self.question = question
-        self.version = version
-        self.epsilon = epsilon
-        self.delta = delta
+    study: str
+    question: str
+    version: int
+    epsilon: Fraction
+    delta: Fraction
 
 
 def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:
@@ -185,11 +174,14 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:
     Each higher version of a study may ask a memoized question again, unless the question was answered
     without a permanent answer, in a version that did not memoize it.
     """
-    query = "SELECT version, epsilon FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
+    spent = "SELECT version, epsilon FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
+    # Also the permanent answers that were withdrawn.
+    kept = "SELECT 1 FROM permanent WHERE study = ? AND question = ? AND is_own(origin)"
     study = terms.study
     for question in terms.mechanisms:
-        for version, epsilon in connection.execute(query, (study.id, question)).fetchall():
-            is_paid_once = epsilon != "0" and not has_permanent(connection, study.id, question)
+        asked = (study.id, question)
+        for version, epsilon in connection.execute(spent, asked).fetchall():
+            is_paid_once = epsilon != "0" and not connection.execute(kept, asked).fetchone()
             if question not in terms.memoized or study.version <= version or is_paid_once:
                 raise AlreadyAnsweredError.say("device.answered", study=study.id, question=question)
 
@@ -212,16 +204,15 @@ def refuse_overspending(
     }
     for limit, (epsilon, most) in spent.items():
         if most is not None:
-            _refuse_above("epsilon", asked.epsilon, most - epsilon, say(limit))
+            _refuse_above("epsilon", asked.epsilon, most - epsilon, limit)
     delta = sum((row[3] for row in rows), ZERO)
-    _refuse_above("delta", asked.delta, limits.delta - delta, say("device.budget"))
+    _refuse_above("delta", asked.delta, limits.delta - delta, "device.budget")
 
 
 def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
     if asked > left:
-        raise BudgetError.say(
-            "device.costs", what=what, cost=float(asked), left=float(max(left, ZERO)), limit=limit
-        )
+        costs = {"cost": float(asked), "left": float(max(left, ZERO))}
+        raise BudgetError.say("device.costs", what=what, limit=say(limit), **costs)
 
 
 def write_spends(
@@ -240,3 +231,71 @@ def write_spends(
             epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
         row = (origin, study.id, question, study.version, str(epsilon), str(delta))
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+class Disclosure:
+    """One collector's study, as far as this device answered it.
+
+    Attributes:
+        study: its id.
+        collector: the origin of its collector; "" if no collector was named yet.
+        version: the latest version that was answered.
+        questions: ids of the questions that were asked.
+        epsilon: the exact cost of the answers, in nats.
+        delta: their exact cost as a probability.
+        reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
+            deleted.
+        untokened: how many waiting reports still have to request a token.
+        batched: how many waiting reports have a token or need none, and leave together with others.
+        strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
+            states these values, and the collector will add them.
+    """
+
+    def __init__(self, study: str, collector: str) -> None:
+        self.study = study
+        self.collector = collector
+        self.version = 0
+        self.questions: list[str] = []
+        self.epsilon = Fraction(0)
+        self.delta = Fraction(0)
+        self.reports = dict.fromkeys(STATES, 0)
+        self.untokened = 0
+        self.batched = 0
+        self.strata: list[dict[str, str]] = []
+
+
+def disclosures_of(ledger: Ledger) -> list[Disclosure]:
+    """Return an entry for each collector's study, in the order of ids. Raises LedgerError."""
+    spent = "SELECT study, origin, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
+    sent = "SELECT study, origin, state FROM reports ORDER BY 1, 2"
+    leaving = """SELECT reports.study, reports.origin, channel, IFNULL(token, ''), key
+      FROM reports JOIN channels USING (document) LEFT JOIN tokens ON report = id
+      WHERE state IN ('queued', 'trying')"""
+    with ledger.reading() as connection:
+        together = connection.execute(leaving).fetchall()
+        spends = connection.execute(spent).fetchall()
+        reports = connection.execute(sent).fetchall()
+    entries: dict[tuple[str, str], Disclosure] = {}
+
+    def entry_of(study: str, origin: str) -> Disclosure:
+        return entries.setdefault((study, origin), Disclosure(study, origin))
+
+    for study, origin, question, version, epsilon, delta in spends:
+        entry = entry_of(study, origin)
+        entry.version = max(entry.version, version)
+        # In a study that draws one question, the other questions cost nothing.
+        if Fraction(epsilon) and question not in entry.questions:
+            entry.questions.append(question)
+        entry.epsilon += Fraction(epsilon)
+        entry.delta += Fraction(delta)
+    for study, origin, state in reports:
+        entry_of(study, origin).reports[_STATES[state]] += 1
+    for study, origin, channel, token, key in together:
+        entry = entry_of(study, origin)
+        tokens = parse_canonical(channel).get("tokens")
+        awaits = tokens is not None and not token
+        entry.untokened += awaits
+        entry.batched += not awaits
+        stratum = tokens["keys"][key].get("public") if token else None
+        entry.strata += [stratum] if stratum else []
+    return list(entries.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
@@ -11,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
+from ldp_client.device.arguments import (
+    checked_url,
+    folder_of,
+    listed_texts,
+    origin_of,
+    plain_window,
+    refuse_no_text,
+)
 from ldp_client.device.budget import (
-    Terms,
     recall,
     refuse_overspending,
     refuse_second_answers,
@@ -21,35 +27,23 @@ from ldp_client.device.budget import (
     wipe,
     write_spends,
 )
-from ldp_client.device.channels import note_channel
-from ldp_client.device.flushed import Flushed
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.outbox import (
     Queued,
     due_of,
     enqueue,
     invite,
-    plain_window,
+    note_channel,
+    plain_invitation,
     refuse_full,
     withdraw_reports,
 )
 from ldp_client.device.policy import (
     Policy,
-    checked_url,
-    folder_of,
-    listed_texts,
-    plain_invitation,
-    refuse_no_text,
-    verify_study,
-)
-from ldp_client.device.transport import Direct
-from ldp_client.device.trust import (
     forget_consent,
     note_answered,
     note_consent,
-    note_identity,
     note_signed,
-    origin_of,
     refuse_asked_behind_noise,
     refuse_nameless,
     refuse_no_study,
@@ -57,15 +51,17 @@ from ldp_client.device.trust import (
     refuse_unknown,
     refuse_unsigned,
     refuse_without_consent,
+    verify_study,
     with_public,
 )
+from ldp_client.device.transport import Direct
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
-from ldp_client.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from ldp_client.device.transport import Transport
+    from ldp_client.device.verdicts import Flushed
 
 
 class Device:
@@ -172,12 +168,13 @@ class Device:
             StudyError: the collector's answer is not a study.
             RefusedError: as in `accept`, or the collector says that the study was deleted.
         """
-        from ldp_client.device.fetch import fetch_document, fetch_signed
+        from ldp_client.device.requests import fetch_document
+        from ldp_client.device.verdicts import note_identity
 
         collector = self._needed_collector()
         refuse_no_text("study_id", study_id)
-        fetch = fetch_signed if self.policy.keys else fetch_document
-        document, identity, is_closed = fetch(self.transport, collector, study_id)
+        is_signed = bool(self.policy.keys)
+        document, identity, is_closed = fetch_document(self.transport, collector, study_id, is_signed)
         study = self.accept(document)
         if study.channel is None:
             # With a channel, the identity may be unique to this address. Remembering it would mark the report
@@ -266,24 +263,44 @@ class Device:
         """
         invitation = plain_invitation(invitation)
         refuse_no_study(study)
-        terms = terms_of(study)
+        terms, origin = terms_of(study), self.ledger.origin
         with self.ledger.writing() as connection:
-            # 1. Refuse what the owner's policy, the study or the ledger forbids.
-            self._refuse(connection, terms)
+            # 1. Refuse what the owner's policy, the study's version or a missing consent forbids.
+            self.policy.refuse_unpublished(study)
+            refuse_unsigned(connection, study, self.policy.keys)
+            refuse_nameless(connection, study, origin)
+            refuse_older(connection, study)
+            self.policy.refuse_places(study, self.collector, self.transport.relay)
+            if self.require_consent:
+                refuse_without_consent(connection, study)
+            # 2. Refuse repeats, then other days: a report that was answered in time is sent on any day.
+            refuse_second_answers(connection, terms)
+            refuse_asked_behind_noise(connection, study)
+            terms.refuse_outside_days(date.today())
+            if study.digest in self._closed:
+                raise RefusedError.say("device.closed_early", study=study.id)
+            refuse_full(connection)
+            # 3. Refuse to exceed the budget. Permanent answers that are repeated were paid for before.
             values = with_public(study, answers, public, self.require_consent)
             remembering = recall(connection, terms)
-            fresh = [
-                name for name in terms.mechanisms if name not in remembering or not remembering[name].answer
-            ]
+            paid = [name for name in remembering if remembering[name].answer]
+            fresh = [name for name in terms.mechanisms if name not in paid]
             refuse_overspending(connection, terms, fresh, self.policy.limits)
-            # 2. Draw the noise.
-            queued, answered = self._perturb(terms, {**terms.mechanisms, **remembering}, values, invitation)
-            # 3. Write spends, permanent answers and report in the ledger's one transaction.
-            origin = self.ledger.origin
+            # 4. Draw the noise.
+            mechanisms = {**terms.mechanisms, **remembering}
+            due, answered = due_of(study, self.send_window), set(mechanisms)
+            if study.protocol is not None:
+                from ldp_client.device.shares import queued_shares
+
+                queued = queued_shares(terms, values, self.policy.nodes, invitation, due, origin)
+            else:
+                report = perturb_answers(study, mechanisms, values, self._random)
+                body, answered = report.to_json(), set(report.payloads)
+                queued = Queued.of(study, report, self.collector, body, due, invitation, origin)
+            # 5. Write spends, permanent answers and report in the ledger's one transaction.
             write_spends(connection, terms, origin, fresh, answered)
             remember(connection, terms, origin, remembering, fresh)
             note_answered(connection, study, origin)
-            queued.origin = origin
             note_channel(connection, study)
             enqueue(connection, queued, self.transport.most_report_bytes)
             return queued.report_id
@@ -305,36 +322,6 @@ class Device:
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
             invite(connection, study_id, invitation)
-
-    def _refuse(self, connection: sqlite3.Connection, terms: Terms) -> None:
-        study = terms.study
-        self.policy.refuse_unpublished(study)
-        refuse_unsigned(connection, study, self.policy.keys)
-        refuse_nameless(connection, study, self.ledger.origin)
-        refuse_older(connection, study)
-        self.policy.refuse_places(study, self.collector, self.transport)
-        if self.require_consent:
-            refuse_without_consent(connection, study)
-        refuse_second_answers(connection, terms)
-        refuse_asked_behind_noise(connection, study)
-        # Checked after repeats: a report that was answered in time is sent on any day.
-        terms.refuse_outside_days(date.today())
-        if study.digest in self._closed:
-            raise RefusedError.say("device.closed_early", study=study.id)
-        refuse_full(connection)
-
-    def _perturb(
-        self, terms: Terms, mechanisms: dict[str, Mechanism], answers: dict[str, Any], invitation: str
-    ) -> tuple[Queued, set[str]]:
-        """Return the report as it will be sent, with perturbed answers, and the questions that it answers."""
-        due = due_of(terms.study, self.send_window)
-        if terms.study.protocol is not None:
-            from ldp_client.device.shares import queued_shares
-
-            return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
-        report = perturb_answers(terms.study, mechanisms, answers, self._random)
-        queued = Queued.of(terms.study, report, self.collector, report.to_json(), due, invitation)
-        return queued, set(report.payloads)
 
     def flush(self, attempts: int = 5, now: bool = False) -> Flushed:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.
@@ -362,7 +349,7 @@ class Device:
         from ldp_client.device.sending import Sender
 
         collector = self._needed_collector()
-        return Sender(self.ledger, collector, self.policy, self.transport).flush(attempts, now)
+        return Sender(self.ledger, collector, self.policy, self.transport, now).flush(attempts)
 
     def withdraw(self, study_id: str) -> int:
         """Wipe this device's data about its answers to a study, and request its reports' deletion.

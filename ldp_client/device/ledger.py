@@ -2,8 +2,12 @@
 
 It is one SQLite file. Data that belongs together is written in one transaction, durable when `writing` ends.
 So a report never leaves without its spend, and no spend exists without its report.
+
+Beside it is a lock between the processes that share the folder, with a mark that outlives them. It is
+SQLite's own lock: it works wherever the ledger does, and ends with the process that holds it.
 """
 
+import errno
 import json
 import os
 import sqlite3
@@ -12,80 +16,20 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from ldp_client.device.budget import Spend
-from ldp_client.device.locking import FILE_NAME as LOCK_NAME
-from ldp_client.device.locking import (
+from ldp_client.device.layout import (
+    LAYOUT,
     LEDGER_NAME,
-    in_sqlite,
-    is_lost,
-    is_marked,
+    LOCK_NAME,
+    TABLES,
+    create_tables,
     keep_private,
-    locked,
     make_private_file,
-    mark,
 )
 from ldp_client.device.outbox import Queued, digest_of, pending
-from ldp_client.device.trust import adopt, has_rows
 from ldp_client.documents.errors import LedgerError
+from ldp_client.words.text import say
 
-LAYOUT = 9
 LOCK_SECONDS = 10.0
-
-# origin: the origin of the study's collector, as in trust.py. secret: hexadecimal. version, document,
-# closes: the answered study's version, digest and last day.
-_REPORTS = """
-CREATE TABLE reports (
-  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
-  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
-  state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
-  invitation TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# The identity of the collector that serves a document at a base URL, and the pinned keys that signed it.
-_DOCUMENTS = """
-CREATE TABLE identities (
-  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
-  PRIMARY KEY (document, collector)) WITHOUT ROWID;
-CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# noise: a digest of the permanent answer's law. answered: the latest version that was answered.
-_ANSWERS = """
-CREATE TABLE spent (
-  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
-  epsilon TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
-CREATE TABLE permanent (
-  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, noise TEXT NOT NULL,
-  answer BLOB NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
-CREATE TABLE answered (
-  origin TEXT NOT NULL, study TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
-  PRIMARY KEY (origin, study)) WITHOUT ROWID;
-CREATE TABLE consents (
-  origin TEXT NOT NULL, study TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
-  PRIMARY KEY (origin, study)) WITHOUT ROWID;
-"""
-
-# How a study's reports leave, by its digest; the reports' tokens. See channels.py.
-_CHANNELS = """
-CREATE TABLE channels (
-  document TEXT PRIMARY KEY, channel TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE tokens (
-  report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
-  salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-# The lifetime budget that the device's owner stated, as a decimal: one row, once it was stated.
-_BUDGET = """
-CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
-"""
-
-# A SHA-256 over every row that decides what a device may do. SQLite notices damage only to its own structure;
-# the seal notices a changed, lost or restored row. It is not secret: it detects damage, not forgery, nor the
-# replacement of the whole file by an older one.
-_SEAL = """
-CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
-INSERT INTO seal VALUES (1, '');
-"""
-
 # Each body has a separate digest, checked when it is sent, so sealing costs the same for any outbox.
 _SEALED = (
     "SELECT origin, study, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3",
@@ -100,17 +44,93 @@ _SEALED = (
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
     "SELECT id, epsilon FROM budget",
 )
+# One object for each use of SQLite by this process. A child forked meanwhile inherits locks without a holder.
+_uses: set[object] = set()
+_inherited: list[bool] = []
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Create an empty ledger, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in (_ANSWERS + _REPORTS + _DOCUMENTS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
-        if statement.strip():
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {LAYOUT}")
-    reseal(connection)
-    connection.execute("COMMIT")
+def _note_fork() -> None:
+    if _uses:
+        _inherited.append(True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+@contextmanager
+def in_sqlite(path: str) -> Iterator[None]:
+    """Count as using a file. Raises LedgerError in a process forked while another thread was using one."""
+    if _inherited:
+        raise LedgerError.say("device.forked", path=path)
+    mine = object()
+    _uses.add(mine)
+    try:
+        yield
+    finally:
+        _uses.discard(mine)
+
+
+class BusyError(LedgerError):
+    """Another process holds the lock."""
+
+    code = "device.busy"
+
+
+@contextmanager
+def locked(folder: str, seconds: float) -> Iterator[sqlite3.Connection]:
+    """Hold the folder's lock, after waiting for at most `seconds`. Raises BusyError, LedgerError.
+
+    A lost lock is created again, with its mark if there is a ledger.
+    """
+    path = os.path.join(folder, LOCK_NAME)
+    with in_sqlite(path):
+        connection = _take(folder, path, seconds)
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise LedgerError.say("device.lock_unusable", path=path, reason=error) from None
+        finally:
+            connection.close()
+
+
+def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
+    connection = None
+    try:
+        make_private_file(path)
+        if not os.access(path, os.W_OK):
+            # SQLite would grant every process the lock.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        connection = sqlite3.connect(path, timeout=seconds, isolation_level=None)
+        connection.execute("BEGIN EXCLUSIVE")
+        if os.path.exists(os.path.join(folder, LEDGER_NAME)) and not is_marked(connection):
+            mark(connection)
+            connection.execute("BEGIN EXCLUSIVE")
+    except OSError as error:
+        raise LedgerError.say("device.lock_taken", path=path, reason=error.strerror) from None
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        kind = BusyError if "locked" in str(error) else LedgerError
+        raise kind(say("device.lock_taken", path=path, reason=error)) from None
+    return connection
+
+
+def is_marked(lock: sqlite3.Connection) -> bool:
+    """Return True if `mark` was ever called in this folder."""
+    return bool(lock.execute("PRAGMA user_version").fetchone()[0])
+
+
+def mark(lock: sqlite3.Connection) -> None:
+    """Leave the mark durably. Ends the lock's transaction."""
+    if not is_marked(lock):
+        lock.execute("PRAGMA user_version = 1")
+    lock.execute("COMMIT")
+
+
+def is_lost(folder: str) -> bool:
+    """Return True if the folder lacks the lock file, which every ledger has."""
+    return not os.path.exists(os.path.join(folder, LOCK_NAME))
 
 
 def reseal(connection: sqlite3.Connection) -> None:
@@ -175,13 +195,20 @@ class Ledger:
             refuse_damage(connection)
 
     def adopt(self, former: Sequence[str]) -> None:
-        """Move the rows of former origins, and those without one, to the collector. Raises LedgerError."""
+        """Move the rows of former origins, and those without one, to the collector. Raises LedgerError.
+
+        A row stays if the collector has one for the same question.
+        """
         former = ["", *former]
+        query = " UNION ".join([f"SELECT origin FROM {table}" for table in TABLES])
         with self.reading() as connection:
-            is_needed = has_rows(connection, former)
-        if is_needed:
-            with self.writing() as connection:
-                adopt(connection, self.origin, former)
+            if not any([origin in former for (origin,) in connection.execute(query).fetchall()]):
+                return
+        with self.writing() as connection:
+            for table in TABLES:
+                for old in former:
+                    move = f"UPDATE OR IGNORE {table} SET origin = ? WHERE origin = ?"
+                    connection.execute(move, (self.origin, old))
 
     def spent(self) -> list[Spend]:
         """Return all spends so far."""
@@ -206,16 +233,17 @@ class Ledger:
 
         Returns the kept budget. Raises LedgerError.
         """
+        number = Fraction(stated)
         kept = self.budget()
-        if kept is not None and not _replaces(stated, kept, is_raised):
+        if kept is not None and (number == Fraction(kept) or (number > Fraction(kept) and not is_raised)):
             return kept
         with self.writing() as connection:
             # Another process may have stated a budget meanwhile.
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
-            if row is None or _replaces(stated, row[0], is_raised):
-                connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
-                return stated
-            return str(row[0])
+            if row is not None and number > Fraction(row[0]) and not is_raised:
+                return str(row[0])
+            connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
+            return stated
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -244,29 +272,29 @@ class Ledger:
 
     def _create(self) -> None:
         """Create the file under another name first: a file with the ledger's name is always complete."""
+        fresh = self.path + ".new"
         with locked(self.folder, LOCK_SECONDS) as lock:
             if os.path.exists(self.path):
                 return
             if is_marked(lock) or os.path.exists(self.path + "-journal"):
                 raise LedgerError.say("device.ledger_gone", path=self.path)
             try:
-                self._make_whole()
+                for leftover in (fresh, fresh + "-journal"):
+                    if os.path.exists(leftover):
+                        os.unlink(leftover)
+                make_private_file(fresh)
+                with self._open(fresh) as connection:
+                    connection.execute("BEGIN IMMEDIATE")
+                    create_tables(connection)
+                    reseal(connection)
+                    connection.execute("COMMIT")
+                if os.path.exists(self.path):
+                    raise LedgerError.say("device.ledger_twice", path=self.path)
+                os.replace(fresh, self.path)
+                _sync(self.folder)
             except OSError as error:
                 raise LedgerError.say("device.no_ledger", path=self.path, reason=error.strerror) from None
             mark(lock)
-
-    def _make_whole(self) -> None:
-        fresh = self.path + ".new"
-        for leftover in (fresh, fresh + "-journal"):
-            if os.path.exists(leftover):
-                os.unlink(leftover)
-        make_private_file(fresh)
-        with self._open(fresh) as connection:
-            create_tables(connection)
-        if os.path.exists(self.path):
-            raise LedgerError.say("device.ledger_twice", path=self.path)
-        os.replace(fresh, self.path)
-        _sync(self.folder)
 
     @contextmanager
     def _open(self, path: str = "") -> Iterator[sqlite3.Connection]:
@@ -303,8 +331,3 @@ def _sync(folder: str) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _replaces(stated: str, kept: str, is_raised: bool) -> bool:
-    """Return True if the newly stated budget replaces the kept budget."""
-    return Fraction(stated) < Fraction(kept) or (is_raised and Fraction(stated) > Fraction(kept))

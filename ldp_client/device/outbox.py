@@ -1,31 +1,38 @@
-"""The reports of a device, from perturbation to deletion.
+"""The reports of a device, from perturbation to deletion, and when each of them leaves.
 
 A report is "queued" until its first attempt, then "trying" until the collector has taken it, then "sent", or
 "refused" if it is permanently rejected. A sent or refused report loses its body but keeps its id, so its
 deletion can still be requested. Refused reports are included, as an earlier attempt or a share may have
 arrived. The deletion of "withdrawn" reports is requested until the collector confirms it.
+
+A study's channel may ask that its reports leave together with others, so that none can be linked to a person.
+Then each request leaves at a random moment of a window, and tickets.py requests the reports' tokens.
 """
 
 import hashlib
+import os
 import sqlite3
+import time
+from typing import Any, NamedTuple
 
-from ldp_client.device import clock
-from ldp_client.device.channels import Channels, forget_tokens, postpone
+from ldp_client.device.arguments import LONGEST_WINDOW
 from ldp_client.device.transport import Direct
-from ldp_client.documents.errors import InputError, LedgerError, RefusedError
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.channel import CHANNEL, Channel
+from ldp_client.documents.errors import InputError, LedgerError, RefusedError, StudyError
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
 
+HOUR = 3600
 MOST_PENDING = 500
 MOST_BYTES = Direct.most_report_bytes
-# Seconds in a week. A later moment was not drawn: the clock was moved.
-LONGEST_WINDOW = 7 * 86_400
+WAITS = "state IN ('queued', 'trying')"
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
 _AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tokens"%')"""
 _SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, origin, digest"
 
 
-class Queued:
+class Queued(NamedTuple):
     """A report that waits to be sent: its id, collector, study's id, exact bytes and due time.
 
     collector: base URL, "" if it was not known when the report was made; for a secure sum the base URLs of
@@ -35,38 +42,31 @@ class Queued:
     study's collector, "" if it was not known. A report whose deletion is requested has no body.
     """
 
-    def __init__(
-        self,
-        report_id: str,
-        collector: str,
-        study: str,
-        body: str,
-        due: int = 0,
-        invitation: str = "",
-        secret: str = "",
-        version: int = 0,
-        document: str = "",
-        closes: str = "",
-        origin: str = "",
-    ) -> None:
-        self.report_id = report_id
-        self.collector = collector
-        self.study = study
-        self.body = body
-        self.due = due
-        self.invitation = invitation
-        self.secret = secret
-        self.version = version
-        self.document = document
-        self.closes = closes
-        self.origin = origin
+    report_id: str
+    collector: str
+    study: str
+    body: str
+    due: int = 0
+    invitation: str = ""
+    secret: str = ""
+    version: int = 0
+    document: str = ""
+    closes: str = ""
+    origin: str = ""
 
     @classmethod
     def of(
-        cls, study: Study, report: Report, collector: str, body: str, due: int, invitation: str = ""
+        cls,
+        study: Study,
+        report: Report,
+        collector: str,
+        body: str,
+        due: int,
+        invitation: str = "",
+        origin: str = "",
     ) -> "Queued":
         """Return a fresh report, as it will leave for this collector or these nodes."""
-        asked = (study.version, study.digest, study.closes or "")
+        asked = (study.version, study.digest, study.closes or "", origin)
         return cls(report.id, collector, study.id, body, due, invitation, report.secret.hex(), *asked)
 
     @property
@@ -74,10 +74,45 @@ class Queued:
         """Return the nodes of a secure sum; empty for a report that goes to one collector."""
         return self.collector.split(" ") if " " in self.collector else []
 
+    def __repr__(self) -> str:
+        # Logs and error reports show this: no body, secret, invitation or id.
+        return f"Queued({self.study!r}, version {self.version})"
+
 
 def digest_of(body: str) -> str:
     """Return the SHA-256 of a report's bytes, in hexadecimal digits."""
     return hashlib.sha256(body.encode("utf-8")).hexdigest()
+
+
+def plain_invitation(given: Any) -> str:
+    """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
+
+    A header could not hold them. For a whole link, return the invitation that it carries. js/pasted.js is its
+    twin. Raises InputError unless `given` is text.
+    """
+    if not isinstance(given, str):
+        raise InputError.say("device.text", name="invitation", found=type(given).__name__)
+    text = "".join([character for character in given if "!" <= character <= "~"])
+    return text.rpartition("#invitation=")[2].strip("\"'<>()[],.;:`")
+
+
+def now() -> float:
+    """Return the seconds since 1970, UTC."""
+    return time.time()
+
+
+def within(start: float, seconds: float) -> int:
+    """Return a second drawn evenly from the `seconds` after `start`."""
+    return int(start + seconds * int.from_bytes(os.urandom(6), "big") / (1 << 48))
+
+
+def in_next_window(hours: int) -> int:
+    """Return a second drawn evenly from the next window.
+
+    Windows last `hours` hours each, counted from 1970, UTC.
+    """
+    seconds = hours * HOUR
+    return within((now() // seconds + 1) * seconds, seconds)
 
 
 def due_of(study: Study, window: float) -> int:
@@ -88,19 +123,12 @@ def due_of(study: Study, window: float) -> int:
     """
     if study.channel is None:
         return due_within(window)
-    return 0 if study.channel.tokens else clock.in_next_window(study.channel.hours)
-
-
-def plain_window(given: float) -> float:
-    """Return the window of `Device(send_window=…)`. Raises InputError."""
-    if not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_WINDOW:
-        raise InputError.say("device.send_window", longest=LONGEST_WINDOW)
-    return given
+    return 0 if study.channel.tokens else in_next_window(study.channel.hours)
 
 
 def due_within(window: float) -> int:
     """Return when to send a report made now: a second drawn evenly from the window, 0 for at once."""
-    return 0 if window <= 0 else clock.within(clock.now(), window)
+    return 0 if window <= 0 else within(now(), window)
 
 
 def is_due(report: Queued, longest: float = LONGEST_WINDOW) -> bool:
@@ -108,13 +136,63 @@ def is_due(report: Queued, longest: float = LONGEST_WINDOW) -> bool:
 
     Also return True if the clock was moved back so far that the time is more than `longest` ahead.
     """
-    wait = report.due - clock.now()
+    wait = report.due - now()
     return wait <= 0 or wait > longest
+
+
+class Channels:
+    """The channels of all reports of a ledger, as they were when read."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        rows = connection.execute("SELECT document, channel FROM channels").fetchall()
+        self._of_document = {document: _read(channel) for document, channel in rows}
+        held = connection.execute("SELECT report, token FROM tokens").fetchall()
+        self._asked = {report for report, _ in held}
+        self._tokens = {report: token for report, token in held if token}
+
+    def of(self, report: Queued) -> Channel | None:
+        """Return how the report's study wants it to leave, None if the study does not say."""
+        return self._of_document.get(report.document)
+
+    def token(self, report: Queued) -> bytes:
+        """Return the report's token, b"" before it arrives."""
+        return bytes.fromhex(self._tokens.get(report.report_id, ""))
+
+    def awaits_token(self, report: Queued) -> bool:
+        """Return True if the report still has to request a token."""
+        channel = self.of(report)
+        return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
+
+    def asks_token(self, report: Queued) -> bool:
+        """Return True if its next request shows the person's invitation to an issuer."""
+        return bool(report.body and report.invitation) and self.awaits_token(report)
+
+    def has_asked(self, report: Queued) -> bool:
+        """Return True if a token was requested, though perhaps not given."""
+        return report.report_id in self._asked
+
+    def longest_wait(self, report: Queued) -> int:
+        """Return the most seconds until the report's time, 0 for a report that leaves alone."""
+        channel = self.of(report)
+        return 0 if channel is None else 2 * channel.hours * HOUR
+
+
+def _read(channel: str) -> Channel:
+    import json  # needed only to send: answering parses nothing
+
+    return Channel(CHANNEL.read(json.loads(channel), "channel", StudyError))
+
+
+def note_channel(connection: sqlite3.Connection, study: Study) -> None:
+    """Store how a study's reports leave, as its document is not at hand then."""
+    if study.channel is not None:
+        row = (study.digest, canonical_json(study.document["channel"]))
+        connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?)", row)
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:
     """Raise RefusedError if as many reports wait as a device may hold."""
-    query = "SELECT COUNT(*) FROM reports WHERE state IN ('queued', 'trying')"
+    query = f"SELECT COUNT(*) FROM reports WHERE {WAITS}"
     if connection.execute(query).fetchone()[0] >= MOST_PENDING:
         raise RefusedError.say("device.outbox_full", most=MOST_PENDING)
 
@@ -137,7 +215,7 @@ def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> No
     invitation. "" removes the invitations of all waiting reports.
     """
     has_token = "id IN (SELECT report FROM tokens WHERE token <> '')"
-    waiting = f"study = ? AND is_own(origin) AND state IN ('queued', 'trying') AND NOT {has_token}"
+    waiting = f"study = ? AND is_own(origin) AND {WAITS} AND NOT {has_token}"
     query = f"SELECT id, invitation FROM reports WHERE {waiting} ORDER BY invitation = '' DESC, version DESC"
     rows = connection.execute(query, (study_id,)).fetchall()
     given = [] if invitation in [kept for _, kept in rows] else rows[:1]
@@ -151,7 +229,7 @@ def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> No
 
 def pending(connection: sqlite3.Connection) -> list[Queued]:
     """Return the reports that wait to be sent, in the random order of their ids. Raises LedgerError."""
-    return _select(connection, "state IN ('queued', 'trying')")
+    return _select(connection, WAITS)
 
 
 def withdrawn(connection: sqlite3.Connection) -> list[Queued]:
@@ -172,31 +250,25 @@ def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> b
     A report that was made without a collector keeps the first one that it is sent to: no other can delete it.
     """
     mine = "collector = CASE collector WHEN '' THEN ? ELSE collector END"
-    query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND state IN ('queued', 'trying')"
+    query = f"UPDATE reports SET state = 'trying', {mine} WHERE id = ? AND {WAITS}"
     return connection.execute(query, (collector, report_id)).rowcount == 1
 
 
-def note_sent(connection: sqlite3.Connection, report_id: str) -> None:
-    """Note that the collector has the report. Only its id is kept, unless it was withdrawn meanwhile."""
-    _conclude(connection, report_id, "sent")
+def conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:
+    """Note that the collector has the report ("sent"), or that it is not sent again ("refused").
 
-
-def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
-    """Note that the report is not sent again. Only its id is kept, unless it was withdrawn meanwhile."""
-    _conclude(connection, report_id, "refused")
+    Only its id is kept. Nothing changes if it was withdrawn meanwhile.
+    """
+    wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
+    query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
+    connection.execute(query, (state, digest_of(""), report_id))
+    forget_tokens(connection)
 
 
 def note_undeletable(connection: sqlite3.Connection, report_id: str) -> None:
     """Note that a sum's nodes keep the report. Its deletion is requested only if it is withdrawn again."""
     query = "UPDATE reports SET state = 'sent', due = 0 WHERE id = ? AND state = 'withdrawn'"
     connection.execute(query, (report_id,))
-
-
-def _conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None:
-    wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
-    query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
-    connection.execute(query, (state, digest_of(""), report_id))
-    forget_tokens(connection)
 
 
 def drop(connection: sqlite3.Connection, report_id: str) -> None:
@@ -224,3 +296,15 @@ def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
         if report.report_id not in asked and channel is not None:
             postpone(connection, report.report_id, channel.hours)
     return count
+
+
+def postpone(connection: sqlite3.Connection, report_id: str, hours: int) -> None:
+    """Move a report that could not be sent, or its deletion, to the next window."""
+    query = f"UPDATE reports SET due = ? WHERE id = ? AND ({WAITS} OR state = 'withdrawn')"
+    connection.execute(query, (in_next_window(hours), report_id))
+
+
+def forget_tokens(connection: sqlite3.Connection) -> None:
+    """Delete the tokens and token requests of reports that will not be sent any more."""
+    waiting = f"SELECT id FROM reports WHERE {WAITS}"
+    connection.execute(f"DELETE FROM tokens WHERE report NOT IN ({waiting})")

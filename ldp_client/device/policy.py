@@ -1,44 +1,40 @@
-"""A device owner's rules: how much privacy may be lost, and which hosts and studies are accepted."""
+"""What a device accepts: its owner's rules, a person's consent, and what it knows of the studies that it met.
+
+A study belongs to its collector's origin, which is its scheme, host and port. The path does not count: one
+operator is one collector. Any collector can publish a study under the id of another collector's study; each
+origin's studies have separate versions, consents, answers and withdrawals. Only the owner's app states that a
+collector moved; a server never does. Rows without an origin, from a device without a collector, move to the
+first collector that is named. In SQL, `is_own(origin)` holds for the rows of this device's collector.
+"""
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Sequence
+from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from ldp_client.documents.channel import HERE
-from ldp_client.documents.errors import InputError, RefusedError, UsageError
-from ldp_client.documents.rational import Rational
+from ldp_client.device.arguments import above_zero, above_zero_or_none, checked_url, listed_texts, public_keys
+from ldp_client.device.layout import TABLES
+from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import Study
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
-if TYPE_CHECKING:
-    from ldp_client.device.transport import Transport
 
-LOOPBACK = HERE
-DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class Limits:
+class Limits(NamedTuple):
     """The most privacy that may be lost: epsilon and delta are for the device's life.
 
     epsilon_per_study, epsilon_per_collector: None for no further limit.
     """
 
-    def __init__(
-        self,
-        epsilon: Fraction,
-        epsilon_per_study: Fraction | None,
-        epsilon_per_collector: Fraction | None,
-        delta: Fraction,
-    ) -> None:
-        self.epsilon = epsilon
-        self.epsilon_per_study = epsilon_per_study
-        self.epsilon_per_collector = epsilon_per_collector
-        self.delta = delta
+    epsilon: Fraction
+    epsilon_per_study: Fraction | None
+    epsilon_per_collector: Fraction | None
+    delta: Fraction
 
 
 class Policy:
@@ -56,21 +52,21 @@ class Policy:
         known_digests: Sequence[str] | None = None,
     ) -> None:
         self.limits = Limits(
-            _above_zero("max_epsilon", max_epsilon),
-            _above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study),
-            _above_zero_or_none("max_epsilon_per_collector", max_epsilon_per_collector),
-            _above_zero("max_delta", max_delta),
+            above_zero("max_epsilon", max_epsilon),
+            above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study),
+            above_zero_or_none("max_epsilon_per_collector", max_epsilon_per_collector),
+            above_zero("max_delta", max_delta),
         )
         hosts = None if allowed_hosts is None else listed_texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
-        self.keys = [] if signing_keys is None else _keys(signing_keys)
+        self.keys = [] if signing_keys is None else public_keys(signing_keys)
         self.nodes = TrustedNodes(listed_texts("nodes", nodes))
         known = None if known_digests is None else listed_texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
     def hold_to(self, kept: str) -> None:
         """Set the lifetime limit to the budget that the ledger keeps."""
-        self.limits.epsilon = Fraction(kept)
+        self.limits = self.limits._replace(epsilon=Fraction(kept))
 
     def refuse_unpublished(self, study: Study) -> None:
         """Raise RefusedError if digests are known and the study has another: perhaps for one person."""
@@ -79,15 +75,15 @@ class Policy:
                 "device.unpublished", study=study.id, version=study.version, digest=study.digest
             )
 
-    def refuse_places(self, study: Study, collector: str, transport: Transport) -> None:
+    def refuse_places(self, study: Study, collector: str, relay: str) -> None:
         """Raise an error if the device may not use the study's nodes or issuer.
 
         Raises RefusedError for a host that is not allowed, that is on this device while the collector is
-        elsewhere, or that the transport does not reach. Raises UsageError without https.
+        elsewhere, or that the device's relay does not reach. Raises UsageError without https.
         """
         tokens = study.channel.tokens if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
-        if transport.relay and (tokens or nodes):
+        if relay and (tokens or nodes):
             raise RefusedError.say("device.beyond_the_relay", study=study.id)
         for url in study.channel.left_from_trial(collector) if study.channel else []:
             # No report would ever leave, and any program that listens here would get the invitation.
@@ -116,125 +112,6 @@ class Policy:
         return url
 
 
-def checked_url(text: Any) -> tuple[str, str, set[str]]:
-    """Return a base URL in the spelling of `Policy.base_url`, its host, and the host's other spellings.
-
-    Raises InputError as `Policy.base_url` does.
-    """
-    from urllib.parse import urlsplit
-
-    refuse_no_text("collector", text)
-    if not text.isascii():
-        # Other letters have a second spelling each, and no request is made to them.
-        raise UsageError.say("device.collector_ascii", text=text)
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
-    if not host or parts.scheme not in ("http", "https") or odd:
-        raise UsageError.say("device.collector_url", text=text)
-    if parts.scheme == "http" and host not in LOOPBACK:
-        raise UsageError.say("device.collector_https", text=text)
-    bracketed = f"[{host}]" if ":" in host else host
-    default = DEFAULT_PORTS[parts.scheme]
-    shown = bracketed if port in (None, default) else f"{bracketed}:{port}"
-    names = {host, bracketed, f"{bracketed}:{port or default}"}
-    return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}", host, names
-
-
-def _listed(name: str, given: Sequence[Any]) -> list[Any]:
-    """Return a list. Reject a text, whose characters would count as entries, and the path of one key."""
-    if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
-        raise InputError.say("device.list", name=name)
-    try:
-        return list(given)
-    except TypeError:
-        raise InputError.say("device.list", name=name) from None
-
-
-def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
-    """Return a list of strings. Raises InputError for anything else."""
-    for text in (listed := _listed(name, given)):
-        if not isinstance(text, str):
-            raise InputError.say("device.texts", name=name, found=type(text).__name__)
-    return listed
-
-
-def refuse_no_text(name: str, given: Any) -> None:
-    """Raise InputError unless `given` is text."""
-    if not isinstance(given, str):
-        raise InputError.say("device.text", name=name, found=type(given).__name__)
-
-
-def plain_invitation(given: Any) -> str:
-    """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
-
-    A header could not hold them. For a whole link, return the invitation that it carries. js/pasted.js is its
-    twin. Raises InputError unless `given` is text.
-    """
-    refuse_no_text("invitation", given)
-    text = "".join([one for one in given if "!" <= one <= "~"])
-    return text.rpartition("#invitation=")[2].strip("\"'<>()[],.;:`")
-
-
-def folder_of(given: str | os.PathLike[str]) -> str:
-    """Return a folder's path as text, with ~ replaced by the home folder.
-
-    Raises InputError for anything but a path, and for bytes. Also raises it for a ~ without a home folder:
-    that would be a folder named ~, a different one wherever the program starts.
-    """
-    path = given.__fspath__() if hasattr(given, "__fspath__") else given
-    if not isinstance(path, str):
-        raise InputError.say("device.folder", found=type(given).__name__)
-    folder = os.path.expanduser(path)
-    # An empty HOME would make ~ the root of the disk.
-    is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
-    if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
-        raise InputError.say("device.no_home", folder=path)
-    return folder
-
-
-def _above_zero(name: str, text: str) -> Fraction:
-    try:
-        number = Rational.parse(text)
-    except ValueError:
-        raise UsageError.say("device.decimal", name=name) from None
-    if not Rational(0) < number:
-        raise UsageError.say("device.above_zero", name=name)
-    return Fraction(number.numerator, number.denominator)
-
-
-def _above_zero_or_none(name: str, text: str | None) -> Fraction | None:
-    return None if text is None else _above_zero(name, text)
-
-
-def _keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
-    """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
-    keys = [load_public_key(key) for key in _listed("signing_keys", given)]
-    if not keys:
-        raise InputError.say("device.no_keys")
-    return keys
-
-
-def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
-    """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
-    if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
-        return PublicKey.from_pem(text_or_path)
-    if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
-        # open() would take a number for an open file.
-        raise InputError.say("device.key_kind", found=type(text_or_path).__name__)
-    try:
-        with open(text_or_path, encoding="ascii") as file:
-            return PublicKey.from_pem(file.read())
-    except UnicodeError:
-        raise InputError.say("device.key_not_pem", path=text_or_path) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", error)
-        raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
-
-
 def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicKey]:
     """Return the pinned keys whose signatures on the study are valid.
 
@@ -246,7 +123,124 @@ def verify_study(signed: SignedStudy, keys: Sequence[PublicKey]) -> list[PublicK
     if not pinned:
         raise RefusedError.say("device.unsigned", study=signed.study.id)
     text = signed.study.canonical()
-    valid = [one.key for one in pinned if is_signed_by_rsa(text, one.value, trusted[one.key].value)]
+    valid = [
+        signature.key
+        for signature in pinned
+        if is_signed_by_rsa(text, signature.value, trusted[signature.key].value)
+    ]
     if not valid:
         raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=pinned[0].key[:16])
     return [trusted[key] for key in valid]
+
+
+def refuse_no_study(study: Any) -> None:
+    """Raise InputError for anything but a study: its text, or a signed study that was not accepted."""
+    if not isinstance(study, Study):
+        raise InputError.say("device.no_study", found=type(study).__name__)
+    if study.only_shown:
+        raise InputError.say("device.only_shown", study=study.id)
+
+
+def refuse_older(connection: sqlite3.Connection, study: Study) -> None:
+    """Raise RefusedError for a version below the answered one, or another document of that version."""
+    query = "SELECT version, digest FROM answered WHERE study = ? AND is_own(origin)"
+    for version, digest in connection.execute(query, (study.id,)).fetchall():
+        if study.version < version:
+            raise RefusedError.say(
+                "device.older_version", study=study.id, version=study.version, seen=version
+            )
+        if study.version == version and digest != study.digest:
+            raise RefusedError.say("device.other_version", study=study.id, seen=version)
+
+
+def note_answered(connection: sqlite3.Connection, study: Study, origin: str) -> None:
+    """Store the version that was answered."""
+    row = (origin, study.id, study.version, study.digest)
+    connection.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?)", row)
+
+
+def note_signed(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
+    """Store the pinned keys whose signatures on this document were valid."""
+    row = (study.digest, " ".join([key.id for key in keys]))
+    connection.execute("INSERT OR REPLACE INTO signed VALUES (?, ?)", row)
+
+
+def refuse_unsigned(connection: sqlite3.Connection, study: Study, keys: Sequence[PublicKey]) -> None:
+    """Raise RefusedError if keys are pinned and none of them is known to have signed this document."""
+    row = connection.execute("SELECT keys FROM signed WHERE document = ?", (study.digest,)).fetchone()
+    signers = row[0].split() if row else []
+    if keys and not any([key.id in signers for key in keys]):
+        raise RefusedError.say("device.not_known_signed", study=study.id)
+
+
+def refuse_nameless(connection: sqlite3.Connection, study: Study, origin: str) -> None:
+    """Raise RefusedError if a device without a collector answered the study to one before.
+
+    Its report would go to the first collector that it names, perhaps as a second answer.
+    """
+    named = "study = ?1 AND origin <> ''"
+    query = " UNION ".join([f"SELECT origin FROM {table} WHERE {named}" for table in TABLES])
+    known = connection.execute(query, (study.id,)).fetchone() if not origin else None
+    if known:
+        raise RefusedError.say("device.name_collector", study=study.id, collector=known[0])
+
+
+def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
+    """Raise InputError unless the device agreed to answer a study of this id from its collector."""
+    tables = ("consents", "spent", "reports")
+    query = " UNION ".join([f"SELECT 1 FROM {table} WHERE study = ?1 AND is_own(origin)" for table in tables])
+    if not isinstance(study_id, str) or not connection.execute(query, (study_id,)).fetchone():
+        raise InputError.say("device.unknown_study")
+
+
+def note_consent(connection: sqlite3.Connection, study: Study, origin: str, today: date) -> None:
+    """Record that the person agrees to answer exactly this document to this collector."""
+    row = (origin, study.id, study.digest, today.isoformat())
+    connection.execute("INSERT OR REPLACE INTO consents VALUES (?, ?, ?, ?)", row)
+
+
+def forget_consent(connection: sqlite3.Connection, study_id: str) -> None:
+    """Delete the person's consent to answer this study."""
+    connection.execute("DELETE FROM consents WHERE study = ? AND is_own(origin)", (study_id,))
+
+
+def refuse_without_consent(connection: sqlite3.Connection, study: Study) -> None:
+    """Raise RefusedError unless the person agreed to answer exactly this document to this collector."""
+    query = "SELECT 1 FROM consents WHERE study = ? AND is_own(origin) AND digest = ?"
+    if not connection.execute(query, (study.id, study.digest)).fetchone():
+        raise RefusedError.say("device.no_consent", study=study.id, version=study.version)
+
+
+def refuse_asked_behind_noise(connection: sqlite3.Connection, study: Study) -> None:
+    """Raise RefusedError if a public field has the id of a question that this study asked before."""
+    query = "SELECT 1 FROM spent WHERE study = ? AND question = ? AND is_own(origin)"
+    for field in study.public:
+        if connection.execute(query, (study.id, field.id)).fetchone():
+            raise RefusedError.say("device.asked_behind_noise", study=study.id, field=field.id)
+
+
+def with_public(
+    study: Study, answers: dict[str, Any], public: dict[str, Any] | None, is_watched: bool
+) -> dict[str, Any]:
+    """Return answers and public values in one dict.
+
+    is_watched: the person agreed to exactly this study, and so to the fields that leave in clear. Otherwise
+    public values must be given in `public`: `answers` alone do not show that a field is no longer private.
+
+    Raises RefusedError if they are not given there, AnswerError for an unknown public field or a value given
+    twice.
+    """
+    fields = [field.id for field in study.public]
+    if public is not None and not isinstance(public, dict):
+        raise AnswerError.say("core.answers", "public")
+    if not isinstance(answers, dict):
+        return answers  # which `quantise_answers` refuses
+    for name in public or {}:
+        if name not in fields:
+            raise AnswerError.say("core.not_public", str(name)[:64])
+        if name in answers:
+            raise AnswerError.say("device.given_twice", name)
+    unnamed = [name for name in fields if name in answers]
+    if unnamed and not is_watched:
+        raise RefusedError.say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed))
+    return {**answers, **(public or {})}

@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.device.budget import Terms
-from ldp_client.device.upload import Outcome, delete_report, put_share, why_not_over
+from ldp_client.device.requests import Outcome, delete_report, put_share
+from ldp_client.device.verdicts import why_not_over
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.study import Study
 from ldp_client.explain import report_size
@@ -33,7 +34,7 @@ Judge = Callable[[str, Outcome], Outcome]
 
 
 def queued_shares(
-    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, invitation: str, due: int
+    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, invitation: str, due: int, origin: str
 ) -> Queued:
     """Return the sealed shares of one device's answers; `collector` names their nodes.
 
@@ -42,7 +43,7 @@ def queued_shares(
     report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
     body = _written([message.body for message in messages])
     nodes = " ".join([message.node for message in messages])
-    return Queued.of(terms.study, report, nodes, body, due, invitation)
+    return Queued.of(terms.study, report, nodes, body, due, invitation, origin)
 
 
 def body_size(study: Study) -> int:

@@ -6,14 +6,26 @@ token's. Network modules load at the first request, because answering needs no n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.errors import RefusedError, TransferError
+from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     import urllib.request
 
-    from ldp_client.device.exchange import Answer
+    from ldp_client.device.http import Answer
+    from ldp_client.oblivious.binary_http import Request
+
+# The API's paths start with this, after the path of a collector's base URL.
+API = "/v1/studies/"
+# A gateway serves one collector. Its real address is left out, as it may be unique to this person.
+AUTHORITY = "collector"
+# An encapsulated request states its length and target elsewhere, and does not name the program.
+LEFT_OUT = ("content-length", "host", "user-agent")
+KEY_PROBLEM = b"http-problem-types#ohttp-key"
+# Temporary client errors: request timeout, too early, too many requests.
+TEMPORARY = (408, 425, 429)
 
 
 class Transport:
@@ -55,7 +67,7 @@ class Direct(Transport):
             request: as there.
             most: as there.
         """
-        from ldp_client.device.exchange import MOST_BYTES, exchange
+        from ldp_client.device.http import MOST_BYTES, exchange
 
         return exchange(request, most or MOST_BYTES)
 
@@ -89,7 +101,7 @@ class Oblivious(Transport):
     most_report_bytes = 252 << 10
 
     def __init__(self, relay: str, key: str) -> None:
-        from ldp_client.device.policy import checked_url
+        from ldp_client.device.arguments import checked_url
         from ldp_client.oblivious.encapsulation import read_configuration, require_hpke
 
         require_hpke()
@@ -103,6 +115,64 @@ class Oblivious(Transport):
             request: for a URL of the collector.
             most: ignored, because relayed answers have fixed sizes.
         """
-        from ldp_client.device.relayed import ask_through
+        import urllib.request
+        from email.message import Message
 
-        return ask_through(self.relay, self._key_id, self._public_key, request)
+        from ldp_client.device.http import Answer, exchange
+        from ldp_client.oblivious import binary_http, encapsulation
+
+        # 1. Encapsulate the request for the gateway. The relay sees one of a few sizes.
+        try:
+            padded = binary_http.padded(_binary(request))
+            asked = encapsulation.encapsulate(self._key_id, self._public_key, padded)
+        except (binary_http.BinaryError, UnicodeEncodeError):
+            raise RefusedError.say("device.relay_too_long") from None
+        # 2. Send it to the relay.
+        headers = {"Content-Type": encapsulation.REQUEST_TYPE, "User-Agent": "ldpkit"}
+        outer_request = urllib.request.Request(self.relay, asked.message, headers, method="POST")
+        size = binary_http.answer_bytes(request.get_method()) + encapsulation.ANSWER_OVERHEAD_BYTES
+        try:
+            outer = exchange(outer_request, size)
+        except TransferError as error:
+            # The request never reached the collector, which may well be up.
+            raise TransferError.say("device.relay_away", relay=self.relay, reason=error) from None
+        if outer.status != 200 or outer.headers.get_content_type() != encapsulation.ANSWER_TYPE:
+            _refuse(self.relay, outer, request)
+        # 3. Open the collector's answer.
+        try:
+            inner = binary_http.Answer.decode(asked.open(outer.body))
+        except (encapsulation.EncapsulationError, binary_http.BinaryError):
+            raise RefusedError.say("device.relay_garbled", relay=self.relay) from None
+        inner_headers = Message()
+        for name, value in inner.fields:
+            inner_headers[name] = value
+        return Answer(inner.status, inner_headers, inner.content)
+
+
+def _refuse(relay: str, outer: Answer, request: urllib.request.Request) -> NoReturn:
+    """Raise the error of an answer that is not encapsulated. It proves nothing about the report."""
+    if outer.status == 400 and KEY_PROBLEM in outer.body:
+        if request.get_method() == "DELETE":
+            # The report is stored elsewhere, perhaps for long. Only people can resolve this.
+            report = request.full_url.rpartition("/")[2]
+            raise KeyGoneError(say("device.relay_key_deletion", relay=relay, report=report))
+        raise RefusedError.say("device.relay_key", relay=relay)
+    text = say("device.relay_status", relay=relay, status=outer.status)
+    if outer.status >= 500 or outer.status in TEMPORARY:
+        raise TransferError(text, code="device.relay_failed")
+    raise RefusedError(text, code="device.relay_refused")
+
+
+def _binary(request: urllib.request.Request) -> Request:
+    """Return a request as the gateway's collector gets it."""
+    from ldp_client.oblivious.binary_http import Request
+
+    fields = [(name.lower(), value) for name, value in request.header_items()]
+    _, found, rest = request.full_url.partition(API)
+    if not found:
+        raise RefusedError.say("device.relay_elsewhere", url=request.full_url)
+    path = API + rest
+    content = request.data or b""
+    assert isinstance(content, bytes)
+    kept = [field for field in fields if field[0] not in LEFT_OUT]
+    return Request(request.get_method(), AUTHORITY, path, kept, content)

@@ -2,7 +2,7 @@
 
 import json
 
-from ldp_client.device import relayed
+from ldp_client.device import http
 from ldp_client.documents.errors import TransferError
 from ldp_client.oblivious.binary_http import Request
 from ldp_client.oblivious.encapsulation import decapsulate
@@ -26,7 +26,7 @@ def test_encapsulated_request_does_not_reveal_collector_address(tmp_path, keys, 
         seen.append((found.authority, found.scheme, found.path.rpartition("/")[0], found.fields))
         raise TransferError("away")
 
-    monkeypatch.setattr(relayed, "exchange", exchange)
+    monkeypatch.setattr(http, "exchange", exchange)
     study = Study(studies.document(studies.YES_NO))
     for place in PLACES:
         folder = tmp_path / place.partition("//")[2].replace("/", "-")

@@ -12,7 +12,7 @@ from email.message import Message
 import pytest
 
 from ldp_client import Direct
-from ldp_client.device.exchange import Answer
+from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
 from tests.attacks.test_strata_without_keys import device, server

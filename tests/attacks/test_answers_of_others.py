@@ -17,7 +17,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from ldp_client.device import upload
+from ldp_client.device import verdicts
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import IDENTITY, Server, consenting, problem
@@ -222,7 +222,7 @@ def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
         def today(cls):
             return last + timedelta(shift)
 
-    monkeypatch.setattr(upload, "date", Today)
+    monkeypatch.setattr(verdicts, "date", Today)
     if collectors_shift is not None:
         from datetime import datetime
 

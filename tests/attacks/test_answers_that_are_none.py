@@ -12,7 +12,7 @@ import pytest
 
 from collector.remote import operating
 from ldp_client.cli import main
-from ldp_client.device.exchange import Answer
+from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

@@ -9,8 +9,8 @@ import pytest
 
 from ldp_client.cli import main
 from ldp_client.device.device import Device
+from ldp_client.device.layout import holds_others
 from ldp_client.device.ledger import Ledger
-from ldp_client.device.locking import holds_others
 from ldp_client.documents.errors import EXIT_REFUSED, EXIT_USAGE, LedgerError
 from schemas import Study
 from tests import studies

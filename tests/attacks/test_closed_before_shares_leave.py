@@ -13,7 +13,8 @@ import pytest
 
 from ldp_client.cli import main
 from ldp_client.device.outbox import Queued
-from ldp_client.device.upload import Outcome, judged
+from ldp_client.device.requests import Outcome
+from ldp_client.device.verdicts import judged
 from schemas import Study
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.conftest import TOKEN, build_study

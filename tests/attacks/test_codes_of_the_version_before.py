@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.device import clock
+from ldp_client.device import outbox
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import Issuer, honest, refusing, study_of
@@ -30,14 +30,14 @@ def panel(tmp_path, monkeypatch):
     with Server() as server, Issuer() as issuer:
         server.serves = True
         issuer.answers = [once_a_code()] * 9
-        monkeypatch.setattr(clock, "now", lambda: NOON)
+        monkeypatch.setattr(outbox, "now", lambda: NOON)
         first, second = [study_of(issuer.url, studies.MEMOIZED, version=number) for number in (1, 2)]
         server.content = first.canonical()
         device = consenting(tmp_path / "device", "8", server.url)
         device.answer(first, {"habit": True}, "CODE")
         assert device.flush().scheduled == 1
         (report,) = device.ledger.queued()
-        monkeypatch.setattr(clock, "now", lambda: float(report.due))
+        monkeypatch.setattr(outbox, "now", lambda: float(report.due))
         assert device.flush().sent == 1
         server.content = second.canonical()
         yield device, second

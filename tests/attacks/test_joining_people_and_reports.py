@@ -26,8 +26,8 @@ from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client import Direct
 from ldp_client.core.tokens import token_in
-from ldp_client.device import clock
-from ldp_client.device.exchange import Answer
+from ldp_client.device import outbox
+from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import consenting
@@ -64,7 +64,7 @@ class World:
     def __init__(self, folder, monkeypatch, **settings):
         self.now, self.sender = float(START), None
         self.asked, self.sent = [], []
-        monkeypatch.setattr(clock, "now", lambda: self.now)
+        monkeypatch.setattr(outbox, "now", lambda: self.now)
         url = f"sqlite:///{folder / 'issuer.sqlite3'}"
         database = Database(url, 5)
         make(database, ISSUER)
@@ -184,7 +184,7 @@ def batches_of(world, folder, monkeypatch, hurried=False):
     """What was seen of each batch. hurried: of devices that send as soon as they have their token."""
     numbers = count()
     if hurried:
-        monkeypatch.setattr("ldp_client.device.channels.in_next_window", lambda _hours: int(world.now) + 60)
+        monkeypatch.setattr("ldp_client.device.outbox.in_next_window", lambda _hours: int(world.now) + 60)
     found = []
     for batch in range(BATCHES):
         world.asked.clear()

@@ -2,7 +2,7 @@
 
 import random
 
-from ldp_client.device.exchange import backoff
+from ldp_client.device.http import backoff
 
 
 def test_backoff_pauses_differ_despite_seed():

@@ -15,8 +15,8 @@ from contextlib import suppress
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.device import ledger, locking
-from ldp_client.device.locking import BusyError, locked
+from ldp_client.device import layout, ledger
+from ldp_client.device.ledger import BusyError, locked
 from ldp_client.documents.errors import LedgerError
 from schemas import Study
 from tests import studies
@@ -26,7 +26,7 @@ from tests.ldp_client.devices import Server, consenting
 STUDY = Study(studies.document(studies.YES_NO))
 ANOTHER_PROCESS = """
 import sys
-from ldp_client.device.locking import BusyError, locked
+from ldp_client.device.ledger import BusyError, locked
 try:
     with locked(sys.argv[1], 0):
         print("taken")
@@ -65,13 +65,13 @@ def test_creating_lock_file_does_not_drop_lock_of_thread(tmp_path, monkeypatch):
     close = os.close
 
     def slow(handle):
-        monkeypatch.setattr(locking.os, "close", close)
+        monkeypatch.setattr(layout.os, "close", close)
         thread.start()
         held.wait(0.3)
         close(handle)
 
-    monkeypatch.setattr(locking.os, "close", slow)
-    locking.make_private_file(str(tmp_path / locking.FILE_NAME))
+    monkeypatch.setattr(layout.os, "close", slow)
+    layout.make_private_file(str(tmp_path / layout.LOCK_NAME))
     assert held.wait(5)
     try:
         assert taken_by_another_process(tmp_path) == "busy"
@@ -98,7 +98,7 @@ def test_unmarkable_lock_raises_ledger_error(tmp_path):
     def mark_without_transaction():
         with locked(str(tmp_path), 0) as lock:
             lock.execute("COMMIT")
-            locking.mark(lock)
+            ledger.mark(lock)
 
     with raises(LedgerError, "device.lock_unusable"):
         mark_without_transaction()
@@ -148,7 +148,7 @@ def test_withdrawal_during_other_process_flush_is_reported_as_waiting(tmp_path, 
 FORKED = """
 import os, sys, threading
 from ldp_client import Device
-from ldp_client.device.locking import locked
+from ldp_client.device.ledger import locked
 from ldp_client.documents.errors import LedgerError
 
 device = Device(sys.argv[1], "4")

@@ -28,8 +28,8 @@ from collector.remote import client, download, nodes
 from collector.remote.download import fetch_reports, fetch_summary
 from collector.remote.nodes import NodeClient
 from ldp_client import Direct
-from ldp_client.device import exchange, sending
-from ldp_client.device.upload import put_report
+from ldp_client.device import http, sending, verdicts
+from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
 from tests import studies
@@ -116,14 +116,14 @@ def waits(monkeypatch):
         def join(self, timeout=None):
             found.join(self, timeout)
 
-    monkeypatch.setattr(exchange, "threading", SimpleNamespace(Thread=Exchange, Lock=threading.Lock))
+    monkeypatch.setattr(http, "threading", SimpleNamespace(Thread=Exchange, Lock=threading.Lock))
     return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stall", STALLS.values(), ids=STALLS)
 def test_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall):
-    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.5)
+    monkeypatch.setattr(http, "DEADLINE_SECONDS", 0.5)
     with stalling_server(*stall) as url:
         device = consenting(tmp_path, "4", url)
         device.answer(STUDY, YES)
@@ -138,14 +138,14 @@ def test_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall):
 
 def test_nothing_is_sent_after_deadline(monkeypatch, waits):
     """The connection is made too late; a deletion may have been sent meanwhile."""
-    connect, over, threads = exchange.HTTPConnection.connect, threading.Event(), []
+    connect, over, threads = http.HTTPConnection.connect, threading.Event(), []
 
     def late(connection):
         assert over.wait(LONGEST_SECONDS)
         connect(connection)
 
     waits.wait = lambda thread, _seconds: threads.append(thread)
-    monkeypatch.setattr(exchange.HTTPConnection, "connect", late)
+    monkeypatch.setattr(http.HTTPConnection, "connect", late)
     with Server() as server:
         assert put_report(Direct(), f"{server.url}/x", "{}").state == "waiting"
         over.set()
@@ -166,20 +166,20 @@ def test_redirect_loop_is_ended(tmp_path):
         assert "redirects" in flushed.reason
         with raises(TransferError, "device.unreachable", "redirects"):
             device.fetch("survey")
-        assert len(server.requests) <= 2 * (exchange.MOST_REDIRECTS + 1)
+        assert len(server.requests) <= 2 * (http.MOST_REDIRECTS + 1)
         server.statuses, server.headers = [], {}
         assert device.flush(attempts=1).sent == 1
 
 
 def test_failing_report_blocks_no_other_or_deletion(tmp_path, monkeypatch):
-    put = sending.put_report
+    put = verdicts.put_report
 
     def failing(transport, url, *what):
         if "/survey/" in url:
             raise ValueError("an odd one")
         return put(transport, url, *what)
 
-    monkeypatch.setattr(sending, "put_report", failing)
+    monkeypatch.setattr(verdicts, "put_report", failing)
     third = Study(studies.document(studies.YES_NO, id="third"))
     with Server() as server:
         device = consenting(tmp_path, "4", server.url)
@@ -195,7 +195,7 @@ def test_failing_report_blocks_no_other_or_deletion(tmp_path, monkeypatch):
 
 
 def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
-    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.3)
+    monkeypatch.setattr(http, "DEADLINE_SECONDS", 0.3)
     monkeypatch.setattr(sending, "LONGEST_FLUSH_SECONDS", 0.5)
     # Time goes on only while an exchange is waited for, and none ends.
     waits.wait = lambda _thread, _seconds: None
@@ -297,7 +297,7 @@ def test_stalling_server_does_not_hold_operator_command(monkeypatch, waits, comm
     monkeypatch.setattr(client, "MOST_WAITING_SECONDS", 0.5)
     monkeypatch.setattr(download, "DEADLINE_SECONDS", 0.5)
     monkeypatch.setattr(nodes, "DEADLINE_SECONDS", 0.5)
-    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
     code = "server.too_slow" if command == "export" else "server.no_whole_answer"
     with stalling_server(*stall) as url, raises(TransferError, code):
         OPERATORS[command](url)
@@ -364,13 +364,13 @@ def test_truncated_answer_is_rejected():
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
 
     with raw_server(broken) as url, raises(TransferError, "device.cut_off"):
-        exchange.exchange(urllib.request.Request(url))
+        http.exchange(urllib.request.Request(url))
 
 
 def test_stalling_issuer_delays_flush_only_by_its_deadline(tmp_path, monkeypatch, waits):
     """The report that waits for its token does not block others either."""
-    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 3)
-    monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", LONGEST_SECONDS)
+    monkeypatch.setattr(http, "DEADLINE_SECONDS", 3)
+    monkeypatch.setattr(http, "TIMEOUT_SECONDS", LONGEST_SECONDS)
     asked, over, given_up = threading.Event(), threading.Event(), []
 
     def wait(thread, seconds):

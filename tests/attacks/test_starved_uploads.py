@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from ldp_client.device import clock
-from ldp_client.device.clock import PERIOD_SECONDS
+from ldp_client.device import sending
+from ldp_client.device.sending import PERIOD_SECONDS
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -25,8 +25,8 @@ class Life:
         self.now = 1_000_000_000.0
         monkeypatch.setattr(time, "time", lambda: self.now)
         monkeypatch.setattr(time, "sleep", lambda _seconds: None)
-        monkeypatch.setattr(clock, "MOST_REQUESTS", MOST_REQUESTS)
-        monkeypatch.setattr(clock, "MOST_DELETIONS", MOST_DELETIONS)
+        monkeypatch.setattr(sending, "MOST_REQUESTS", MOST_REQUESTS)
+        monkeypatch.setattr(sending, "MOST_DELETIONS", MOST_DELETIONS)
         self.device = consenting(folder, "4", server.url)
 
     def answer(self, name):

@@ -8,9 +8,10 @@ from werkzeug.wrappers import Response
 
 from collector.studies import publishing
 from ldp_client.cli import main
-from ldp_client.device import clock
+from ldp_client.device import outbox
 from ldp_client.device.outbox import Queued
-from ldp_client.device.upload import Outcome, judged
+from ldp_client.device.requests import Outcome
+from ldp_client.device.verdicts import judged
 from schemas import Study
 from tests import studies
 from tests.attacks.test_strata_without_keys import device as stratum
@@ -69,7 +70,7 @@ def test_deletion_without_key_counts_as_stuck(tmp_path, server, keys, monkeypatc
         study = batched_study()
         device.answer(study, {"ever": True})
         due = float(device.ledger.queued()[0].due)
-        monkeypatch.setattr(clock, "now", lambda: due)
+        monkeypatch.setattr(outbox, "now", lambda: due)
         device.flush(attempts=1)
         relay.answer = (400, {"Content-Type": "application/problem+json"}, KEY_GONE)
         device.withdraw(study.id)

@@ -1,6 +1,6 @@
 """Two studies' reports of one person that reach the collector in one breath are known to be one person's."""
 
-from ldp_client.device import clock
+from ldp_client.device import outbox
 from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import batched_study, keys, through
 from tests.oblivious.test_device import Relay
@@ -17,7 +17,7 @@ def test_two_reports_are_not_relayed_together(tmp_path, keys, monkeypatch):
         for _ in range(10):
             before = len(relay.requests)
             now = max(queued.due for queued in device.ledger.queued())
-            monkeypatch.setattr(clock, "now", lambda now=now: float(now))
+            monkeypatch.setattr(outbox, "now", lambda now=now: float(now))
             device.flush(1)
             assert len(relay.requests) <= before + 1
         assert len(relay.requests) == 10

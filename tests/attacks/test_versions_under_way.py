@@ -16,7 +16,7 @@ from datetime import timedelta
 import pytest
 
 from collector import problems
-from ldp_client.device.upload import FINAL
+from ldp_client.device.requests import FINAL
 from summaries import summarize
 from tests.collector.answered import problem
 from tests.collector.conftest import TODAY, build_report, build_study

@@ -12,10 +12,11 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Direct
-from ldp_client.device.disclosures import told_by
+from ldp_client.device.budget import disclosures_of
 from ldp_client.device.outbox import Queued
+from ldp_client.device.requests import Outcome
 from ldp_client.device.shares import delete_shares
-from ldp_client.device.upload import GRACE_DAYS, Outcome
+from ldp_client.device.verdicts import GRACE_DAYS
 from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
 from tests.secure_sum.test_device import device_of, held
 
@@ -42,7 +43,7 @@ def lying(node):
 
 
 def state_of(device):
-    (told,) = told_by(device.ledger)
+    (told,) = disclosures_of(device.ledger)
     return [state for state, count in told.reports.items() if count]
 
 

@@ -19,7 +19,7 @@ from collector.cli import add_commands
 from collector.exports.dated import DatedReport
 from collector.remote.download import fetch_reports
 from collector.remote.operating import RemoteCollector
-from ldp_client.device import exchange
+from ldp_client.device import http
 from ldp_client.documents.errors import InputError, ReportError, TransferError, UsageError
 from schemas import Report
 from schemas.export_end import end_line
@@ -48,7 +48,7 @@ def serving(app):
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
-    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from inference import fit, summarize
 from ldp_client import Device, Direct
-from ldp_client.device.upload import put_report
+from ldp_client.device.requests import put_report
 from schemas import Report, Study
 from summaries.reading import load_summary
 from tests import studies
@@ -19,10 +19,10 @@ STUDY = Study(studies.document(studies.YES_NO))
 DIES_BEFORE_SENDING = """
 import os, sys
 from ldp_client import Device, Direct
-from ldp_client.device import sending
+from ldp_client.device import verdicts
 from schemas import Study
 from tests import studies
-sending.put_report = lambda *arguments: os._exit(9)
+verdicts.put_report = lambda *arguments: os._exit(9)
 phone = Device(sys.argv[1], "4", sys.argv[2])
 study = Study(studies.document(studies.YES_NO))
 phone.consent(study)

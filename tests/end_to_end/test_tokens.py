@@ -13,7 +13,7 @@ import pytest
 
 from ldp_client import Direct
 from ldp_client.cli import main
-from ldp_client.device import clock
+from ldp_client.device import outbox
 from schemas import Report, Study
 from tests import studies
 from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
@@ -105,7 +105,7 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
     (line,) = guide_block("ldpkit publish")
     assert "digest" in run(f"{line} --collector {collector.url}", tmp_path)
     noon = 21_000 * DAY + DAY / 2
-    monkeypatch.setattr(clock, "now", lambda: noon)
+    monkeypatch.setattr(outbox, "now", lambda: noon)
     rows = list(csv.DictReader((folder / "codes.csv").open()))
     assert [row["name"] for row in rows] == ["Ada", "Bo", "Cy"]
     people = [tmp_path / row["name"] for row in rows]
@@ -113,7 +113,7 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
         assert answer(collector, person, row["code"], capsys, "1 report leaves later") == 0
     thief = tmp_path / "thief"
     assert answer(collector, thief, rows[0]["code"], capsys, "gives no second token") == 5
-    monkeypatch.setattr(clock, "now", lambda: noon + 1.5 * DAY)
+    monkeypatch.setattr(outbox, "now", lambda: noon + 1.5 * DAY)
     for person in people:
         assert answer(collector, person, "", capsys, "1 report sent") != 5
     assert answer(collector, thief, rows[0]["code"], capsys, "0 reports sent") != 0
@@ -136,7 +136,7 @@ def test_a_report_with_a_token_survives_restarts_on_both_sides(
     study = study_with(folder, issuer)
     assert collector.publish(study) == 201
     codes = [row["code"] for row in csv.DictReader((folder / "codes.csv").open())]
-    monkeypatch.setattr(clock, "now", lambda: 21_000.5 * DAY)
+    monkeypatch.setattr(outbox, "now", lambda: 21_000.5 * DAY)
     monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
     issuer.kill()
     assert answer(collector, tmp_path / "Ada", codes[0], capsys, "cannot reach the issuer") == 5
@@ -153,5 +153,5 @@ def test_a_report_with_a_token_survives_restarts_on_both_sides(
     revived.kill()
     collector.kill()
     collector.start()
-    monkeypatch.setattr(clock, "now", lambda: 21_002.0 * DAY)
+    monkeypatch.setattr(outbox, "now", lambda: 21_002.0 * DAY)
     answer(collector, tmp_path / "Ada", "", capsys, "1 report sent")

@@ -6,7 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from ldp_client import Device, Direct
-from ldp_client.device.fetch import fetch_document, split_study_url
+from ldp_client.device.requests import fetch_document, split_study_url
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,

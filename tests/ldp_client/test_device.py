@@ -8,8 +8,8 @@ import pytest
 
 from ldp_client.answering import perturb_answers
 from ldp_client.device.budget import terms_of
-from ldp_client.device.ledger import LEDGER_NAME, LOCK_NAME
-from ldp_client.device.upload import why_not_over
+from ldp_client.device.layout import LEDGER_NAME, LOCK_NAME
+from ldp_client.device.verdicts import why_not_over
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,

@@ -4,7 +4,7 @@ import json
 
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.device.outbox import note_refused, note_sent, try_now
+from ldp_client.device.outbox import conclude, try_now
 from schemas import Study
 from tests import studies
 
@@ -31,9 +31,9 @@ def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     assert said.out.count("1 report waits to be sent") == 2
     assert "2 studies; epsilon spent in all: 3" in said.out
     with device.ledger.writing() as connection:
-        for name, note in (("first", note_sent), ("second", note_refused)):
+        for name, state in (("first", "sent"), ("second", "refused")):
             assert try_now(connection, told[name], HOST)
-            note(connection, told[name])
+            conclude(connection, told[name], state)
     device.withdraw("first")
     _, said = budget(capsys, tmp_path / "one", "--json")
     found = json.loads(said.out)

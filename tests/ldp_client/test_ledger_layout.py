@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from ldp_client.device.ledger import LAYOUT
+from ldp_client.device.layout import LAYOUT
 from ldp_client.documents.errors import LedgerError
 from schemas import Study
 from tests import studies

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from ldp_client.device.policy import checked_url
-from ldp_client.device.trust import origin_of
+from ldp_client.device.arguments import checked_url, origin_of
 from ldp_client.documents.errors import InputError
 from tests.portable.make_vectors import FOLDER
 

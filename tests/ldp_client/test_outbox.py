@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ldp_client import Direct
 from ldp_client.device import outbox
-from ldp_client.device.clock import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.device.outbox import due_within
-from ldp_client.device.upload import put_report
+from ldp_client.device.requests import put_report
+from ldp_client.device.sending import MOST_REQUESTS, PERIOD_SECONDS, allows
 from ldp_client.documents.errors import LedgerError, RefusedError, TransferError
 from schemas import Study
 from tests import studies
@@ -55,6 +55,15 @@ def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, mon
         assert (flushed.sent, flushed.scheduled, flushed.waiting, server.requests) == (0, 1, 0, [])
     clock.now = due
     assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
+
+
+def test_printed_queue_shows_no_secret(tmp_path):
+    device = consenting(tmp_path, "4", "https://collector.example")
+    device.answer(STUDY, YES, "CODE")
+    (queued,) = device.ledger.queued()
+    secrets = (queued.body, queued.secret, queued.report_id, queued.invitation)
+    assert all(secrets)
+    assert not [secret for secret in secrets if secret in repr([queued])]
 
 
 def test_report_is_sent_at_once_with_now_or_after_a_clock_reset(tmp_path, server, monkeypatch):

@@ -20,8 +20,8 @@ from ldp_client import Direct
 from ldp_client.cli import main
 from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.core.tokens import short_id_of, token_in
-from ldp_client.device import clock, shares
-from ldp_client.device.disclosures import told_by
+from ldp_client.device import outbox, shares
+from ldp_client.device.budget import disclosures_of
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
@@ -55,7 +55,7 @@ def at(monkeypatch):
     """Sets the device's clock."""
 
     def moment(seconds):
-        monkeypatch.setattr(clock, "now", lambda: float(seconds))
+        monkeypatch.setattr(outbox, "now", lambda: float(seconds))
 
     moment(NOON)
     monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
@@ -422,9 +422,9 @@ def test_report_without_tokens_is_sent_in_the_next_window(tmp_path):
 
 
 def test_send_times_are_uniform_over_the_next_window(monkeypatch):
-    monkeypatch.setattr(clock, "now", lambda: float(NOON))
+    monkeypatch.setattr(outbox, "now", lambda: float(NOON))
     seed_the_system(monkeypatch, "moments")
-    drawn = [clock.in_next_window(24) for _ in range(16_000)]
+    drawn = [outbox.in_next_window(24) for _ in range(16_000)]
     start = (NOON // DAY + 1) * DAY
     assert all(start <= moment < start + DAY for moment in drawn)
     hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]
@@ -525,15 +525,15 @@ def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at,
     device = consenting(tmp_path, "8", server.url)
     channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
     device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
-    assert not told_by(device.ledger)[0].strata
+    assert not disclosures_of(device.ledger)[0].strata
     issuer.answers = [refusing(409, "token-key-other", key=1), other_key]
     assert device.flush(attempts=1).batched == 1
-    assert told_by(device.ledger)[0].strata == [{"region": "south"}]
+    assert disclosures_of(device.ledger)[0].strata == [{"region": "south"}]
     assert main(["budget", "--folder", str(tmp_path)]) == 0
     assert "the issuer says that you belong to region=south" in capsys.readouterr().out
     at(due(device))
     assert device.flush().sent == 1
-    assert not told_by(device.ledger)[0].strata
+    assert not disclosures_of(device.ledger)[0].strata
 
 
 def test_stratum_with_invisible_letters_is_escaped(tmp_path, places, capsys):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ldp_client import Direct
-from ldp_client.device.upload import delete_report, put_report
+from ldp_client.device.requests import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
 from tests import studies

@@ -3,8 +3,8 @@
 import pytest
 
 from ldp_client import Device, cli
-from ldp_client.device import sending
-from ldp_client.device.upload import Outcome
+from ldp_client.device import verdicts
+from ldp_client.device.requests import Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from schemas import Study
 from tests import studies
@@ -123,7 +123,7 @@ def test_a_collector_may_be_spelled_in_any_way(tmp_path, server):
 def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, monkeypatch):
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, YES)
-    put = sending.put_report
+    put = verdicts.put_report
 
     def put_and_withdraw(transport, url, body, *_):
         other = consenting(tmp_path, "4", server.url)
@@ -132,7 +132,7 @@ def test_withdrawal_during_an_upload_deletes_the_report_after(tmp_path, server, 
         assert other.flush().reason == "another process of this device is sending"
         return put(transport, url, body)
 
-    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
+    monkeypatch.setattr(verdicts, "put_report", put_and_withdraw)
     flushed = device.flush()
     assert (flushed.sent, flushed.deleted) == (1, 1)
     assert [method for method, *_ in server.requests] == ["PUT", "DELETE"]
@@ -150,7 +150,7 @@ def test_report_withdrawn_during_a_flush_is_not_sent(tmp_path, server, monkeypat
                 device.withdraw(study)
         return Outcome("sent")
 
-    monkeypatch.setattr(sending, "put_report", put_and_withdraw)
+    monkeypatch.setattr(verdicts, "put_report", put_and_withdraw)
     assert device.flush().sent == 1
     assert server.asked("DELETE") == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from ldp_client import Oblivious
-from ldp_client.device import clock, outbox
+from ldp_client.device import outbox
 from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
@@ -113,7 +113,7 @@ def send(monkeypatch):
         with device.ledger.reading() as connection:
             moments = [report.due for report in (*outbox.pending(connection), *outbox.withdrawn(connection))]
         if moments:
-            monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
+            monkeypatch.setattr(outbox, "now", lambda: float(max(moments)))
         return device.flush(1)
 
     return flush

@@ -10,7 +10,7 @@ import pytest
 from conformance.run import DRAWN, judged
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.device import exchange, upload
+from ldp_client.device import http, requests, verdicts
 from ldp_client.documents.catalogue import MECHANISMS
 from schemas import Study
 from tests import studies
@@ -115,13 +115,13 @@ def test_conformance_shares_match_the_device():
 
 def test_page_states_the_sending_rules_of_devices():
     """Problem types, numbers for sending and the worked example."""
-    for name in (*upload.FINAL, *upload.STORED, *upload.WITHDRAWN, "invitation-needed", upload.IDENTITY):
+    for name in (*requests.FINAL, *requests.STORED, *requests.WITHDRAWN, "invitation-needed", http.IDENTITY):
         assert f"`{name}`" in PAGE, name
     for said in (
-        f"once {upload.GRACE_DAYS} days have passed since the study's last day",
-        f"{exchange.DEADLINE_SECONDS:g} seconds at most",
-        f"up to {exchange.FIRST_DELAY_SECONDS:g} s · 2ⁱ, {exchange.LONGEST_DELAY_SECONDS:g} s at most",
-        "5xx, " + ", ".join(map(str, upload.TEMPORARY)),
+        f"once {verdicts.GRACE_DAYS} days have passed since the study's last day",
+        f"{http.DEADLINE_SECONDS:g} seconds at most",
+        f"up to {http.FIRST_DELAY_SECONDS:g} s · 2ⁱ, {http.LONGEST_DELAY_SECONDS:g} s at most",
+        "5xx, " + ", ".join(map(str, requests.TEMPORARY)),
     ):
         assert said in " ".join(PAGE.split())
     threshold, drawn, payload = re.search(

@@ -33,7 +33,7 @@ console.log(JSON.stringify([Object.keys(JSON.parse(body).payloads), mechanismFor
 # What an app does.
 APP = """
 from ldp_client import Device, Study
-from ldp_client.device.flushed import Flushed
+from ldp_client.device.verdicts import Flushed
 study = Study.from_json(open("../study.json").read())
 device = Device("device", "9", require_consent=False)
 print(len(device.answer(study, {"ever": "yes"})))

@@ -18,7 +18,7 @@ import pytest
 
 from ldp_client import Device, Direct
 from ldp_client.device import device as device_module
-from ldp_client.device.upload import put_report
+from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study

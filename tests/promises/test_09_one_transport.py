@@ -21,7 +21,7 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from ldp_client import Device, Direct, Oblivious
-from ldp_client.device import clock, exchange
+from ldp_client.device import http, outbox
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
 from schemas import Study
@@ -91,7 +91,7 @@ def connected(monkeypatch: Patch) -> Spy:
 def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:  # noqa: F811
     """A collector, its relay, an issuer, a host that nobody named, and a study."""
     seed_the_system(monkeypatch, "one transport")
-    monkeypatch.setattr(clock, "now", lambda: float(world.now))
+    monkeypatch.setattr(outbox, "now", lambda: float(world.now))
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
     harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
@@ -177,7 +177,7 @@ def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status:
 
 
 def test_a_followed_redirect_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(exchange, "_stays", lambda _old, _new: True)
+    monkeypatch.setattr(http, "_stays", lambda _old, _new: True)
     host, port = address_of(world.elsewhere.url)
     assert redirected(world, connected, 307) == [f"asked {host}:{port}"]
 
@@ -196,7 +196,7 @@ def test_proxy_variables_change_nothing_on_this_machine(
 
 
 def test_an_obeyed_proxy_variable_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(exchange, "opener_for", lambda _url, _cutoff: urllib.request.build_opener())
+    monkeypatch.setattr(http, "opener_for", lambda _url, _cutoff: urllib.request.build_opener())
     host, port = address_of(world.elsewhere.url)
     assert f"asked {host}:{port}" in behind_proxy_variables(world, connected, monkeypatch)
 

@@ -15,7 +15,7 @@ from collector.secure_sum.statements import set_digest
 from collector.secure_sum.transcript import Transcript
 from collector.storage.keys import Role, add_key
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.device import exchange
+from ldp_client.device import http
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from schemas import Study
 from summaries import Summary
@@ -28,7 +28,7 @@ TOKENS = [TOKEN]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
 
 
 def close(network):

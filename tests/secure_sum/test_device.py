@@ -8,7 +8,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Device
-from ldp_client.device.disclosures import told_by
+from ldp_client.device.budget import disclosures_of
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
 from tests.kit.errors import raises
@@ -165,7 +165,7 @@ def test_share_cannot_be_withdrawn_after_the_close(network, tmp_path):
     flushed = device.flush()
     assert (flushed.deleted, flushed.undeleted, len(flushed.refused)) == (0, 0, 1)
     # It was sent, and is part of the sum: no node refused it.
-    (told,) = told_by(device.ledger)
+    (told,) = disclosures_of(device.ledger)
     assert told.reports == {"sent": 1, "waiting": 0, "refused": 0, "being_deleted": 0}
     assert (device.flush().sent, device.withdraw(study.id)) == (0, 1)
 

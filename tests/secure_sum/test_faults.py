@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 
 from collector.secure_sum.statements import Statement
 from ldp_client import Device
-from ldp_client.device import exchange
+from ldp_client.device import http
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from ldp_client.secure_sum import messages as outgoing
 from schemas import Study
@@ -27,7 +27,7 @@ BINARY = "application/octet-stream"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
 
 
 def close(network):

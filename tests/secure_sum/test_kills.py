@@ -11,7 +11,7 @@ import pytest
 from collector.operator.inviting import list_text, node_hashes
 from collector.storage.node_keys import NodeKeys
 from ldp_client import Direct
-from ldp_client.device.upload import put_share
+from ldp_client.device.requests import put_share
 from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
 from tests.ports import held_port

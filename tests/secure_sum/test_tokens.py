@@ -7,7 +7,7 @@ import pytest
 from collector.operator.inviting import write_invitations
 from ldp_client import Device
 from ldp_client.core.tokens import header_of
-from ldp_client.device import clock
+from ldp_client.device import outbox
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.secure_sum.messages import SHARES, Message, shares_nonce
@@ -125,7 +125,7 @@ def test_malformed_shares_header_is_rejected(network, tokened, digests):
 @pytest.mark.slow
 def test_device_gets_one_token_and_sends_it_to_all_nodes(network, tmp_path, monkeypatch):
     now = [20_000 * 86_400.0]
-    monkeypatch.setattr(clock, "now", lambda: now[0])
+    monkeypatch.setattr(outbox, "now", lambda: now[0])
     with Issuer() as issuer:
         study = publish(network, issuer.url)
         for name in "abc":

@@ -1,27 +1,33 @@
-"""Request a report's token from its study's issuer, and interpret the answers.
+"""The tokens with which reports leave: requested from their study's issuer with the person's invitation.
+
+A report first gets its token from the issuer, who knows the person. In another window it leaves with the
+token, which identifies no person. Each request's contents are durable before the request leaves, so a lost
+answer is requested again with the same contents. Once the token arrives, blinding and invitation are deleted:
+then nothing on this device links the two.
 
 Only the signature of a key that the study names makes a token. Any other answer leaves the report as it was.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import urllib.request
-from binascii import unhexlify
-from typing import TYPE_CHECKING, Any
+from binascii import hexlify, unhexlify
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.core.randomness import urandom
-from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, short_id_of
-from ldp_client.device.channels import Held, keep_token, prepared
-from ldp_client.device.exchange import MOST_CHARACTERS
+from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
+from ldp_client.device import outbox
+from ldp_client.device.http import MOST_CHARACTERS
+from ldp_client.device.requests import Outcome, pause_of, strange
 from ldp_client.device.shares import nonce_for
-from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
 from ldp_client.documents.channel import Channel, Tokens
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:
-    from ldp_client.device.exchange import Answer
+    from ldp_client.device.http import Answer
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
@@ -29,6 +35,60 @@ if TYPE_CHECKING:
 TOKEN_PATH = "/v1/tokens"
 # How the issuer named the key to use.
 BY_PLACE, BY_ID = 1, 2
+_COLUMNS = "key, turned, nonce, salt, factor"
+
+
+class Held(NamedTuple):
+    """A report's request for a token.
+
+    key: which of the study's keys. turned: how the issuer named that key, 0 if it did not. nonce, salt,
+    factor: hexadecimal digits.
+    """
+
+    key: int
+    turned: int
+    nonce: str
+    salt: str
+    factor: str
+
+    def __repr__(self) -> str:
+        return f"Held({self.key}, {self.turned})"  # without the blinding
+
+
+def prepared(
+    ledger: Ledger,
+    report: Queued,
+    tokens: Tokens,
+    bound: bytes,
+    other: tuple[int, int] | None = None,
+) -> Held | None:
+    """Return the report's durable token request, old or new; None if the report no longer waits.
+
+    bound: the token's nonce, b"" for a random nonce. other: the key that the issuer named, and how.
+    """
+    with ledger.writing() as connection:
+        query = f"SELECT {_COLUMNS} FROM tokens WHERE report = ?"
+        row = connection.execute(query, (report.report_id,)).fetchone()
+        if row is None or other is not None:
+            key, turned = other or (0, 0)
+            nonce, salt, factor = draw(tokens.keys[key], urandom)
+            secrets = (hexlify(bound or nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
+            row = (key, turned, *secrets)
+            # Skip a report that was withdrawn meanwhile.
+            query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports
+              WHERE id = ? AND {outbox.WAITS}"""
+            if connection.execute(query, (*row, report.report_id)).rowcount != 1:
+                return None
+    return Held(*row)
+
+
+def keep_token(connection: sqlite3.Connection, report_id: str, token: bytes, hours: int) -> None:
+    """Store a token, delete its request and draw when the report leaves; skip a withdrawn report."""
+    given = "token = ?, nonce = '', salt = '', factor = ''"
+    connection.execute(f"UPDATE tokens SET {given} WHERE report = ?", (hexlify(token).decode(), report_id))
+    query = f"UPDATE reports SET due = ?, invitation = '' WHERE id = ? AND {outbox.WAITS}"
+    connection.execute(query, (outbox.in_next_window(hours), report_id))
+    outbox.forget_tokens(connection)
 
 
 def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Channel) -> Outcome:
@@ -52,7 +112,7 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
         return Outcome("waiting", say("device.no_issuer", reason=error))
     if held is None or answer is None:
         return Outcome("withdrawn")
-    if answer.status != 200 or media_type_of(answer) != RESPONSE_TYPE:
+    if answer.status != 200 or answer.media_type != RESPONSE_TYPE:
         return _refusal(answer, tokens)
     token = _asking(report, tokens, held).token(answer.body, urandom)
     if token is None:
@@ -83,9 +143,9 @@ def _other_key(answer: Answer, tokens: Tokens, held: Held) -> tuple[int, int] | 
     It is followed once per report: an issuer that keeps naming keys could tell people apart. A second time is
     allowed only from a place (the issuer's own count) to a key id, as the place may have been wrong.
     """
-    document = document_of(answer)
-    if answer.status != 409 or problem_of(answer, document) != "token-key-other":
+    if answer.status != 409 or answer.problem != "token-key-other":
         return None
+    document = answer.document
     by_id = document.get("key_id")
     ids = _ids_of(tokens)
     named = document.get("key") if by_id is None else ids.index(by_id) if by_id in ids else None
@@ -110,8 +170,7 @@ def _refusal(answer: Answer, tokens: Tokens) -> Outcome:
 
     No refusal is final: the person may get another invitation, or withdraw the report.
     """
-    document = document_of(answer)
-    problem = problem_of(answer, document)
+    document, problem = answer.document, answer.problem
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
     if problem == "invitation-needed":

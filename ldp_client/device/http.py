@@ -6,6 +6,7 @@ their host and port.
 """
 
 import contextlib
+import json
 import socket
 import ssl
 import threading
@@ -13,13 +14,13 @@ import urllib.error
 import urllib.request
 from email.message import Message
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from random import SystemRandom
 from socket import SHUT_RDWR
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ldp_client.device.clock import CHANCE
 from ldp_client.documents.errors import TransferError
-from ldp_client.documents.fields import printable
+from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.words.text import say
 
 # For name lookup, connection, headers, body and redirects together; then for each wait for the network.
@@ -35,15 +36,59 @@ MOST_CHARACTERS = 160
 REDIRECTS = (301, 302, 303, 307, 308)
 KEEPING = (307, 308)
 LOOPBACK = ("localhost", "::1")
+# The header in which a collector states its identity, and the type of its own problem documents.
+IDENTITY = "LDPKit-Collector"
+PROBLEM_PREFIX = "urn:ldpkit:problem:"
+# Draws pauses, and which report leaves next. `random` would repeat its draws in a program that seeds it.
+CHANCE = SystemRandom()
 
 
-class Answer:
+class Answer(NamedTuple):
     """The answer to a request. body: at most one byte more than was requested."""
 
-    def __init__(self, status: int, headers: Message, body: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.body = body
+    status: int
+    headers: Message
+    body: bytes
+
+    @property
+    def media_type(self) -> str:
+        """Return the media type without parameters, or the coding if the answer is compressed.
+
+        No device requests compression, so a compressed answer is not what the collector sent.
+        """
+        coding = self.headers.get("Content-Encoding", "").lower()
+        if coding in ("gzip", "br"):
+            return f"Content-Encoding {coding}"
+        return printable(self.headers.get("Content-Type", "").partition(";")[0].strip().lower())
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object in the body, {} for anything else."""
+        if self.media_type not in ("application/json", "application/problem+json"):
+            return {}
+        try:
+            document = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    @property
+    def problem(self) -> str | None:
+        """Return the name of the collector's own problem, None for any other answer."""
+        if self.status < 400 or self.media_type != "application/problem+json":
+            return None
+        kind = self.document.get("type")
+        is_own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX)
+        return printable(str(kind)[len(PROBLEM_PREFIX) :]) if is_own else None
+
+    @property
+    def identity(self) -> str:
+        """Return the identity of the collector that answers, "" if it states none."""
+        identity: str = self.headers.get(IDENTITY, "")
+        return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
+
+    def __repr__(self) -> str:
+        return f"Answer({self.status})"  # without the body, which may have a report's id or a token
 
 
 def exchange(

@@ -1,0 +1,140 @@
+"""What an app passes to `Device`, checked: URLs, paths, keys, lists and numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from ldp_client.core.public_keys import PublicKey
+from ldp_client.documents.channel import HERE
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.rational import Rational
+
+LOOPBACK = HERE
+# Seconds in a week: the longest window in which one report may wait.
+LONGEST_WINDOW = 7 * 86_400
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def checked_url(text: Any) -> tuple[str, str, set[str]]:
+    """Return a base URL in the spelling of `Policy.base_url`, its host, and the host's other spellings.
+
+    Raises InputError as `Policy.base_url` does.
+    """
+    from urllib.parse import urlsplit
+
+    refuse_no_text("collector", text)
+    if not text.isascii():
+        # Other letters have a second spelling each, and no request is made to them.
+        raise UsageError.say("device.collector_ascii", text=text)
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
+    if not host or parts.scheme not in ("http", "https") or odd:
+        raise UsageError.say("device.collector_url", text=text)
+    if parts.scheme == "http" and host not in LOOPBACK:
+        raise UsageError.say("device.collector_https", text=text)
+    bracketed = f"[{host}]" if ":" in host else host
+    default = DEFAULT_PORTS[parts.scheme]
+    shown = bracketed if port in (None, default) else f"{bracketed}:{port}"
+    names = {host, bracketed, f"{bracketed}:{port or default}"}
+    return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}", host, names
+
+
+def _listed(name: str, given: Sequence[Any]) -> list[Any]:
+    """Return a list. Reject a text, whose characters would count as entries, and the path of one key."""
+    if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
+        raise InputError.say("device.list", name=name)
+    try:
+        return list(given)
+    except TypeError:
+        raise InputError.say("device.list", name=name) from None
+
+
+def listed_texts(name: str, given: Sequence[Any]) -> list[str]:
+    """Return a list of strings. Raises InputError for anything else."""
+    for text in (listed := _listed(name, given)):
+        if not isinstance(text, str):
+            raise InputError.say("device.texts", name=name, found=type(text).__name__)
+    return listed
+
+
+def refuse_no_text(name: str, given: Any) -> None:
+    """Raise InputError unless `given` is text."""
+    if not isinstance(given, str):
+        raise InputError.say("device.text", name=name, found=type(given).__name__)
+
+
+def origin_of(base_url: str) -> str:
+    """Return the origin of a base URL in the spelling of `Policy.base_url`; "" for no collector."""
+    return "/".join(base_url.split("/")[:3])
+
+
+def folder_of(given: str | os.PathLike[str]) -> str:
+    """Return a folder's path as text, with ~ replaced by the home folder.
+
+    Raises InputError for anything but a path, and for bytes. Also raises it for a ~ without a home folder:
+    that would be a folder named ~, a different one wherever the program starts.
+    """
+    path = given.__fspath__() if hasattr(given, "__fspath__") else given
+    if not isinstance(path, str):
+        raise InputError.say("device.folder", found=type(given).__name__)
+    folder = os.path.expanduser(path)
+    # An empty HOME would make ~ the root of the disk.
+    is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
+    if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
+        raise InputError.say("device.no_home", folder=path)
+    return folder
+
+
+def above_zero(name: str, text: str) -> Fraction:
+    """Return a stated decimal exactly. Raises UsageError unless it is above 0."""
+    try:
+        number = Rational.parse(text)
+    except ValueError:
+        raise UsageError.say("device.decimal", name=name) from None
+    if not Rational(0) < number:
+        raise UsageError.say("device.above_zero", name=name)
+    return Fraction(number.numerator, number.denominator)
+
+
+def above_zero_or_none(name: str, text: str | None) -> Fraction | None:
+    """Return a stated decimal as `above_zero` does, None if none is stated."""
+    return None if text is None else above_zero(name, text)
+
+
+def public_keys(given: Sequence[str | os.PathLike[str]]) -> list[PublicKey]:
+    """Return the pinned keys. Reject an empty list, as from a folder without keys: it would pin nothing."""
+    keys = [load_public_key(key) for key in _listed("signing_keys", given)]
+    if not keys:
+        raise InputError.say("device.no_keys")
+    return keys
+
+
+def load_public_key(text_or_path: str | os.PathLike[str]) -> PublicKey:
+    """Load a key from its PEM text, or from a file that holds it. Raises InputError."""
+    if isinstance(text_or_path, str) and "-----BEGIN" in text_or_path:
+        return PublicKey.from_pem(text_or_path)
+    if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
+        # open() would take a number for an open file.
+        raise InputError.say("device.key_kind", found=type(text_or_path).__name__)
+    try:
+        with open(text_or_path, encoding="ascii") as file:
+            return PublicKey.from_pem(file.read())
+    except UnicodeError:
+        raise InputError.say("device.key_not_pem", path=text_or_path) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", error)
+        raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
+
+
+def plain_window(given: float) -> float:
+    """Return the window of `Device(send_window=…)`. Raises InputError."""
+    if not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_WINDOW:
+        raise InputError.say("device.send_window", longest=LONGEST_WINDOW)
+    return given

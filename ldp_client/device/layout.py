@@ -1,0 +1,128 @@
+"""The layout of a device's folder: its files, their permissions, and the tables of its ledger."""
+
+import _thread
+import os
+import sqlite3
+import stat
+from contextlib import suppress
+
+from ldp_client.words.text import say
+
+LAYOUT = 9
+LEDGER_NAME = "ledger.sqlite3"
+LOCK_NAME = "lock.sqlite3"
+# Prefix of the files that a command leaves behind if it is killed while it writes them.
+UNFINISHED = ".ldpkit-"
+# The tables whose rows belong to an origin.
+TABLES = ("reports", "spent", "permanent", "answered", "consents")
+OWNER_ONLY = 0o700
+OTHERS = 0o077
+
+_making = _thread.allocate_lock()
+
+# origin: the origin of the study's collector, as in policy.py. secret: hexadecimal. version, document,
+# closes: the answered study's version, digest and last day.
+_REPORTS = """
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
+  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
+  state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
+  invitation TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# The identity of the collector that serves a document at a base URL, and the pinned keys that signed it.
+_DOCUMENTS = """
+CREATE TABLE identities (
+  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
+  PRIMARY KEY (document, collector)) WITHOUT ROWID;
+CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# noise: a digest of the permanent answer's law. answered: the latest version that was answered.
+_ANSWERS = """
+CREATE TABLE spent (
+  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
+  epsilon TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
+CREATE TABLE permanent (
+  origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, noise TEXT NOT NULL,
+  answer BLOB NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
+CREATE TABLE answered (
+  origin TEXT NOT NULL, study TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
+  PRIMARY KEY (origin, study)) WITHOUT ROWID;
+CREATE TABLE consents (
+  origin TEXT NOT NULL, study TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
+  PRIMARY KEY (origin, study)) WITHOUT ROWID;
+"""
+
+# How a study's reports leave, by its digest; the reports' tokens. See outbox.py.
+_CHANNELS = """
+CREATE TABLE channels (
+  document TEXT PRIMARY KEY, channel TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE tokens (
+  report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
+  salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+# The lifetime budget that the device's owner stated, as a decimal: one row, once it was stated.
+_BUDGET = """
+CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
+"""
+
+# A SHA-256 over every row that decides what a device may do. SQLite notices damage only to its own structure;
+# the seal notices a changed, lost or restored row. It is not secret: it detects damage, not forgery, nor the
+# replacement of the whole file by an older one.
+_SEAL = """
+CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
+INSERT INTO seal VALUES (1, '');
+"""
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of an empty ledger."""
+    for statement in (_ANSWERS + _REPORTS + _DOCUMENTS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {LAYOUT}")
+
+
+def make_private_file(path: str) -> None:
+    """Create an empty file that only its owner can read, unless it exists. Raises OSError.
+
+    An existing file is not opened: closing it would drop every lock that this process has on it (POSIX). For
+    the same reason no other thread locks the file while it is created.
+    """
+    with _making, suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY & ~0o111))
+
+
+def holds_device(folder: str) -> bool:
+    """Return True if the folder belongs to a device, even if it lost its ledger or its lock."""
+    kept = (LEDGER_NAME, LEDGER_NAME + "-journal", LOCK_NAME)
+    return any([os.path.lexists(os.path.join(folder, name)) for name in kept])
+
+
+def holds_others(folder: str) -> bool:
+    """Return True if the folder has files that no device put there. Raises OSError."""
+    own = (LEDGER_NAME, LOCK_NAME, UNFINISHED)
+    return any([not name.startswith(own) for name in os.listdir(folder)])
+
+
+def keep_private(path: str) -> None:
+    """Restrict a device's file or folder to its owner, and warn (logger "ldpkit") if others had access.
+
+    A folder that is shared on purpose (sticky, such as /tmp) stays shared, and so does a folder with other
+    files.
+    """
+    if os.name != "posix" or not os.path.exists(path):
+        return
+    before = stat.S_IMODE(os.stat(path).st_mode)
+    if not before & OTHERS:
+        return
+    with suppress(OSError):
+        if not before & stat.S_ISVTX and not (os.path.isdir(path) and holds_others(path)):
+            os.chmod(path, before & OWNER_ONLY)
+    is_open = stat.S_IMODE(os.stat(path).st_mode) & OTHERS
+    import logging  # only when needed: it costs more than all else that a device loads
+
+    key = "device.others_can_read" if is_open else "device.others_could_read"
+    logging.getLogger("ldpkit").warning("%s", say(key, path=path))

@@ -1,0 +1,227 @@
+"""Requests to a collector, and its answers: studies, receipts and refusals.
+
+Only the collector's own receipts and problem documents settle anything. Any answer of a proxy, a captive
+portal or another server, whatever its status, leaves a report as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.request
+from binascii import hexlify
+from typing import TYPE_CHECKING, NamedTuple
+
+from ldp_client.core.tokens import header_of
+from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
+from ldp_client.device.transport import TEMPORARY
+from ldp_client.documents.errors import RefusedError, StudyError, TransferError, UsageError
+from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
+from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
+from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.study import MAX_BYTES, Study
+from ldp_client.secure_sum.messages import SHARES
+from ldp_client.words.text import say
+
+if TYPE_CHECKING:
+    from ldp_client.device.http import Answer
+    from ldp_client.device.outbox import Queued
+    from ldp_client.device.transport import Transport
+
+STUDIES_PATH = "/v1/studies/"
+# Header of a served study: whether reports to it are taken.
+STUDY_STATE = "LDPKit-Study"
+CLOSED = "closed"
+# The problems that can be final for a report; verdicts.py decides when they are.
+FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
+# The problems that can be final for a deletion.
+UNDELETABLE = ("sum-fixed",)
+STORED = ("stored", "duplicate")
+WITHDRAWN = ("withdrawn",)
+
+
+class Outcome(NamedTuple):
+    """The result of one request.
+
+    state: "sent", "refused", "waiting", "kept" (waits too, for another flush) or "stuck" (as "kept", but
+    another flush is unlikely to help). reason: in words. problem: the refusal's name. document: digest of the
+    study concerned. identity: the collector that answered. date: the answer's date, in HTTP form. Each is ""
+    if the answer lacks it. ended: True if the answer says that its study will never take the report.
+    """
+
+    state: str
+    reason: str = ""
+    problem: str = ""
+    document: str = ""
+    identity: str = ""
+    date: str = ""
+    ended: bool = False
+
+
+def split_study_url(url: str) -> tuple[str, str]:
+    """Return (collector's base URL, study id) of http(s)://host/v1/studies/ID. Raises InputError."""
+    base, path, study_id = url.partition(STUDIES_PATH)
+    is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
+    if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
+        raise UsageError.say("device.study_url", url=url, path=STUDIES_PATH)
+    return base, study_id
+
+
+def fetch_document(
+    transport: Transport, collector: str, study_id: str, is_signed: bool = False
+) -> tuple[Study | SignedStudy, str, bool]:
+    """Return the study of that id, the collector's identity, and whether the study is closed.
+
+    is_signed: return the study with its signatures, which are unverified. The identity is "" if the collector
+    states none. Raises TransferError, StudyError, and RefusedError for a study that needs a newer ldpkit.
+    """
+    url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
+    answer = _get(transport, url, is_signed)
+    try:
+        document = SignedStudy.from_json(answer.body) if is_signed else Study.from_json(answer.body)
+    except StudyError as error:
+        # Only a newer ldpkit can know this mechanism.
+        if error.field.endswith("mechanism.name") and "is unknown" in error.problem:
+            study, what = say("device.this_study"), f"{error.field}: {error.problem}"
+            raise RefusedError.say("device.cannot_be_answered", study=study, what=what) from None
+        raise
+    found = document.study if isinstance(document, SignedStudy) else document
+    if found.id != study_id:
+        raise TransferError.say("device.another_study", url=url, study=found.id)
+    return document, answer.identity, answer.headers.get(STUDY_STATE) == CLOSED
+
+
+def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
+    most = MAX_SIGNED_BYTES if is_signed else MAX_BYTES
+    try:
+        answer = transport.exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
+    except (TransferError, ValueError) as error:
+        raise TransferError.say(
+            "device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS)
+        ) from None
+    if answer.problem == "study-deleted":
+        raise RefusedError.say("device.deleted", url=url)
+    if answer.status != 200:
+        absent = "device.http_absent_signed" if is_signed else "device.http_absent"
+        key = absent if answer.status == 404 else "device.http_status"
+        raise TransferError.say(key, url=url, status=answer.status)
+    return answer
+
+
+def put_report(
+    transport: Transport, url: str, body: str, invitation: str = "", token: bytes = b""
+) -> Outcome:
+    """Send a report once. It waits if its invitation or token is not accepted.
+
+    invitation: for a study that takes invited reports only. token: for a study that takes tokens.
+    """
+    return _put(transport, url, body.encode("utf-8"), "application/json", invitation, token)
+
+
+def put_share(
+    transport: Transport, url: str, share: bytes, invitation: str, token: bytes, digests: bytes
+) -> Outcome:
+    """Send a sealed share once, as `put_report` sends a report. digests: of all shares, for their token."""
+    return _put(transport, url, share, "application/octet-stream", invitation, token, digests)
+
+
+def _put(
+    transport: Transport,
+    url: str,
+    body: bytes,
+    media_type: str,
+    invitation: str,
+    token: bytes,
+    digests: bytes = b"",
+) -> Outcome:
+    headers = {"Content-Type": media_type}
+    if token:
+        if digests:
+            headers[SHARES] = hexlify(digests).decode()
+        # Never both: an invitation identifies the person, a token must not.
+        headers["Authorization"] = header_of(token)
+    elif invitation:
+        headers["LDPKit-Invitation"] = invitation
+    return _ask(transport, urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
+
+
+def delete_report(transport: Transport, url: str, secret: str) -> Outcome:
+    """Request a report's deletion once.
+
+    The outcome is "sent" if the collector will never take the report again, "refused" if the report is part
+    of a sum. secret: the report's id was made of it, in hexadecimal digits; it appears in no URL.
+    """
+    headers = {"LDPKit-Withdrawal": secret}
+    request = urllib.request.Request(url, headers=headers, method="DELETE")
+    return _ask(transport, request, WITHDRAWN, UNDELETABLE)
+
+
+def _ask(
+    transport: Transport,
+    request: urllib.request.Request,
+    results: tuple[str, ...],
+    final: tuple[str, ...],
+) -> Outcome:
+    """Make a request whose URL ends with the report's id, and return its outcome.
+
+    results: the results that a receipt may state. final: the problems that can be final.
+    """
+    request.add_header("User-Agent", "ldpkit")
+    try:
+        answer = transport.exchange(request, MOST_BYTES)
+    except TransferError as error:
+        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
+    document = answer.document
+    is_ours = answer.status in (200, 201) and answer.media_type == "application/json"
+    is_named = document.get("id") == request.full_url.rsplit("/", 1)[1]
+    if is_ours and is_named and document.get("result") in results:
+        return Outcome("sent", identity=answer.identity)
+    problem = answer.problem
+    if problem is None:
+        return Outcome(pause_of(answer.status), strange(answer))
+    reason = say(
+        "device.problem",
+        status=answer.status,
+        problem=problem,
+        detail=printable(document.get("detail", ""), MOST_CHARACTERS),
+    )
+    if problem == "invitation-needed":
+        field = printable(str(document.get("field", "")), MOST_CHARACTERS)
+        if field.startswith("public."):
+            return Outcome("kept", say("device.other_invitation", field=field, reason=reason))
+        return Outcome("kept", say("device.uninvited"))
+    if problem not in final:
+        return Outcome(pause_of(answer.status), reason)
+    digest = printable(document.get("digest", ""))
+    when, is_over = answer.headers.get("Date", ""), document.get("final") is True
+    return Outcome("refused", reason, problem, digest, answer.identity, when, is_over)
+
+
+def ask_identity(transport: Transport, place: str, report: Queued) -> Outcome:
+    """Return the identity of the collector there if it serves exactly the answered study, else why not.
+
+    The collector may confirm it with the study's ETag, its digest.
+    """
+    url = f"{place}/v1/studies/{report.study}?version={report.version}"
+    tag = f'"{report.document}"'
+    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
+    try:
+        answer = transport.exchange(request, MAX_BYTES)
+    except TransferError as error:
+        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
+    same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
+    unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
+    identity = answer.identity if same or unchanged else ""
+    is_ours = unchanged or answer.document
+    reason = say("device.kept_other_collector") if is_ours else strange(answer)
+    return Outcome(pause_of(answer.status), reason, identity=identity)
+
+
+def pause_of(status: int) -> str:
+    """Return the outcome's state for an HTTP status: "waiting" to retry soon, else "kept"."""
+    return "waiting" if status >= 500 or status in TEMPORARY else "kept"
+
+
+def strange(answer: Answer) -> str:
+    """Return a text about an answer that no collector of ours gives."""
+    came = answer.media_type or say("device.unnamed_type")
+    return say("device.no_collectors_answer", status=answer.status, came=came)
