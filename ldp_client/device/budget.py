@@ -14,7 +14,6 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ldp_client.device.policy import Limits
 from ldp_client.documents.canonical import canonical_json, parse_canonical
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.rational import Rational
@@ -25,6 +24,7 @@ from ldp_client.words.text import say
 
 if TYPE_CHECKING:
     from ldp_client.device.ledger import Ledger
+    from ldp_client.device.policy import Policy
 
 # A device west of the study's author reaches the opening day later; an early device does no harm.
 EARLY_DAYS = 1
@@ -69,7 +69,6 @@ class Terms:
         self.mechanisms = mechanisms_of(study)
         self.costs = {item.id: _cost(item, self.mechanisms[item.id]) for item in study.questions}
         self.memoized = {name for name in self.mechanisms if hasattr(self.mechanisms[name], "permanent")}
-        self.samples_one: bool = study.sample_one_question
         self.noise = {}
         if self.memoized:
             documents = {question["id"]: question for question in study.document["questions"]}
@@ -78,10 +77,9 @@ class Terms:
     def total(self, questions: list[str]) -> Cost:
         """Return the cost of answering these questions: the sum, or the largest if only one is asked."""
         costs = [self.costs[question] for question in questions]
-        join = max if self.samples_one and costs else sum
-        return Cost(
-            Fraction(join([cost.epsilon for cost in costs])), Fraction(join([cost.delta for cost in costs]))
-        )
+        join = max if self.study.sample_one_question and costs else sum
+        epsilon, delta = join([cost.epsilon for cost in costs]), join([cost.delta for cost in costs])
+        return Cost(Fraction(epsilon), Fraction(delta))
 
     def refuse_outside_days(self, today: date) -> None:
         """Raise RefusedError before the study opens and after it closes."""
@@ -187,7 +185,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: Terms) -> None:
 
 
 def refuse_overspending(
-    connection: sqlite3.Connection, terms: Terms, fresh: list[str], limits: Limits
+    connection: sqlite3.Connection, terms: Terms, fresh: list[str], policy: Policy
 ) -> None:
     """Raise BudgetError if the questions that are not paid for yet (`fresh`) exceed a limit."""
     query = "SELECT study, is_own(origin), epsilon, delta FROM spent"
@@ -195,18 +193,18 @@ def refuse_overspending(
     asked = terms.total(fresh)
     here = [row for row in rows if row[1]]
     spent = {
-        "device.budget": (sum((row[2] for row in rows), ZERO), limits.epsilon),
-        "device.budget_of_collector": (sum((row[2] for row in here), ZERO), limits.epsilon_per_collector),
+        "device.budget": (sum((row[2] for row in rows), ZERO), policy.epsilon),
+        "device.budget_of_collector": (sum((row[2] for row in here), ZERO), policy.epsilon_per_collector),
         "device.budget_of_study": (
             sum((row[2] for row in here if row[0] == terms.study.id), ZERO),
-            limits.epsilon_per_study,
+            policy.epsilon_per_study,
         ),
     }
     for limit, (epsilon, most) in spent.items():
         if most is not None:
             _refuse_above("epsilon", asked.epsilon, most - epsilon, limit)
     delta = sum((row[3] for row in rows), ZERO)
-    _refuse_above("delta", asked.delta, limits.delta - delta, "device.budget")
+    _refuse_above("delta", asked.delta, policy.delta - delta, "device.budget")
 
 
 def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
@@ -227,7 +225,8 @@ def write_spends(
         if question in fresh and question in answered:
             # Each version may draw another memoized question, and a study states the sum of their costs.
             drawn_once = [name for name in fresh if name not in terms.memoized]
-            paid = terms.total(drawn_once if terms.samples_one and question in drawn_once else [question])
+            is_drawn = study.sample_one_question and question in drawn_once
+            paid = terms.total(drawn_once if is_drawn else [question])
             epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
         row = (origin, study.id, question, study.version, str(epsilon), str(delta))
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?)", row)

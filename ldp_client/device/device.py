@@ -147,7 +147,7 @@ class Device:
         self.ledger = Ledger(folder_of(folder), origin_of(self.collector))
         if self.collector:
             self.ledger.adopt(earlier)
-        self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
+        self.policy.epsilon = Fraction(self.ledger.keep_budget(max_epsilon, raise_budget))
         # Digests of studies that the collector says are closed.
         self._closed: set[str] = set()
         # An audit replaces this with bytes that it knows.
@@ -285,7 +285,7 @@ class Device:
             remembering = recall(connection, terms)
             paid = [name for name in remembering if remembering[name].answer]
             fresh = [name for name in terms.mechanisms if name not in paid]
-            refuse_overspending(connection, terms, fresh, self.policy.limits)
+            refuse_overspending(connection, terms, fresh, self.policy)
             # 4. Draw the noise.
             mechanisms = {**terms.mechanisms, **remembering}
             due, answered = due_of(study, self.send_window), set(mechanisms)
@@ -377,7 +377,7 @@ class Device:
     def epsilon_left(self) -> Fraction:
         """Return the remaining budget, exactly, in nats."""
         spent = sum((spend.epsilon for spend in self.ledger.spent()), Fraction(0))
-        return self.policy.limits.epsilon - spent
+        return self.policy.epsilon - spent
 
     def _needed_collector(self) -> str:
         if not self.collector:

@@ -142,7 +142,7 @@ def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
     # A name that begins with 127. need not be an address.
     here = host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdigit())
     proxy = urllib.request.ProxyHandler({} if here else None)
-    return urllib.request.build_opener(proxy, _Http(cutoff.hold), _Https(cutoff.hold), _NoRedirects())
+    return urllib.request.build_opener(proxy, _Handler(cutoff), _NoRedirects())
 
 
 def backoff(attempt: int) -> float:
@@ -240,40 +240,30 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class _Connection(HTTPConnection):
-    def __init__(self, *arguments: Any, hold: Any, **options: Any) -> None:
+    """Registers its socket with a cutoff before anything is sent."""
+
+    def __init__(self, *arguments: Any, cutoff: Cutoff, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._hold = hold
+        self._cutoff = cutoff
 
     def connect(self) -> None:
         super().connect()
-        self._hold(self.sock)
+        self._cutoff.hold(self.sock)
 
 
-class _SecureConnection(HTTPSConnection):
-    def __init__(self, *arguments: Any, hold: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._hold = hold
-
-    def connect(self) -> None:
-        super().connect()
-        self._hold(self.sock)
+class _SecureConnection(_Connection, HTTPSConnection):
+    """The same by TLS."""
 
 
-class _Http(urllib.request.HTTPHandler):
-    def __init__(self, hold: Any) -> None:
+class _Handler(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
+    def __init__(self, cutoff: Cutoff) -> None:
         super().__init__()
-        self._hold = hold
+        self._cutoff = cutoff
 
     def http_open(self, req: urllib.request.Request) -> Any:
-        return self.do_open(_Connection, req, hold=self._hold)  # type: ignore[arg-type]
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, hold: Any) -> None:
-        super().__init__()
-        self._hold = hold
+        return self.do_open(_Connection, req, cutoff=self._cutoff)  # type: ignore[arg-type]
 
     def https_open(self, req: urllib.request.Request) -> Any:
         # A default that an app has patched, to accept any certificate, must not hold for reports.
         context = ssl.create_default_context()
-        return self.do_open(_SecureConnection, req, hold=self._hold, context=context)  # type: ignore[arg-type]
+        return self.do_open(_SecureConnection, req, cutoff=self._cutoff, context=context)  # type: ignore[arg-type]

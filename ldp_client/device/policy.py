@@ -13,8 +13,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from datetime import date
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.device.arguments import above_zero, above_zero_or_none, checked_url, listed_texts, public_keys
@@ -25,20 +24,12 @@ from ldp_client.documents.study import Study
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
 
-class Limits(NamedTuple):
-    """The most privacy that may be lost: epsilon and delta are for the device's life.
-
-    epsilon_per_study, epsilon_per_collector: None for no further limit.
-    """
-
-    epsilon: Fraction
-    epsilon_per_study: Fraction | None
-    epsilon_per_collector: Fraction | None
-    delta: Fraction
-
-
 class Policy:
-    """The owner's rules, as Device takes them. Raises InputError for a rule that cannot be read."""
+    """The owner's rules, as Device takes them. Raises InputError for a rule that cannot be read.
+
+    epsilon, delta: the most that all answers of this device's life may cost, exactly. epsilon_per_study,
+    epsilon_per_collector: None for no further limit.
+    """
 
     def __init__(
         self,
@@ -51,22 +42,18 @@ class Policy:
         nodes: Sequence[str] = (),
         known_digests: Sequence[str] | None = None,
     ) -> None:
-        self.limits = Limits(
-            above_zero("max_epsilon", max_epsilon),
-            above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study),
-            above_zero_or_none("max_epsilon_per_collector", max_epsilon_per_collector),
-            above_zero("max_delta", max_delta),
+        self.epsilon = above_zero("max_epsilon", max_epsilon)
+        self.epsilon_per_study = above_zero_or_none("max_epsilon_per_study", max_epsilon_per_study)
+        self.epsilon_per_collector = above_zero_or_none(
+            "max_epsilon_per_collector", max_epsilon_per_collector
         )
+        self.delta = above_zero("max_delta", max_delta)
         hosts = None if allowed_hosts is None else listed_texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
         self.keys = [] if signing_keys is None else public_keys(signing_keys)
         self.nodes = TrustedNodes(listed_texts("nodes", nodes))
         known = None if known_digests is None else listed_texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
-
-    def hold_to(self, kept: str) -> None:
-        """Set the lifetime limit to the budget that the ledger keeps."""
-        self.limits = self.limits._replace(epsilon=Fraction(kept))
 
     def refuse_unpublished(self, study: Study) -> None:
         """Raise RefusedError if digests are known and the study has another: perhaps for one person."""
