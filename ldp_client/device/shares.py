@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.device.budget import Terms
+from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome, delete_report, put_share
 from ldp_client.device.verdicts import why_not_over
 from ldp_client.documents.canonical import canonical_json
@@ -27,7 +28,6 @@ from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:
-    from ldp_client.device.outbox import Queued
     from ldp_client.device.transport import Transport
 
 Judge = Callable[[str, Outcome], Outcome]
