@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import urllib.request
 from binascii import hexlify, unhexlify
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, short_id_of
@@ -155,12 +155,6 @@ def _other_key(answer: Answer, tokens: Tokens, held: Held) -> tuple[int, int] | 
     return (named, turned) if named != held.key and held.turned < turned else None
 
 
-def _is_unnamed(document: dict[str, Any], tokens: Tokens) -> bool:
-    """Return True if the issuer names a key id that the study lacks: the key of an omitted stratum."""
-    by_id = document.get("key_id")
-    return isinstance(by_id, int) and by_id not in _ids_of(tokens)
-
-
 def _ids_of(tokens: Tokens) -> list[int]:
     return [short_id_of(key.spki) for key in tokens.keys]
 
@@ -171,6 +165,7 @@ def _refusal(answer: Answer, tokens: Tokens) -> Outcome:
     No refusal is final: the person may get another invitation, or withdraw the report.
     """
     document, problem = answer.document, answer.problem
+    key_id = document.get("key_id")
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
     if problem == "invitation-needed":
@@ -179,7 +174,8 @@ def _refusal(answer: Answer, tokens: Tokens) -> Outcome:
         return Outcome("stuck", say("device.token_issued"))
     if problem == "token-key-unknown":
         return Outcome("stuck", say("device.token_key"))
-    if problem == "token-key-other" and _is_unnamed(document, tokens):
+    if problem == "token-key-other" and isinstance(key_id, int) and key_id not in _ids_of(tokens):
+        # The key of a stratum that the study omits.
         return Outcome("stuck", say("device.token_stratum"))
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)
     reason = say("device.problem", status=answer.status, problem=problem, detail=detail)

@@ -11,6 +11,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from datetime import date
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ldp_client.device.requests import Outcome, ask_identity, delete_report, put_report
@@ -90,10 +91,7 @@ class Delivery:
         is_batched: the report leaves together with others, so its device never asked in the clear which
         collector takes it: the identity that it states there may be unique to this address.
         """
-
-        def judge(place: str, outcome: Outcome) -> Outcome:
-            return self._judged(report, place, outcome)
-
+        judge = partial(self._judged, report)
         if report.nodes:
             from ldp_client.device.shares import put_shares
 
@@ -108,10 +106,7 @@ class Delivery:
 
     def delete(self, report: Queued) -> Outcome:
         """Request once that a report, or all shares of a secure sum, are deleted."""
-
-        def judge(place: str, outcome: Outcome) -> Outcome:
-            return self._judged(report, place, outcome)
-
+        judge = partial(self._judged, report)
         if report.nodes:
             from ldp_client.device.shares import delete_shares
 
