@@ -33,6 +33,33 @@ def test_a_bare_import_loads_no_third_party_and_no_heavy_module(pytestconfig):
     assert done.returncode == 0, done.stderr
 
 
+ANSWERING = """
+import sys
+sys.path.insert(0, {root!r})
+from ldp_client import Device, Study
+device = Device("device", "9", "https://collector.example")
+study = Study.from_json(open({study!r}).read())
+device.consent(study)
+entered = set()
+sys.setprofile(lambda frame, _event, _value: entered.add(frame.f_code.co_filename))
+device.answer(study, {{"ever": "yes"}})
+sys.setprofile(None)
+entered = {{path for path in entered if "ldp_client" in path}}
+assert len(entered) <= 15, entered
+heavy = {{"ssl", "http", "urllib.request", "dataclasses", "random", "logging"}} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_answer_enters_few_files_and_loads_no_network_module(pytestconfig, tmp_path):
+    study = pytestconfig.rootpath / "tests" / "golden" / "studies" / "smallest.json"
+    code = ANSWERING.format(root=str(pytestconfig.rootpath), study=str(study))
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["schemas", "collector", "inference", "summaries"])
 def test_apps_may_use_module_names_of_our_packages(name, pytestconfig, tmp_path):
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is the app')")
