@@ -55,7 +55,6 @@ export function read(study) {
     check(!HERE.test(tokens?.issuer) || HERE.test(collector), "channel");
     check(!tokens || !transport.relay, "channel.tokens");
   };
-  check(!tokens || !study.paper, "channel.tokens");
   const carried = study.public?.filter(({ source }) => source) ?? [];
   const strata = [];
   tokens?.keys.forEach(({ public: given = {} }, index) => {

@@ -89,8 +89,6 @@ interface Asked<Ask extends string, Name extends MechanismName> {
   readonly ask: Ask;
   readonly text?: string;
   readonly mechanism: Stated<Name>;
-  /** `prior`, if it is there, is as the document has it. */
-  readonly model?: { readonly name: string; readonly prior?: unknown };
   /** Where it stands in the document, such as "questions[0]". */
   readonly path: string;
 }
@@ -184,8 +182,6 @@ export interface Study {
   }[];
   /** Sent as they are: their values stand in Answers beside those to questions. */
   readonly public?: readonly PublicField[];
-  /** How it is also asked on paper; a device only checks it. */
-  readonly paper?: unknown;
   readonly channel?: Channel;
   readonly document: unknown;
   /** The canonical JSON text, and the SHA-256 of its UTF-8 bytes in hexadecimal. */

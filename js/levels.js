@@ -21,10 +21,9 @@ const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(te
  * Throws LdpkitError "study".
  */
 export function read(question) {
-  const { id, features, response, model, path } = question;
+  const { id, features, response, path } = question;
   const fields = features.map((feature, index) => leveled(feature, `${path}.features[${index}]`, id));
   check(fields.reduce((cells, { size }) => cells * (1 + size), 1) <= 2 ** 16, `${path}.features`);
-  for (const name in model.prior) check(!name.startsWith("feature_"), `${path}.model.prior.${name}`);
   const entries = fields.flatMap((field) => Array.from({ length: field.size }, () => ({ ...field, of: field })));
   question.features = fields;
   question.entries = [{}, ...entries, response];

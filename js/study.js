@@ -13,12 +13,10 @@ const later = (value) => value;
 function question(value, path) {
   check(isObject(value), path);
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
-  const { fields, models, mechanism, more, complete } = kindOf(value, path);
-  const shape = { id: identifier, ask: later, ...fields, mechanism };
-  const optional = { text: text(1000), ...more };
-  // A number without a model has no law.
-  (fields.bounds ? optional : shape).model = record({ name: oneOf(...models) }, { prior: later });
-  const asked = record(shape, optional)(value, path);
+  const { fields, mechanism, more, complete } = kindOf(value, path);
+  // The model is for analysts.
+  const optional = { text: text(1000), model: later, ...more };
+  const asked = record({ id: identifier, ask: later, ...fields, mechanism }, optional)(value, path);
   return { ...(complete?.(asked, path) ?? asked), path };
 }
 
@@ -30,7 +28,6 @@ const PARTS = {
   closes: days,
   sample_one_question: () => import("./drawing.js"),
   public: () => import("./public.js"),
-  paper: () => import("./paper.js"),
   sections: () => import("./sections.js"),
   channel: () => import("./channel.js"),
   owner: asker,
@@ -48,8 +45,8 @@ const STUDY = record(
     title: text(200),
     questions: listOf(question, 1, 100, "id"),
   },
-  // Data holders answer by command line.
-  { purpose: text(5000), respondent: oneOf("person"), ...parts },
+  // Data holders answer by command line; how a study is asked on paper is for authors.
+  { purpose: text(5000), respondent: oneOf("person"), paper: later, ...parts },
 );
 
 /**
@@ -65,10 +62,7 @@ async function parsed(source) {
   // What a person reads, in each language; it is answered in its own.
   const plain = document?.languages ? (await import("./languages.js")).each(document) : [document];
   const [study] = await Promise.all(plain.map(readParts));
-  for (const asked of study.questions) {
-    await checkTogether(asked);
-    if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
-  }
+  for (const asked of study.questions) await checkTogether(asked);
   const canonical = canonicalJson(document);
   return frozen({ ...study, document, canonical, digest: await sha256(utf8(canonical)) });
 }

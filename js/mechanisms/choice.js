@@ -3,7 +3,6 @@
 import { CHOICE_BITS, truthThreshold } from "../noise_levels.js";
 import { fail } from "../errors.js";
 export { bytesBelow, packBelow } from "../integers.js";
-import * as models from "../models.js";
 import { check, isObject, isText, listOf, oneOf, record, text, whole } from "../shapes.js";
 
 const LABELS = listOf(text(200), 2, 10000);
@@ -24,8 +23,8 @@ function complete(asked, path) {
 
 const either = oneOf(true, false);
 const more = { refusal: either, ordered: either };
-export const choice = { ask: "choice", fields: { choices }, models: models.choice, more, complete };
-export const yesNo = { ask: "yes_no", fields: {}, models: models.yes_no, more, complete };
+export const choice = { ask: "choice", fields: { choices }, more, complete };
+export const yesNo = { ask: "yes_no", fields: {}, more, complete };
 
 /** answer → the index of the choice; a yes/no also takes true and false. A refusal, null, is the last choice. */
 export function choiceIndex({ id, ask, choices }) {

@@ -1,4 +1,4 @@
-/** The mechanisms, each a file of its name. `make schemas` writes this file from ldp_client/documents. */
+/** How to load each mechanism. `make schemas` writes this file from ldp_client/documents. */
 
 export const LOADERS = {
   laplace: () => import("./laplace.js"),

@@ -1,13 +1,11 @@
 /** What mechanisms for one bounded number share. */
 
-import { number as models } from "../models.js";
 import { gridIndex, packSigned } from "../quantise.js";
 import { bounds, check, fraction, record, text } from "../shapes.js";
 
 export const number = {
   ask: "number",
   fields: { bounds },
-  models,
   more: { refusal: record({ share: fraction }), unit: text(40) },
 };
 

@@ -1,7 +1,6 @@
 /** What mechanisms for a record share: what a study says of it, and reading an answer into integers. */
 
 import { fail } from "../errors.js";
-import { record as models } from "../models.js";
 import { signedUnits } from "../quantise.js";
 import {
   bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object, text,
@@ -18,13 +17,10 @@ export const record = {
     norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
     response: (value, path) => (value?.ask ? YES_NO_FIELD : NUMBER_FIELD)(value, path),
   },
-  models,
 };
 
-export function checkRecord({ features, response: { id, bounds }, model, path }) {
+export function checkRecord({ features, response: { id }, path }) {
   check(features.every((feature) => feature.id !== id), `${path}.response.id`);
-  // Linear regression, logistic regression.
-  check(model.name === models[bounds ? 0 : 1], `${path}.model.name`);
 }
 
 /**

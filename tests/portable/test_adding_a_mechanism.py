@@ -81,7 +81,7 @@ def test_new_mechanisms_vectors_match_on_micropython(blocks, copy, draws, tmp_pa
 
 
 def test_browser_needs_only_the_new_sampler(copy, draws, tmp_path):
-    python(copy, "from schemas.javascript import write_all; write_all()")
+    python(copy, "from schemas.javascript import write; write()")
     study = studies.document({**studies.CHOICE, "mechanism": {"name": "truth_or_any", "epsilon": "1"}})
     study["questions"][0]["choices"] = ["red", "green", "blue"]
     integers = {"threshold": python(copy, STUDY + "print(m.threshold)").strip()}

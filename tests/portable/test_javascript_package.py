@@ -11,8 +11,8 @@ from tests.portable import npm, run_vectors
 from tests.portable.platforms import JAVASCRIPT
 
 # What a page loads, minified, to read a study with one mechanism, to answer it once, and to keep the report;
-# what it loads once a report waits to be sent, with retries, and once one changes. A study that states
-# priors adds, one with public fields, and so on.
+# what it loads once a report waits to be sent, with retries, and once one changes. A study with public
+# fields adds, and so on.
 MOST_BYTES = 15_400
 MOST_BYTES_OF_SENDING = 3_400
 MOST_BYTES_OF_CHANGING = 1_300
@@ -20,9 +20,7 @@ MOST_BYTES_OF_TELLING = 900
 MOST_BYTES_OF_SECTIONS = 600
 MOST_BYTES_OF_ASKING_ONE = 1_000
 MOST_BYTES_OF_DAYS = 600
-MOST_BYTES_OF_PRIORS = 2_100
 MOST_BYTES_OF_PUBLIC_FIELDS = 2_300
-MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_WHO_ASKS = 700
 MOST_BYTES_OF_LANGUAGES = 1_000
 MOST_BYTES_OF_CHANNEL = 1_500
@@ -40,7 +38,7 @@ STAGES = {"randomized_response": "response_twice", "sue": "sue_twice"}
 # The modules of what a study may name: of a memoized answer its two stages too.
 NAMED = [[name] for name in MECHANISMS if name != "memoized"]
 NAMED += [["memoized", of, stages] for of, stages in STAGES.items()]
-ON_DEMAND = [*MECHANISMS, *STAGES.values(), "priors", "public", "paper", "asker", "levels"]
+ON_DEMAND = [*MECHANISMS, *STAGES.values(), "public", "asker", "levels"]
 ON_DEMAND += [
     "product_blocks",
     "languages",
@@ -85,9 +83,7 @@ def test_bundles_of_optional_features_are_small():
         "sections": MOST_BYTES_OF_SECTIONS,
         "drawing": MOST_BYTES_OF_ASKING_ONE,
         "days": MOST_BYTES_OF_DAYS,
-        "priors": MOST_BYTES_OF_PRIORS,
         "public": MOST_BYTES_OF_PUBLIC_FIELDS,
-        "paper": MOST_BYTES_OF_PAPER,
         "asker": MOST_BYTES_OF_WHO_ASKS,
         "languages": MOST_BYTES_OF_LANGUAGES,
         "channel": MOST_BYTES_OF_CHANNEL,
@@ -133,7 +129,7 @@ def test_bundle_of_a_relay_is_small_and_no_part_of_the_page():
 
 
 def test_complete_bundle_is_small():
-    assert bundle_size([]) < bundle_size([*MECHANISMS, "priors"]) <= MOST_BYTES_IN_ALL
+    assert bundle_size([]) < bundle_size(MECHANISMS) <= MOST_BYTES_IN_ALL
 
 
 @pytest.mark.parametrize(
@@ -173,13 +169,11 @@ def test_unsupported_study_is_rejected_before_any_noise(change, field):
     assert npm.node("--input-type=module", "-e", script).strip() == f"study {field}"
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"), [(studies.NUMBER, ""), (studies.YES_NO, "study questions[0].model")]
-)
-def test_only_number_questions_may_omit_the_model(asked, found):
+@pytest.mark.parametrize("asked", [studies.NUMBER, studies.YES_NO])
+def test_devices_need_no_model(asked):
     document = studies.document({key: value for key, value in asked.items() if key != "model"})
     script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
-    assert npm.node("--input-type=module", "-e", script).strip() == found
+    assert npm.node("--input-type=module", "-e", script).strip() == ""
 
 
 def test_permanent_errors_are_not_reported_as_failed_loads():
