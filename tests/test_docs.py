@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import build_parser
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
 from ldp_client.documents.study_shape import STUDY
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanism_for
+from ldpkit.cli import build_parser
 from schemas import Study
 from tests import studies
 

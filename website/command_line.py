@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ldp_client.cli import build_parser
+from ldpkit.cli import build_parser
 
 COLUMNS = "100"
 

@@ -19,7 +19,7 @@ from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 PEOPLE = 100_000
 # Each with its target in seconds.
 TURNS = (("fresh process, empty cache", 15), ("second process", 8))
-COMMAND = [sys.executable, "-c", "from ldp_client.cli import main; main()", "fit"]
+COMMAND = [sys.executable, "-c", "from ldpkit.cli import main; main()", "fit"]
 
 
 def fresh_processes(size: Size) -> Iterator[Row]:

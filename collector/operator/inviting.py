@@ -23,7 +23,6 @@ from collector.storage.invitations import (
     revoke_invitations,
 )
 from collector.storage.keys import hash_key, new_word
-from ldp_client.commands.channel_warnings import names_in_words
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
@@ -31,6 +30,7 @@ from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
 from ldp_client.words.text import counted
 from schemas import Study
+from schemas.channel_warnings import names_in_words
 
 INVITATION_BYTES = 16
 MOST_AT_ONCE = 1_000_000

@@ -54,9 +54,9 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--collector URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
-    from ldp_client.commands.channel_warnings import issuer_warnings
-    from ldp_client.commands.paper import refuse_taken
-    from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
+    from schemas.channel_warnings import issuer_warnings
+    from schemas.paper_sheet import refuse_taken
+    from schemas.study_warnings import taken_in_words, unstated_in_words, warnings_of
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -94,7 +94,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
 
 def _require_keys(study: Study, path: str) -> None:
     """Raise InputError if reports of some people of a new study could never arrive."""
-    from ldp_client.commands.strata import require_keys
+    from schemas.channel_warnings import require_keys
 
     try:
         require_keys(study)

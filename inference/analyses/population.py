@@ -25,8 +25,8 @@ from inference.analyses.weights import positive
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError
+from schemas.study_warnings import WAVE
 
 # The census column with the number of people in each row; PEOPLE if the formula names a column `count`.
 COUNT, PEOPLE = "count", "people"

@@ -72,7 +72,7 @@ def _send_and_lose_answer(device: Device, url: str) -> None:
 
 
 START_SECONDS = 60.0
-LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
+LDPKIT = [sys.executable, "-m", "ldpkit.cli"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from inference.results import rendering
 from inference.results.saving import new_folder
 from ldp_client import mechanisms_of
-from ldp_client.commands.study_warnings import notes_of, warnings_of
 from ldp_client.explain import (
     answers_in_words,
     factors,
@@ -30,6 +29,7 @@ from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import cells_in_words, public_lines
 from ldp_client.words.text import rounded_up
 from schemas import Study
+from schemas.study_warnings import notes_of, warnings_of
 
 FILES = ("dossier.md", "dossier.html")
 # How sure an observer may have been before, besides the even guess.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ldp_client.commands.strata import require_keys
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.files.disk import read_bytes
 from schemas import Study
+from schemas.channel_warnings import require_keys
 
 
 def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:

@@ -1,1 +1,1 @@
-"""Subcommands of `ldpkit` for a device and its owner. Each parses, calls one function and prints."""
+"""Options, output and progress that commands of all packages share."""

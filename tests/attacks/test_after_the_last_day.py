@@ -9,9 +9,9 @@ from datetime import date, timedelta
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.device import device as devices
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -10,9 +10,9 @@ import subprocess
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
 from ldp_client.files.signing import new_key, sign_study
+from ldpkit.cli import main
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS
 from tests.kit.deleting import delete_study

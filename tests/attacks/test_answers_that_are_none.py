@@ -11,8 +11,8 @@ from email.message import Message
 import pytest
 
 from collector.remote import operating
-from ldp_client.cli import main
 from ldp_client.device.http import Answer
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

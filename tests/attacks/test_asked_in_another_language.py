@@ -7,9 +7,9 @@ in one language.
 import pytest
 
 from ldp_client import Device
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 

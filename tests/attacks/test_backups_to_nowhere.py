@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 
 
 @pytest.mark.parametrize(

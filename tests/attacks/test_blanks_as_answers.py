@@ -16,10 +16,10 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.audit.answers import Stream
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError, InputError, StudyError
 from ldp_client.files.batch import perturb_file
 from ldp_client.mechanisms import mechanisms_of
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -7,11 +7,11 @@ import sqlite3
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.device.device import Device
 from ldp_client.device.layout import holds_others
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, EXIT_USAGE, LedgerError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

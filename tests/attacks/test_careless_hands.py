@@ -12,11 +12,11 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.bulk import perturb_many, public_many
-from ldp_client.cli import main
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.mechanisms import mechanism_for
+from ldpkit.cli import main
 from schemas import Study
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting, problem

@@ -11,7 +11,6 @@ import json
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome
 from ldp_client.device.verdicts import judged

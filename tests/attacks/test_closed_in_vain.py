@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.files.disk import refuse_unwritable
+from ldpkit.cli import main
 from tests.secure_sum.conftest import TOKEN, close_study
 
 

@@ -13,7 +13,7 @@ from tests import studies
 HANGS_UP = """
 import os, signal, sys, time
 from pathlib import Path
-from ldp_client import cli
+from ldpkit import cli
 from ldp_client.files import batch
 
 perturb_people = batch.perturb_people

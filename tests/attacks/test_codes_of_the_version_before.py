@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.device import outbox
+from ldpkit.cli import main
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import Issuer, honest, refusing, study_of

@@ -15,10 +15,10 @@ import pytest
 
 from collector.storage.node_keys import NodeKeys
 from ldp_client import Device, Direct
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import INVITATION, build_study
 

@@ -17,7 +17,7 @@ from collector.settings import Settings, settings_with
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.studies import publishing
-from ldp_client.cli import main
+from ldpkit.cli import main
 from tests.collector.commands import operate
 from tests.collector.conftest import build_study
 

@@ -15,9 +15,9 @@ import pytest
 from inference import fit, summarize
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries.influence import influence_in_words
 from tests import studies

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
+from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import build_study
 

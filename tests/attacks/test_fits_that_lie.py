@@ -17,9 +17,9 @@ from inference.false_reports.far_out import false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies

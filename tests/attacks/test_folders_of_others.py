@@ -13,9 +13,9 @@ import ldpkit
 from inference.results.diagnostics import diagnose
 from inference.results.posterior import Posterior
 from inference.results.saving import new_folder
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldpkit import ask
+from ldpkit.cli import main
 from tests.kit.errors import raises
 
 

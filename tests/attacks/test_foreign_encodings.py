@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from collector import create_app
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN
 from tests.kit.errors import raises

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import Issuer, lost, study_of
 

@@ -22,7 +22,7 @@ from collector.operator.inviting import invite
 from collector.storage.invitations import delete_used_invitations
 from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep, telltale_settings
-from ldp_client.cli import main
+from ldpkit.cli import main
 from tests.attacks.conftest import KEY
 from tests.collector.conftest import REPOSITORY, build_report, count_invitations
 from tests.statistics import seed_the_system

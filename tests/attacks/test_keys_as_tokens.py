@@ -12,8 +12,8 @@ from collector import create_app
 from collector.cli import _serve_settings
 from collector.settings import Settings
 from collector.storage.keys import Role, add_key, remove_key
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.collector.commands import operate, parsed
 from tests.kit.errors import raises
 

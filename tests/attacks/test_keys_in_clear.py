@@ -12,8 +12,8 @@ import pytest
 from collector.remote.client import require_private
 from collector.remote.download import fetch_reports, fetch_summary
 from collector.remote.nodes import NodeClient
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 
 TOKEN = "operators-token-0123456789"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

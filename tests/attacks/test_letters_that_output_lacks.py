@@ -16,7 +16,7 @@ STUDY = Study({**studies.document(studies.YES_NO, public=[REGION]), "title": "Áù
 def run(folder, *command, encoding):
     """A command in a process of its own, where standard output has that encoding."""
     (folder / "study.json").write_text(STUDY.to_json(), "utf-8")
-    call = [sys.executable, "-m", "ldp_client.cli", *command]
+    call = [sys.executable, "-m", "ldpkit.cli", *command]
     return subprocess.run(
         call, cwd=folder, env={"PYTHONIOENCODING": encoding, **paths()}, capture_output=True, check=False
     )

@@ -9,9 +9,9 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.memoized import Remembering
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -10,9 +10,9 @@ import pytest
 from ldp_client import Device, mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError
 from ldp_client.files.answers import answers_from_text
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

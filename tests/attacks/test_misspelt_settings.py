@@ -7,8 +7,8 @@ the file and in the environment, and suggests the intended one.
 import pytest
 
 from collector.app import create_app
-from ldp_client.cli import main
 from ldp_client.documents.errors import UsageError
+from ldpkit.cli import main
 from tests.kit.errors import raises
 
 COMMANDS = [

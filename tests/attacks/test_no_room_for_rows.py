@@ -8,9 +8,9 @@ import tempfile
 
 import pytest
 
-from ldp_client import cli
-from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_OTHER, EXIT_REFUSED, InputError
+from ldpkit import cli
+from ldpkit.cli import main
 from summaries import summarize_dataset
 from summaries.engines import spilling, work
 from tests.summaries.engines_data import FEW, made, write, write_dataset

@@ -13,7 +13,7 @@ from inference.models import model_for
 from inference.models.leveled_cells import levels_of
 from inference.models.product_cells import cell_probabilities
 from ldp_client import mechanism_for
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies

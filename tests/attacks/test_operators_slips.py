@@ -19,8 +19,8 @@ from collector.storage.database import Database
 from collector.storage.invitations import add_invitations
 from collector.storage.keys import hash_key
 from collector.storage.migrating import make
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.collector.conftest import count_invitations
 from tests.kit.errors import raises
 

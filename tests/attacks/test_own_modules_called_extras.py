@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import ldpkit
-from ldp_client.cli import main
 from ldp_client.documents.errors import MissingExtraError
 from ldp_client.files.lacking import OWN
+from ldpkit.cli import main
 from schemas import Study
 from summaries.engines import running
 from summaries.extras import naming_extra
@@ -28,7 +28,7 @@ def test_missing_own_module_is_not_reported_as_extra(package: str, monkeypatch: 
 
     with pytest.raises(ModuleNotFoundError), naming_extra():
         lose()
-    monkeypatch.setattr("ldp_client.cli.build_parser", lose)
+    monkeypatch.setattr("ldpkit.cli.build_parser", lose)
     with pytest.raises(ModuleNotFoundError):
         main(["demo"])
     monkeypatch.setattr(ldpkit, "import_module", lose)

@@ -14,9 +14,9 @@ from inference.analyses.reports import columns_in, table_of_reports
 from inference.design.possible_reports import possible_of_study
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Question, Study
 from tests import studies
 from tests.kit.errors import raises

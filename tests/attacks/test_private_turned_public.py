@@ -12,10 +12,10 @@ import json
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
+from ldpkit.cli import main
 from schemas import Study
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server

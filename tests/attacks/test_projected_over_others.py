@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from inference.projection import second_study as projecting
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.secure_sum.test_two_rounds import first_study, write_posterior

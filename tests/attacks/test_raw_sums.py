@@ -14,9 +14,9 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers, quantise_answers, report_of
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.documents.errors import RefusedError
 from ldp_client.files.batch import perturb_file, perturb_people
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

@@ -12,8 +12,8 @@ import pytest
 
 from collector.remote.writing import write_reports
 from inference.results.saving import new_folder
-from ldp_client.cli import main
 from ldp_client.files.disk import replacing
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

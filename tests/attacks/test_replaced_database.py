@@ -339,7 +339,7 @@ def test_second_server_on_same_database_does_not_start(start_server, study):
     server = start_server()
     place = ["--database", f"sqlite:///{server.database}", "--port", "0", "--token", TOKEN]
     done = subprocess.run(
-        [sys.executable, "-m", "ldp_client.cli", "serve", *place], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ldpkit.cli", "serve", *place], capture_output=True, text=True, check=False
     )
     assert (done.returncode, "a server works on database" in done.stderr) == (3, True)
     server.request("POST", "/v1/studies", study.document)

@@ -15,8 +15,8 @@ from collector.remote.writing import write_reports
 from inference import fit, summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError
+from ldpkit.cli import main
 from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
 from summaries.reading import load_evidence, load_summary, summarize_files

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.errors import RefusedError, StudyError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

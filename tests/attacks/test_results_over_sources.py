@@ -12,7 +12,7 @@ import pytest
 from inference.results.saving import RESULT
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.summaries.engines_data import FEW, OTHER, made, write, write_dataset

@@ -11,9 +11,9 @@ import pytest
 from collector.storage import queries
 from collector.studies import publishing
 from inference.projection.token_keys import second_tokens, with_tokens
-from ldp_client.cli import main
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import InputError, UsageError
+from ldpkit.cli import main
 from schemas import Study
 from tests.collector.test_operating import URL, asked
 from tests.kit.errors import raises

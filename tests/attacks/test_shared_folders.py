@@ -14,10 +14,10 @@ from contextlib import suppress
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.device import layout, ledger
 from ldp_client.device.ledger import BusyError, locked
 from ldp_client.documents.errors import LedgerError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -26,7 +26,6 @@ from tests.ldp_client.devices import Server, consenting
 STUDY = Study(studies.document(studies.YES_NO))
 ANOTHER_PROCESS = """
 import sys
-from ldp_client.device.ledger import BusyError, locked
 try:
     with locked(sys.argv[1], 0):
         print("taken")
@@ -149,7 +148,6 @@ FORKED = """
 import os, sys, threading
 from ldp_client import Device
 from ldp_client.device.ledger import locked
-from ldp_client.documents.errors import LedgerError
 
 device = Device(sys.argv[1], "4")
 inside, done = threading.Event(), threading.Event()

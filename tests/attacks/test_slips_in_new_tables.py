@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.files.batch import perturb_file
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_NETWORK, TransferError
+from ldpkit.cli import main
 from summaries import summarize_dataset
 from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, made, write, write_dataset

@@ -13,14 +13,13 @@ import pytest
 
 from collector.remote.operating import RemoteCollector
 from collector.views import studies as views
-from ldp_client.cli import main
-from ldp_client.commands.channel_warnings import without_key
-from ldp_client.commands.strata import require_keys
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
+from ldpkit.cli import main
 from schemas import Study
+from schemas.channel_warnings import require_keys, without_key
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting

@@ -33,9 +33,9 @@ from collector.secure_sum.transcript import Transcript
 from collector.storage.invitations import FEWEST_TOGETHER
 from collector.storage.upkeep import Upkeep, utc_today
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError, StatementError
 from ldp_client.secure_sum.messages import node_invitation
+from ldpkit.cli import main
 from tests.collector.commands import operate
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import TOKEN, build_study, close_study, shares_of

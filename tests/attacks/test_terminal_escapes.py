@@ -8,10 +8,10 @@ import json
 import pandas
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.explain import describe
 from ldp_client.words.text import visible
+from ldpkit.cli import main
 from schemas import Study
 from summaries.tables import in_table
 from tests import studies

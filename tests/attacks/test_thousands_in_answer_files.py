@@ -6,9 +6,9 @@ drawn, and such a value as the participants' page does.
 
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError
 from ldp_client.files.answers import values_from_text
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

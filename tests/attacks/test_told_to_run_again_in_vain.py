@@ -7,11 +7,11 @@ import pytest
 from werkzeug.wrappers import Response
 
 from collector.studies import publishing
-from ldp_client.cli import main
 from ldp_client.device import outbox
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome
 from ldp_client.device.verdicts import judged
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.attacks.test_strata_without_keys import device as stratum

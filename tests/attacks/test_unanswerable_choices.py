@@ -5,8 +5,8 @@ Defence: The participant's page: sends a choice's place, never its label.
 
 import pytest
 
-from ldp_client.commands.study_warnings import warnings_of
 from schemas import Report, Study
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.portable.conftest import browser, meet, server
 

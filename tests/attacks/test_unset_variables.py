@@ -11,8 +11,8 @@ import argparse
 import pytest
 
 from collector.remote.dataset import write_dataset
-from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import build_parser, main
 from summaries import summarize_dataset
 from tests.kit.errors import raises
 from tests.summaries.engines_data import STUDY

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from ldp_client.cli import build_parser, main
+from ldpkit.cli import build_parser, main
 
 
 def options_of(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()):

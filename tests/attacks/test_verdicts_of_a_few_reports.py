@@ -18,7 +18,7 @@ from inference.analyses.assembling import assemble
 from inference.analyses.checking import FEW
 from inference.analyses.noise_bounds import FEWEST, impossible
 from inference.analyses.table import Table, known_channel, table_of
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -7,8 +7,8 @@ have now from being answered.
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import LdpkitError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
-from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
+from ldpkit.cli import main
+from ldpkit.cli.device import default_folder, expanded_folder
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

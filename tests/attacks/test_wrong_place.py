@@ -23,8 +23,8 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import REVISION
 from collector.studies import publishing
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.collector.conftest import ensure_database
 from tests.kit.errors import raises
 

@@ -12,8 +12,8 @@ from flask import Flask
 from collector.cli import add_commands
 from collector.remote import operating
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
-from ldp_client.cli import main
 from ldp_client.device.http import Answer
+from ldpkit.cli import main
 
 URL = "http://127.0.0.1:1"
 # Of the collectors of these tests.

@@ -58,7 +58,7 @@ def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
         command = [
             sys.executable,
             "-m",
-            "ldp_client.cli",
+            "ldpkit.cli",
             "answer",
             "--max-epsilon",
             "8",

@@ -97,7 +97,7 @@ case "$1" in
     set -- "$@" --collector http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
-exec {python} -m ldp_client.cli "$@"
+exec {python} -m ldpkit.cli "$@"
 """
 SESSION = ("On a laptop", "Keys", "Invitations", "How long reports are kept", "Backups, deletion")
 

@@ -28,7 +28,6 @@ from collector.issuer.store import Person
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
 from collector.storage.migrating import check, make
-from ldp_client import cli
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey

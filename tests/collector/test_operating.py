@@ -20,8 +20,8 @@ from collector.operator.overview import in_lines
 from collector.remote import operating as remote
 from collector.remote.client import RefusalError
 from collector.storage.audit_log import entries
-from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
+from ldpkit.cli import build_parser, main
 from tests.collector.commands import URL, answering, parsed, run
 from tests.collector.conftest import INVITATION_KEY
 from tests.kit.errors import raises

@@ -12,8 +12,8 @@ import pytest
 from collector.storage import restoring, wal
 from collector.storage.database import Database
 from collector.storage.migrating import check
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.collector.conftest import build_report, build_study
 from tests.kit.errors import raises
 

@@ -246,7 +246,7 @@ def test_second_server_on_the_same_port_exits(tmp_path, port):
     """Both servers used to share the port, which split devices between two databases."""
     servers = []
     for name in ("one", "other"):
-        command = [sys.executable, "-m", "ldp_client.cli", "serve", "--new", "--port", str(port)]
+        command = [sys.executable, "-m", "ldpkit.cli", "serve", "--new", "--port", str(port)]
         command += ["--database", f"sqlite:///{tmp_path / name}.sqlite3"]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
         servers.append(

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from collector.settings import Settings, refuse_unknown_variables
-from ldp_client.cli import build_parser
+from ldpkit.cli import build_parser
 from tests.deploy import building, composed, containerfile
 from tests.kit.errors import raises
 
@@ -247,7 +247,7 @@ def place(tmp_path):
     for one in (programs, secrets, folder):
         one.mkdir()
     command = programs / "ldpkit"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldp_client.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldpkit.cli "$@"\n')
     command.chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PLACE_SECRETS": str(secrets)}
     environment.update({"PYTHONPATH": str(ROOT)})

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 TOKEN = "operators-token-for-tests"
-LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
+LDPKIT = [sys.executable, "-m", "ldpkit.cli"]
 
 
 def ldpkit(*arguments, **options):

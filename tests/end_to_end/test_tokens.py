@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Direct
-from ldp_client.cli import main
 from ldp_client.device import outbox
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
@@ -31,7 +31,7 @@ def guide_block(begins):
 
 def run(line, folder):
     """One line of the guide, as a shell takes it."""
-    command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldp_client.cli ", 1)
+    command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldpkit.cli ", 1)
     environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
     done = subprocess.run(
         command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=environment

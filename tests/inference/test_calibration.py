@@ -15,8 +15,8 @@ from inference.design.simulation import clipped_share, simulate
 from inference.models import family_of
 from inference.models.base import Truth
 from ldp_client import mechanism_for
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

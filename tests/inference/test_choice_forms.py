@@ -18,8 +18,8 @@ from inference.models.replicates import supports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import QuestionSummary, Summary, summarize
 from summaries.reductions import REDUCTIONS

@@ -12,8 +12,8 @@ from inference.sampling import gaussian_approximation as laplace
 from inference.sampling.gaussian_approximation import ImportanceWeights
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import build_parser, main
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies

@@ -5,8 +5,8 @@ from math import exp
 import pytest
 
 from inference.design.dossier import _sure, sections_of
-from ldp_client.cli import main
 from ldp_client.mechanisms import mechanism_for
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.secure_sum.conftest import build_study

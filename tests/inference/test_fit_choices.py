@@ -8,9 +8,9 @@ import pytest
 from inference import analyse, fit
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

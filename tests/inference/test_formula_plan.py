@@ -18,7 +18,7 @@ from inference.analyses.survey import read_frame
 from inference.design.formula_plan import HALF, plan_formula
 from inference.design.possible_reports import possible_of_design, possible_of_study
 from ldp_client import mechanism_for
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLANS, PEERS = ((DOCS / f"{name}.md").read_text("utf-8") for name in ("two-thousand-people", "comparison"))

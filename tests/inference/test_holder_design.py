@@ -2,7 +2,7 @@
 
 import pytest
 
-from ldp_client import cli
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 

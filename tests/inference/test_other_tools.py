@@ -15,7 +15,7 @@ import pytest
 
 from collector.storage.node_keys import NodeKeys
 from ldp_client import mechanism_for
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

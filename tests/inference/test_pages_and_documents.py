@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from inference.results.intervals import between, written
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -16,8 +16,8 @@ from inference.design.widths import Widths
 from inference.models.base import Truth
 from inference.results.intervals import rounded_up
 from ldp_client import mechanism_for
-from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import build_parser, main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

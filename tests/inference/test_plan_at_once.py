@@ -14,8 +14,8 @@ from inference.design.plan import plan
 from inference.models import family_of
 from inference.models.base import Truth
 from ldp_client import mechanism_for
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from inference.design.device_epsilon import STEP, plan_shuffled
-from ldp_client import cli
 from ldp_client.documents.errors import InputError
 from ldp_client.shuffling.reports import shuffled_privacy
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from ldp_client.cli import main
+from ldpkit.cli import main
 from schemas import Report
 from tests import studies
 from tests.collector.conftest import TOKEN, Server

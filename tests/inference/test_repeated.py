@@ -18,8 +18,8 @@ from inference.results.netcdf import netcdf_of
 from inference.results.provenance import FILES, POSITIONAL, REPEATED, VALUES, Provenance, made_by
 from inference.results.reproduction import Comparison, compared_with
 from inference.results.tree import Layout
-from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import build_parser, main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -13,11 +13,11 @@ from inference.design.difference import plan_difference
 from inference.design.simulation import exact_total, for_devices, noisy_total, simulate
 from inference.models import family_of
 from ldp_client import mechanism_for
-from ldp_client.cli import main
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import QUESTIONS, build_study
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.files import batch
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client import cli
-from ldp_client.commands.device import split_settings
 from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds, odds_of
 from ldp_client.files.batch import perturb_file
 from ldp_client.files.signing import new_key, sign_study
+from ldpkit import cli
+from ldpkit.cli.device import split_settings
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments, **options):
-    command = [sys.executable, "-m", "ldp_client.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "ldpkit.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
@@ -220,7 +220,7 @@ class Block:
         if name.split(".")[0] in {blocked!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Block())
-from ldp_client.cli import main
+from ldpkit.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 

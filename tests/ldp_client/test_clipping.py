@@ -8,8 +8,8 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
-from ldp_client.cli import main
 from ldp_client.columns.clipping import is_clipped
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -3,8 +3,8 @@
 import json
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.device.outbox import conclude, try_now
+from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from ldp_client import cli
 from ldp_client.commands.output import Progress, Step
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server

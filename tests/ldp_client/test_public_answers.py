@@ -8,12 +8,12 @@ import pytest
 from ldp_client import answering
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, report_of
 from ldp_client.bulk import public_many
-from ldp_client.cli import main
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files import batch
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import say
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

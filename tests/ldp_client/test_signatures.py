@@ -8,13 +8,13 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
-from ldp_client import cli
 from ldp_client.core.public_keys import RSA_EXPONENT, PublicKey, encoded, is_signed_by_rsa
 from ldp_client.device.arguments import load_public_key
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError, StudyError
 from ldp_client.documents.signed import Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 
 from ldp_client import Direct
-from ldp_client.cli import main
-from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import outbox, shares
 from ldp_client.device.budget import disclosures_of
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
+from ldpkit.cli import main
 from schemas import Study
+from schemas.channel_warnings import issuer_warnings
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting, problem

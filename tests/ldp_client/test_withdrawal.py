@@ -2,10 +2,11 @@
 
 import pytest
 
-from ldp_client import Device, cli
+from ldp_client import Device
 from ldp_client.device import verdicts
 from ldp_client.device.requests import Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

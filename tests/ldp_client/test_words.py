@@ -7,12 +7,12 @@ import re
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import AnswerError
 from ldp_client.explain import FACTS, describe, in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say
 from schemas import Study
+from schemas.study_warnings import warnings_of
 from tests import studies
 
 # Two words in a row: whatever a person is told has them.
@@ -33,6 +33,9 @@ EXAMPLES = {
 }
 # Nobody answers with them: the audit is for who doubts, documents are for who writes them.
 OTHERS = ("audit", "documents")
+# Whose sentences are in files, and who says them.
+IN_WORDS = ("ldp_client/**/*.py", "ldpkit/cli/*.py", "schemas/*_warnings.py", "schemas/paper_sheet.py")
+SAYING = ("ldp_client", "schemas", "ldpkit")
 
 
 def told(source):
@@ -61,13 +64,16 @@ def told(source):
 
 def test_device_modules_contain_no_sentences(pytestconfig):
     """Commands, help texts, errors and warnings can therefore be translated in one folder."""
-    package = pytestconfig.rootpath / "ldp_client"
-    files = [file for file in package.rglob("*.py") if file.relative_to(package).parts[0] not in OTHERS]
+    root = pytestconfig.rootpath
+    files = [file for pattern in IN_WORDS for file in root.glob(pattern)]
+    files = [file for file in files if file.relative_to(root).parts[1] not in OTHERS]
     assert len(files) > 60
     found = {
-        file.relative_to(package).as_posix(): set(told(file.read_text("utf-8"))) - EXAMPLES for file in files
+        file.relative_to(root).as_posix(): set(told(file.read_text("utf-8"))) - EXAMPLES for file in files
     }
-    assert {name: texts for name, texts in found.items() if texts} == {"device/requests.py": {"is unknown"}}
+    assert {name: texts for name, texts in found.items() if texts} == {
+        "ldp_client/device/requests.py": {"is unknown"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,8 +105,8 @@ def test_strings_that_are_not_sentences_are_ignored(silent):
 
 def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     """Every key in code is in the language's files, and vice versa."""
-    package = pytestconfig.rootpath / "ldp_client"
-    code = "".join([file.read_text("utf-8") for file in package.rglob("*.py")])
+    files = [file for name in SAYING for file in (pytestconfig.rootpath / name).rglob("*.py")]
+    code = "".join([file.read_text("utf-8") for file in files])
     # Codes of errors look like keys.
     code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
     named = set(re.findall(r"""["']((?:core|cli|device|files)\.[a-z0-9_.]+)["']""", code))

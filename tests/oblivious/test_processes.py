@@ -21,8 +21,8 @@ from base64 import b64decode
 import pytest
 
 from collector.settings import Settings
-from ldp_client.cli import main
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
+from ldpkit.cli import main
 from tests.collector.conftest import REPOSITORY
 from tests.kit.programs import need, which
 from tests.ldp_client.devices import consenting

@@ -15,7 +15,7 @@ from tests.portable.platforms import REPOSITORY
 
 BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
 EDIT = re.compile(r'(\S+), below "(.*)"')
-COPIED = ("schemas", "ldp_client", "js", "summaries", "inference", "tests")
+COPIED = ("schemas", "ldp_client", "js", "summaries", "inference", "collector", "ldpkit", "tests")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "golden", "collector", "node_modules")
 
 # What `make schemas` does for a board: ldp_client/package.json lists the new file too.
@@ -98,7 +98,7 @@ def test_browser_needs_only_the_new_sampler(copy, draws, tmp_path):
 PIPELINE = """
 import contextlib, io, json, random
 from pathlib import Path
-from ldp_client.cli import main
+from ldpkit.cli import main
 from tests import studies
 from tests.ldp_client.devices import consenting
 

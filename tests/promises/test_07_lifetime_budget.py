@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.core.randomness import urandom
 from ldp_client.device import device as device_module
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.memoized import Remembering
+from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Memoized, Server
@@ -263,5 +263,5 @@ def test_a_silent_raise_is_found(
 ) -> None:
     monkeypatch.setattr(Ledger, "keep_budget", instead)
     assert raised_by_opening(tmp_path / "app")
-    monkeypatch.setattr("ldp_client.commands.device._is_more", lambda *_: False)
+    monkeypatch.setattr("ldpkit.cli.device._is_more", lambda *_: False)
     assert silent_raises(tmp_path / "device", server, capsys)

@@ -22,9 +22,9 @@ from collector.metrics import Metrics
 from collector.problems import MALFORMED_JSON, ProblemError
 from collector.storage import queries
 from collector.views import reports
-from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldpkit.cli import main
 from tests import studies
 from tests.collector import conftest
 from tests.collector.conftest import INVITATION_KEY, QUESTIONS, Harness, build_report, build_study

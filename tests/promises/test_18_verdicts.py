@@ -16,7 +16,7 @@ from inference.results import folder
 from inference.results.diagnostics import Diagnostics, Mixing
 from inference.results.verdict import Part
 from inference.sampling import gaussian_approximation
-from ldp_client.cli import main
+from ldpkit.cli import main
 from tests.promises.verdict_cases import BAD, CODES, GOOD, NO_POSTERIOR, USABLE, spoilt
 from tests.promises.verdict_reports import Case, command_of
 from tests.statistics import seed_the_system

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files import batch
+from ldpkit.cli import main
 from schemas import Study
 from summaries import reading, tables
 from tests.promises.damaged_files import LINES, PEOPLE, TABLES, files_of

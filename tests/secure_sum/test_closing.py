@@ -380,7 +380,7 @@ class TestTranscript:
 
 
 def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeypatch):
-    from ldp_client.cli import main
+    from ldpkit.cli import main
 
     network.publish("ever")
     network.answer(15)
@@ -399,7 +399,7 @@ def test_the_command_line_closes_and_verifies(network, tmp_path, capsys, monkeyp
 
 
 def close_by_command(network, tmp_path):
-    from ldp_client.cli import main
+    from ldpkit.cli import main
 
     study, total = tmp_path / "study.json", tmp_path / "total.json"
     study.write_text(network.study.to_json())

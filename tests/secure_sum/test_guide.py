@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import RefusedError
+from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
 from tests.ports import held_port
@@ -73,7 +73,7 @@ def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
     printed = done(capsys, keygen)
     (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
     token = done(capsys, ["ldpkit", "token"])
-    command = [sys.executable, "-m", "ldp_client.cli", *serve[1:], "--port", str(port)]
+    command = [sys.executable, "-m", "ldpkit.cli", *serve[1:], "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with (place / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

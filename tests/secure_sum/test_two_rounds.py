@@ -22,8 +22,8 @@ from inference.projection.thresholds import (
     find_thresholds,
 )
 from ldp_client import Device, mechanism_for
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import INVITATION, TOKEN, build_study

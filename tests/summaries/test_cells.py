@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError, SummaryError
 from ldp_client.mechanisms import mechanisms_of
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import Summary, cell_summaries, summarize
 from summaries.cells import cell_at, cell_of, keeps_cells

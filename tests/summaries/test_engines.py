@@ -8,8 +8,8 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, SummaryError
+from ldpkit.cli import main
 from schemas import Study
 from summaries import summarize, summarize_dataset
 from summaries.engines import running, work

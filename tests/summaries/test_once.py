@@ -13,9 +13,9 @@ import pytest
 from inference import fit
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.mechanisms import MECHANISMS
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import load_evidence, load_summary, summarize_files

@@ -17,9 +17,9 @@ import ldpkit
 from collector.remote.writing import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
+from ldpkit.cli import main
 from schemas import Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize

@@ -14,8 +14,8 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.design_file import read_design
 from inference.analyses.survey import load_survey
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from tests.kit.errors import raises
 
 FORCED = {"answers": ["no", "yes"], "reports": ["0", "1"], "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]}

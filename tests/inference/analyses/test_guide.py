@@ -14,7 +14,7 @@ import pytest
 from inference.analyses.design_file import read_design
 from inference.analyses.dice import NAMED
 from inference.analyses.families import FAMILIES
-from ldp_client.cli import main
+from ldpkit.cli import main
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
 

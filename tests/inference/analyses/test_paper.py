@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ldp_client.cli import main
-from ldp_client.commands.paper import paper_lines, sheet_columns, sheet_name, write_sheet
-from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Study
+from schemas.paper_sheet import paper_lines, sheet_columns, sheet_name, write_sheet
+from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 

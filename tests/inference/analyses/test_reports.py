@@ -27,9 +27,9 @@ from inference.analyses.assembling import assemble
 from inference.analyses.reports import columns_in, private_of, table_of_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, SummaryError
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import Summary
 from tests import studies

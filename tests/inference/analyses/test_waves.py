@@ -22,9 +22,9 @@ from inference.analyses.waves import table_of_waves
 from inference.results.quantity import Quantity
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
 from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import load_evidence

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from ldp_client import cli
 from ldp_client.documents.errors import InputError
 from ldp_client.shuffling import slots
 from ldp_client.shuffling.reports import shuffled_epsilon, shuffled_privacy
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client import cli, mechanism_for
+from ldp_client import mechanism_for
 from ldp_client.mechanisms.tables.laplace import l1_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
+from ldpkit import cli
 from schemas import Report, Study
 
 PAGE = (Path(__file__).parents[3] / "docs" / "data-holders.md").read_text()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from ldp_client import Device, cli, mechanism_for
+from ldp_client import Device, mechanism_for
 from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
@@ -19,6 +19,7 @@ from ldp_client.documents.errors import (
     MissingExtraError,
 )
 from ldp_client.files.tables import table_answers
+from ldpkit import cli
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises

@@ -5,7 +5,6 @@ import os
 import sys
 from typing import Any
 
-from ldp_client.commands.holder import check_tables
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import Subparsers, add_command
 from ldp_client.device.device import Device
@@ -24,6 +23,7 @@ from ldp_client.documents.errors import (
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.words.text import say, visible
+from ldpkit.cli.holder import check_tables
 
 
 def add_device(subparsers: Subparsers) -> None:
@@ -320,9 +320,9 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
 def _ask_for_consent(study: Study, collector: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
-    from ldp_client.commands.channel_warnings import issuer_warnings
-    from ldp_client.commands.study_warnings import notes_of, warnings_of
     from ldp_client.explain import describe
+    from schemas.channel_warnings import issuer_warnings
+    from schemas.study_warnings import notes_of, warnings_of
 
     if not sys.stdin.isatty():
         raise UsageError.say("cli.nobody_consents")

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ldp_client.commands.channel_warnings import channel_warnings, names_in_words
-from ldp_client.commands.paper import epsilon_of
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_in
 from ldp_client.documents.study import Study
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
+from schemas.channel_warnings import channel_warnings, names_in_words
+from schemas.paper_sheet import epsilon_of
 
 # The name of the field that separates waves in a fit.
 WAVE = "wave"

@@ -1,7 +1,4 @@
-"""The `ldpkit` command, and its device-side subcommands.
-
-Each package registers its own subcommands under the entry point group `ldpkit.commands`.
-"""
+"""The `ldpkit` command, and the subcommands of authors and devices. Each package adds its own subcommands."""
 
 import argparse
 import errno
@@ -9,10 +6,8 @@ import signal
 import sys
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import version
 
-from ldp_client.commands.budget import add_budget
-from ldp_client.commands.device import add_device
 from ldp_client.commands.output import (
     Step,
     add_output,
@@ -22,7 +17,6 @@ from ldp_client.commands.output import (
     progress_of,
     show,
 )
-from ldp_client.commands.paper import add_sheet, paper_lines, write_sheet
 from ldp_client.commands.parsers import SHORT, Parser, Subparsers, add_command, near_option
 from ldp_client.commands.shuffled_privacy import (
     add_people,
@@ -30,7 +24,6 @@ from ldp_client.commands.shuffled_privacy import (
     refuse_without_people,
     set_in_words,
 )
-from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import (
     EXIT_HUNG_UP,
     EXIT_INTERRUPTED,
@@ -45,8 +38,10 @@ from ldp_client.documents.study import Study
 from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
 from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
+from ldpkit.cli.budget import add_budget
+from ldpkit.cli.device import add_device
+from ldpkit.cli.signing import add_signing
 
-COMMAND_GROUP = "ldpkit.commands"
 DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (
     "alembic",
@@ -152,21 +147,19 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 @cache
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser with every package's subcommands: 74 parsers, made once a process."""
-    groups = sorted(_command_groups(), key=lambda entry: entry.name)
+    # Imported here: users interrupt this too.
+    from collector import cli as collector_cli
+    from inference import cli as inference_cli
+
     where = say("cli.help.examples")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
     parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"ldpkit {version(DISTRIBUTION)}")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for entry in groups:
-        entry.load()(subparsers)
+    subparsers: Subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_commands(subparsers)
+    collector_cli.add_commands(subparsers)
+    inference_cli.add_commands(subparsers)
     return parser
-
-
-def _command_groups() -> list[EntryPoint]:
-    """Return the device's command group, and the collector's and the analyst's if ldpkit is installed."""
-    return list(entry_points(group=COMMAND_GROUP))
-    return list(entry_points().get(COMMAND_GROUP, ()))
 
 
 def add_commands(subparsers: Subparsers) -> None:
@@ -175,7 +168,8 @@ def add_commands(subparsers: Subparsers) -> None:
     check = add_command(subparsers, "check", text, "check study.json")
     check.add_argument("study", metavar="STUDY.json")
     add_people(check)
-    add_sheet(check)
+    check.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
+    check.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
     add_output(check)
     check.set_defaults(run=run_check)
 
@@ -208,16 +202,17 @@ def add_commands(subparsers: Subparsers) -> None:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """ldpkit check STUDY.json [--n N …] [--sheet ENTRY.csv [--records N]]"""
-    from ldp_client.commands.strata import require_keys
-    from ldp_client.commands.study_warnings import (
+    from ldp_client.explain import describe, facts_of
+    from ldp_client.words.public import cells_in_words
+    from schemas.channel_warnings import require_keys
+    from schemas.paper_sheet import paper_lines, write_sheet
+    from schemas.study_warnings import (
         cuts_in_words,
         notes_of,
         taken_in_words,
         unstated_in_words,
         warnings_of,
     )
-    from ldp_client.explain import describe, facts_of
-    from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
     people = None if arguments.n is None else count_of_people(arguments.n)
@@ -282,6 +277,6 @@ def _tell(line: str) -> None:
 
 def run_audit_command(arguments: argparse.Namespace) -> int:
     """ldpkit audit STUDY.json"""
-    from ldp_client.commands.audit import run_audit
+    from ldpkit.cli.audit import run_audit
 
     return run_audit(arguments, load_study(arguments.study))

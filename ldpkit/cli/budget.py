@@ -5,12 +5,12 @@ import os
 from fractions import Fraction
 from typing import Any
 
-from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import Subparsers, add_command
 from ldp_client.device.budget import Disclosure
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import rounded_up, say, visible
+from ldpkit.cli.device import default_folder, expanded_folder
 
 # By a report's state, as in disclosures.py.
 SENTENCES = {

@@ -1,6 +1,5 @@
 """A study's instructions for dice, and the entry sheet for its records."""
 
-import argparse
 from collections.abc import Iterable
 from math import log
 
@@ -11,17 +10,11 @@ from ldp_client.documents.sections import title_above
 from ldp_client.documents.study import Study
 from ldp_client.files.disk import replacing
 from ldp_client.words.public import public_line
-from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
 
 # The sheet's columns for the record's number and for the study version whose dice were used.
 RECORD, SHEET = "record", "sheet"
 MOST_RECORDS = 1_000_000
-
-
-def add_sheet(check: argparse.ArgumentParser) -> None:
-    """Register --sheet and --records."""
-    check.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
-    check.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
 
 
 def sheet_columns(study: Study) -> list[str]:
