@@ -17,8 +17,8 @@ from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
-from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
+from schemas.study import load_study
 from summaries import cli as summaries_cli
 
 ONE_FILE = (

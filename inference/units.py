@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from schemas import Question
 
 

@@ -4,7 +4,7 @@ import { sha256, utf8 } from "./digest.js";
 import { fail, unloaded } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
-import { check, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
+import { check, identifier, ignored, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
 
 /** A shape for what is read later. */
 const later = (value) => value;
@@ -15,7 +15,7 @@ function question(value, path) {
   oneOf("number", "choice", "yes_no", "record")(value.ask, `${path}.ask`);
   const { fields, mechanism, more, complete } = kindOf(value, path);
   // The model is for analysts.
-  const optional = { text: text(1000), model: later, ...more };
+  const optional = { text: text(1000), model: ignored, ...more };
   const asked = record({ id: identifier, ask: later, ...fields, mechanism }, optional)(value, path);
   return { ...(complete?.(asked, path) ?? asked), path };
 }
@@ -46,7 +46,7 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line; how a study is asked on paper is for authors.
-  { purpose: text(5000), respondent: oneOf("person"), paper: later, ...parts },
+  { purpose: text(5000), respondent: oneOf("person"), paper: ignored, ...parts },
 );
 
 /**

@@ -11,10 +11,11 @@ from typing import Any
 
 from ldp_client.answering import padding_of
 from ldp_client.core.quantise import UNIT
+from ldp_client.documents.question import Field, Question
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.documents.sections import Section
-from ldp_client.documents.study import Field, Question, Study
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.words.channel import channel_lines
@@ -161,7 +162,6 @@ def _question(study: Study, question: Question, mechanism: Mechanism, words: Wor
         words.say("study.privacy", name=question.mechanism.name, cost=_cost(epsilon, delta, words)),
         in_words(mechanism, words),
         odds_of(study, epsilon, delta, words),
-        *[words.say("study.prior", prior=line) for line in prior_lines(question.model.prior, words)],
     ]
 
 
@@ -240,30 +240,6 @@ def _total(study: Study, words: Words) -> str:
             key += "_mixed" if repeated < len(study.questions) else "_each_version"
     cost = _cost(float(study.epsilon), float(study.delta), words)
     return words.say(key, questions=len(study.questions), cost=cost)
-
-
-def prior_lines(prior: dict[str, Any], words: Words = ENGLISH) -> list[str]:
-    """Write each prior as parameter ~ distribution(parameter value, …). Values are numbers or priors."""
-    lines = []
-    for name, stated in prior.items():
-        if isinstance(stated.get("distribution"), str):
-            lines.append(f"{name} ~ {_law(stated, words)}")
-        else:
-            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()}, words)
-    return lines
-
-
-def _law(stated: dict[str, Any], words: Words) -> str:
-    values = ", ".join([f"{key}{_value(stated[key], words)}" for key in stated if key != "distribution"])
-    return f"{stated['distribution']}({values})"
-
-
-def _value(value: Any, words: Words) -> str:
-    if isinstance(value, dict):
-        return f" ~ {_law(value, words)}"
-    if isinstance(value, (list, tuple)):
-        return f" [{words.say('study.prior_numbers', count=len(value))}]"
-    return f" {float(value):.4g}"
 
 
 def in_words(mechanism: Mechanism, words: Words = ENGLISH) -> str:

@@ -15,7 +15,7 @@ from math import exp
 from typing import Any
 
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.study_shape import FORMAT
+from ldp_client.documents.study import FORMAT
 from ldpkit.records import feature, linear, logistic
 from ldpkit.stating import (
     Mechanism,

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from ldp_client.documents.errors import InputError, StudyError
-from ldp_client.documents.study_shape import FORMAT
+from ldp_client.documents.study import FORMAT
 from schemas import Study
 
 Number = int | float | str | Decimal

@@ -20,7 +20,7 @@ from ldp_client.documents.errors import (
 )
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import Report
-from ldp_client.documents.study import Question, Study
+from schemas.study import Question, Study
 
 __all__ = [
     "AlreadyAnsweredError",

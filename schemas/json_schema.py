@@ -5,7 +5,7 @@ import os
 
 from ldp_client.documents.report import REPORT
 from ldp_client.documents.signed import SIGNED_STUDY
-from ldp_client.documents.study_shape import STUDY
+from schemas.study import STUDY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

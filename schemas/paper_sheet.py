@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from math import log
 
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.paper import PaperQuestion
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.sections import title_above
-from ldp_client.documents.study import Study
 from ldp_client.files.disk import replacing
 from ldp_client.words.public import public_line
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
+from schemas.names import title_above
+from schemas.paper import PaperQuestion
+from schemas.study import Study
 
 # The sheet's columns for the record's number and for the study version whose dice were used.
 RECORD, SHEET = "record", "sheet"

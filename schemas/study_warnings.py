@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ldp_client.documents.asker import ASKER
-from ldp_client.documents.sections import names_in
-from ldp_client.documents.study import Study
+from ldp_client.documents.study import Study as DeviceStudy
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 from schemas.channel_warnings import channel_warnings, names_in_words
+from schemas.names import names_in
 from schemas.paper_sheet import epsilon_of
+from schemas.study import Study
 
 # The name of the field that separates waves in a fit.
 WAVE = "wave"
@@ -21,7 +22,12 @@ LARGE_DELTA = 1e-4
 
 
 def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
-    """Return the warnings about a study, one line each.
+    """Return the warnings about a study for its author, one line each: as below, and about its dice."""
+    return [*warnings_to_people(study, words), *_paper_warnings(study, words)]
+
+
+def warnings_to_people(study: DeviceStudy, words: Words = ENGLISH) -> list[str]:
+    """Return the warnings that people can read before they answer, one line each.
 
     They concern questions whose noise hides hardly anything (each, and all together), choices that look like
     another choice, and texts that are asked both with noise and as a public field.
@@ -33,12 +39,12 @@ def warnings_of(study: Study, words: Words = ENGLISH) -> list[str]:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
     shown = [study.shown_in(language) for language in study.languages] or [study]
     both = [line for one in shown for line in _asked_both_ways(one, words)]
-    lines += [*dict.fromkeys(both), *_paper_warnings(study, words), *names_in_words(study, words)]
+    lines += [*dict.fromkeys(both), *names_in_words(study, words)]
     lines += channel_warnings(study, words)
     return lines + list(dict.fromkeys([line for one in shown for line in _label_warnings(one, words)]))
 
 
-def _asked_both_ways(study: Study, words: Words) -> Iterator[str]:
+def _asked_both_ways(study: DeviceStudy, words: Words) -> Iterator[str]:
     document = study.document
     for question in study.questions if study.public else ():
         asked = {letters(name) for name in names_in(document, question.id)}
@@ -47,7 +53,7 @@ def _asked_both_ways(study: Study, words: Words) -> Iterator[str]:
                 yield words.say("study.warning_both", question=question.id, field=field.id)
 
 
-def _label_warnings(study: Study, words: Words) -> list[str]:
+def _label_warnings(study: DeviceStudy, words: Words) -> list[str]:
     lines = []
     choices: list[tuple[str, Sequence[Any]]] = [(one.id, one.choices) for one in study.questions]
     choices += [(field.id, field.choices) for one in study.questions for field in one.features]
@@ -97,7 +103,7 @@ def _mistakable(labels: list[str]) -> list[str]:
     return found
 
 
-def notes_of(study: Study, words: Words = ENGLISH) -> list[str]:
+def notes_of(study: DeviceStudy, words: Words = ENGLISH) -> list[str]:
     """Return a line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ldp_client.commands.output import add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
-from ldp_client.files.disk import load_study
+from schemas.study import load_study
 from summaries.extras import naming_extra
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.files.disk import load_study
 from schemas import Report, Study
+from schemas.study import load_study
 from summaries.cells import by_cell, keeps_cells
 from summaries.refusing import tell_repeated
 from summaries.summary import QuestionSummary, Summary

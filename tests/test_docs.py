@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
-from ldp_client.documents.study_shape import STUDY
+from ldp_client.documents.catalogue import ASKS, MECHANISMS
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanism_for
 from ldpkit.cli import build_parser
 from schemas import Study
+from schemas.models import MODELS
+from schemas.study import STUDY
 from tests import studies
 
 ROOT = Path(__file__).parent.parent

@@ -25,7 +25,7 @@ from website.pictures import shown  # noqa: E402
 PACKAGES = {
     "ldpkit": "The one door for people; studies in Python.",
     "ldp_client": "The device.",
-    "schemas": "Documents and errors.",
+    "schemas": "Documents of authors and analysts, and errors.",
     "summaries": "From reports to what a posterior needs.",
     "collector": "The server.",
     "inference": "Posteriors.",

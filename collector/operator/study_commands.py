@@ -163,8 +163,8 @@ def _links(study: Study, collector: RemoteCollector) -> list[str]:
 
 def _study_in(document: bytes, path: str) -> Study:
     """Read the study in a file, signed or not. Raises InputError."""
-    from ldp_client.documents.signed import SignedStudy
     from schemas import Study
+    from schemas.study import SignedStudy
 
     try:
         return SignedStudy.from_json(document).study if _is_signed(document) else Study.from_json(document)

@@ -9,8 +9,9 @@ import sys
 from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldp_client.files.disk import STREAM, load_study, read_bytes
+from ldp_client.files.disk import STREAM, read_bytes
 from schemas import Study
+from schemas.study import load_study
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from collector.problems import STUDY_CONFLICT, ProblemError
 from collector.storage import queries
-from ldp_client.documents.sections import title_above
+from schemas.names import title_above
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

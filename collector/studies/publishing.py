@@ -37,8 +37,9 @@ from collector.studies.token_keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
-from ldp_client.documents.signed import FORMAT, Signature, SignedStudy, signed_json
+from ldp_client.documents.signed import FORMAT, Signature, signed_json
 from schemas import Study
+from schemas.study import SignedStudy
 
 # Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
 LIFETIME = 1.0

@@ -16,7 +16,7 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.words.text import Words, plain
 
 if TYPE_CHECKING:
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
     from ldp_client.mechanisms import Mechanism
 
 MOST = 90

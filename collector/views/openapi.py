@@ -18,7 +18,7 @@ from collector.views.parameters import LARGEST_COUNT
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer
 from ldp_client.documents.report import ID_BYTES, REPORT
 from ldp_client.documents.signed import SIGNED_STUDY
-from ldp_client.documents.study_shape import STUDY
+from schemas.study import STUDY
 from summaries.summary import CELLS
 from summaries.summary import FORMAT as SUMMARY_FORMAT
 

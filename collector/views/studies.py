@@ -40,10 +40,10 @@ from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
-from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
 from schemas.channel_warnings import require_keys
+from schemas.study import SignedStudy
 
 studies = Blueprint("studies", __name__, url_prefix="/v1/studies")
 CACHE_CONTROL = "public, max-age=60"

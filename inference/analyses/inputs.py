@@ -13,8 +13,8 @@ from inference.analyses.survey import REFUSE, load_survey, load_waves
 from inference.analyses.table import Table
 from inference.analyses.waves import columns_in_waves, table_of_waves
 from ldp_client.documents.errors import UsageError
-from ldp_client.files.disk import load_study
 from schemas import Study
+from schemas.study import load_study
 from summaries.reading import load_evidence
 
 TABLES = (".csv", ".parquet", ".pq")

@@ -224,7 +224,7 @@ def questions_to_simulate(study: Study, question: str | None) -> list[str]:
 
     Raises InputError if none can be.
     """
-    chosen = chosen_questions(study, question)
+    chosen = chosen_questions(study.questions, question)
     names = []
     for one in chosen:
         try:

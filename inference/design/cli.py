@@ -11,7 +11,7 @@ from inference.design.plan_cli import SAME_NUMBERS, add_plan
 from ldp_client.commands.output import add_output, progress_of, show, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
-from ldp_client.files.disk import load_study
+from schemas.study import load_study
 
 if TYPE_CHECKING:
     from inference.design.calibration import Calibration

@@ -15,7 +15,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.commands.shuffled_privacy import OWN as OF_REPORTS
 from ldp_client.commands.shuffled_privacy import add_set, stated
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import load_study
+from schemas.study import load_study
 
 if TYPE_CHECKING:
     from inference.design.possible_reports import Possible

@@ -9,10 +9,10 @@ from math import isfinite
 from inference.models import family_of
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
-from ldp_client.documents.catalogue import MODELS
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.priors import EACH_POSITIVE, POSITIVE, SHARE
 from schemas import Question
+from schemas.models import MODELS
+from schemas.priors import EACH_POSITIVE, POSITIVE, SHARE
 
 # Labels in brackets may have commas between them, as in p[a, b].
 _OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")

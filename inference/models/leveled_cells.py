@@ -21,7 +21,7 @@ from scipy.linalg import helmert
 
 from inference.models.regression import Regression
 from inference.units import YES_NO_UNITS, field_units
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 

@@ -28,7 +28,7 @@ from inference.models.leveled_cells import (
 from inference.models.regression import Regression, Scale, regression, residual_sd
 from inference.models.sampled_products import few_reports, positive_signs, replicated, signs_of
 from inference.results.diagnostics import listed
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary

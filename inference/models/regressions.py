@@ -43,7 +43,7 @@ from inference.models.sampled_products import linear_from_products
 from inference.units import has_levels
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts

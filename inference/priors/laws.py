@@ -1,7 +1,7 @@
 """The distributions that priors may have: from a stated prior to NumPyro, and between units.
 
 A `Stated` is a prior as in a document, {"distribution": name, parameter: value …}, with numbers (or arrays
-of them) instead of decimals. ldp_client/documents/priors.py explains the names.
+of them) instead of decimals. schemas/priors.py explains the names.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from jax import Array
 from numpy.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 
-from ldp_client.documents.catalogue import MODELS
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.priors import check_prior, given_priors
 from schemas import Question
+from schemas.models import MODELS
+from schemas.priors import check_prior, given_priors
 
 Stated = Mapping[str, Any]
 Change = Callable[[Any, Any, Any], Any]
@@ -131,7 +131,7 @@ def with_priors(question: Question, priors: Mapping[str, Any]) -> Question:
         "features": [vars(field) for field in question.features],
         "response": vars(question.response) if question.response else None,
     }
-    check_prior(shown, question.id, StudyError)
+    check_prior(shown, question.id)
     changed = copy(question)
     changed.model = copy(question.model)
     changed.model.prior = {**question.model.prior, **given_priors(parsed)}

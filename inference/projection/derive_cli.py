@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
-from ldp_client.documents.study_shape import FORMAT
-from ldp_client.files.disk import (
-    STREAM,
-    load_study,
-    read_bytes,
-    refuse_replacing,
-    refuse_replacing_other,
-    replacing,
-)
+from ldp_client.documents.study import FORMAT
+from ldp_client.files.disk import STREAM, read_bytes, refuse_replacing, refuse_replacing_other, replacing
+from schemas.study import load_study
 
 if TYPE_CHECKING:
     from inference.projection.second_study import Projected

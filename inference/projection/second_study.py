@@ -17,7 +17,7 @@ from inference.projection.thresholds import Projection, Thresholds, expected_err
 from inference.units import field_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.tables import TableMechanism
 from schemas import Question, Study

@@ -9,9 +9,9 @@ from inference.results.earlier_steps import NOTHING, Earlier
 from inference.results.methods import bibtex, citation, cited, drawing_of, methods_of
 from inference.results.posterior import Posterior
 from inference.results.provenance import Provenance, made_now
-from ldp_client.explain import prior_lines
 from ldp_client.words.text import visible
 from schemas import Study
+from schemas.priors import prior_lines
 
 REPEATED = (
     "“{call} --out again --check posterior.json” fits these files again and says whether it is the same."

@@ -20,8 +20,9 @@ from inference.results.rendering import PAGES
 from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
 from ldp_client import explain, mechanisms_of
-from ldp_client.explain import odds_of, prior_lines
+from ldp_client.explain import odds_of
 from schemas import Study
+from schemas.priors import prior_lines
 
 PAGE = "report.html"
 PART_QUESTIONS = {

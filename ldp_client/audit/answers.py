@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from ldp_client.core.randomness import NotForRealAnswers, Source
-from ldp_client.documents.study import Field, Question
+from ldp_client.documents.question import Field, Question
 from ldp_client.mechanisms import Mechanism
 
 Answers = dict[str, Any]

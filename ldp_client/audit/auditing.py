@@ -11,7 +11,8 @@ from ldp_client.audit.stages import Stage, stages_of
 from ldp_client.audit.views import Batch, Pair
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.question import Question
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import Mechanism
 

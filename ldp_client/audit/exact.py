@@ -16,8 +16,8 @@ from ldp_client.audit.stages import Again, Stage, is_unary
 from ldp_client.audit.views import Pair
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.study import Question
 from ldp_client.mechanisms import Mechanism
 from ldp_client.words.text import rounded_up
 

@@ -14,8 +14,8 @@ from ldp_client.audit.findings import Check
 from ldp_client.core.noise_levels import log_ratio
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.study import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism, Places
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord

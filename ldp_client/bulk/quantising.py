@@ -11,8 +11,8 @@ from ldp_client.columns.arrays import clip_norms, positions, refuse_missing, sig
 from ldp_client.columns.clipping import ROUNDING, is_clipped
 from ldp_client.core.quantise import UNIT, as_float
 from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.documents.question import Field
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.study import Field
 from ldp_client.mechanisms import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics

@@ -102,10 +102,6 @@ def check_channel(parsed: "dict[str, Any]") -> None:
             "does not go with the respondent 'holder', whose statistics bear its name",
             code="study.channel_for_holders",
         )
-    if parsed["paper"] is not None and channel["tokens"] is not None:
-        raise StudyError(
-            "channel.tokens", "do not go with paper, which has no tokens", code="study.tokens_with_paper"
-        )
     if channel["tokens"] is not None:
         _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
 

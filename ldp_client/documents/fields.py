@@ -11,6 +11,7 @@ from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Optional
 
     from ldp_client.documents.errors import DocumentError
@@ -39,19 +40,23 @@ class Text:
             raise error(path, "must be a string")
         if not self.shortest <= len(value) <= self.longest:
             raise error(path, f"must have {self.shortest} to {self.longest} characters")
-        try:
-            value.encode("utf-8")
-        except UnicodeError:
-            raise error(path, "contains half of a surrogate pair") from None
-        if "\0" in value:
-            # Many programs end a text there and would confuse two labels.
-            raise error(path, "contains the character U+0000")
+        _check_characters(value, path, error)
         return value
 
     def json_schema(self) -> "dict[str, Any]":
         schema: "dict[str, Any]" = {"type": "string", "pattern": "^[^\\u0000]*$"}
         schema.update(minLength=self.shortest, maxLength=self.longest)
         return schema
+
+
+def _check_characters(value: str, path: str, error: "Error") -> None:
+    try:
+        value.encode("utf-8")
+    except UnicodeError:
+        raise error(path, "contains half of a surrogate pair") from None
+    if "\0" in value:
+        # Many programs end a text there and would confuse two labels.
+        raise error(path, "contains the character U+0000")
 
 
 class Identifier:
@@ -129,6 +134,38 @@ class Boolean:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"type": "boolean"}
+
+
+# Nested deeper, a value could exhaust the stack of a small device.
+MOST_NESTED = 16
+# Above this, JavaScript rounds integers.
+LARGEST_INTEGER = (1 << 53) - 1
+
+
+class Ignored:
+    """A part of a document that another reader needs; this one only checks that it has one canonical text."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> None:
+        self._check(value, path, error, MOST_NESTED)
+
+    def _check(self, value: "Any", path: str, error: "Error", left: int) -> None:
+        if left == 0:
+            raise error(path, f"is nested more than {MOST_NESTED} deep")
+        if isinstance(value, dict):
+            # Platforms sort other characters in different orders.
+            if any([printable(key, len(key)) != key for key in value]):
+                raise error(path, "has a name that is not of printable ASCII characters")
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                self._check(item, path, error, left - 1)
+        elif isinstance(value, str):
+            _check_characters(value, path, error)
+        elif not isinstance(value, (bool, int)) or abs(value) > LARGEST_INTEGER:
+            raise error(path, "contains null or a number that is not an integer: write it as a string")
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {}
 
 
 class OneOf:
@@ -361,3 +398,18 @@ class Tagged:
 
     def json_schema(self) -> "dict[str, Any]":
         return {"oneOf": [self.variants[name].json_schema() for name in self.fits]}
+
+
+class Either:
+    """One of several shapes: an object has the shape that `of_object` returns, all else the first shape."""
+
+    def __init__(self, of_object: "Callable[[dict[str, Any]], Any]", *shapes: "Any") -> None:
+        self.of_object = of_object
+        self.shapes = shapes
+
+    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        shape = self.of_object(value) if isinstance(value, dict) else self.shapes[0]
+        return shape.read(value, path, error)
+
+    def json_schema(self) -> "dict[str, Any]":
+        return {"oneOf": [shape.json_schema() for shape in self.shapes]}

@@ -6,6 +6,7 @@ from ldp_client.documents.fields import (
     Bounds,
     Constant,
     Decimal,
+    Either,
     Identifier,
     ListOf,
     Record,
@@ -35,16 +36,13 @@ _EXACT = Rational(0)
 
 _OPTIONAL: "dict[str, Any]" = {"text": Spoken(1000), "source": Constant(INVITATION)}
 _CHOICE = Record({"id": Identifier(), "choices": ListOf(Spoken(200), 2, MOST_CHOICES)}, _OPTIONAL)
-_NUMBER = Record({"id": Identifier(), "bounds": Bounds(), "step": Decimal(above="0")}, _OPTIONAL)
 
 
-class _Field:
-    """A choice of labels, or a number on the grid low, low + step, …, high."""
+class _Number(Record):
+    """A number on the grid low, low + step, …, high."""
 
     def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
-        if not (isinstance(value, dict) and "bounds" in value):
-            return _CHOICE.read(value, path, error)
-        found = _NUMBER.read(value, path, error)
+        found = Record.read(self, value, path, error)
         low, high = found["bounds"]
         for name, number in (("bounds[0]", low), ("bounds[1]", high), ("step", found["step"])):
             if not _is_short(number):
@@ -57,11 +55,10 @@ class _Field:
             raise error(f"{path}.step", f"is too small: a field has at most {MOST_VALUES} values")
         return found
 
-    def json_schema(self) -> "dict[str, Any]":
-        return {"oneOf": [_CHOICE.json_schema(), _NUMBER.json_schema()]}
 
-
-PUBLIC = ListOf(_Field(), 1, MOST_FIELDS, unique_by="id")
+_NUMBER = _Number({"id": Identifier(), "bounds": Bounds(), "step": Decimal(above="0")}, _OPTIONAL)
+_FIELD = Either(lambda value: _NUMBER if "bounds" in value else _CHOICE, _CHOICE, _NUMBER)
+PUBLIC = ListOf(_FIELD, 1, MOST_FIELDS, unique_by="id")
 
 
 class PublicValues:

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Self
+
 FORMAT = "ldpkit.signed-study/1"
 # Quotes inside the study's text are escaped: at most twice its size, and the signatures.
 MAX_BYTES = 2 * MAX_STUDY_BYTES + (1 << 14)
@@ -56,15 +58,18 @@ class SignedStudy:
     study: the Study. signatures: one for each key.
     """
 
+    # What a subclass reads the study by.
+    _study_class = Study
+
     def __init__(self, study: Study, signatures: "list[Signature]") -> None:
         self.study = study
         self.signatures = signatures
 
     @classmethod
-    def from_json(cls, text: "str | bytes") -> "SignedStudy":
+    def from_json(cls, text: "str | bytes") -> "Self":
         """Parse and validate a signed study. Raises StudyError."""
         parsed = SIGNED_STUDY.read(parse_json(text, StudyError, MAX_BYTES), "", StudyError)
-        study = Study.from_json(parsed["study"])
+        study = cls._study_class.from_json(parsed["study"])
         if study.to_json() != parsed["study"]:
             raise StudyError("study", "must be the study's canonical JSON", code="study.not_canonical")
         signatures = [Signature(item["key"], item["signature"]) for item in parsed["signatures"]]

@@ -2,151 +2,68 @@
 
 from binascii import hexlify
 
+from ldp_client.documents.asker import ASKER
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
-from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS
-from ldp_client.documents.channel import Channel
+from ldp_client.documents.channel import CHANNEL, Channel, check_channel
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.paper import Paper
-from ldp_client.documents.priors import given_priors
-from ldp_client.documents.protocol import SecureSum
-from ldp_client.documents.public import PublicField
+from ldp_client.documents.fields import (
+    Boolean,
+    Constant,
+    Day,
+    Identifier,
+    Ignored,
+    Integer,
+    ListOf,
+    OneOf,
+    Record,
+    Tagged,
+)
+from ldp_client.documents.protocol import FEWEST_NOISY, PROTOCOL, SecureSum
+from ldp_client.documents.public import PUBLIC, PublicField
+from ldp_client.documents.question import QUESTIONS, Question
+from ldp_client.documents.question_rules import check_question
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.sections import Section, below
-from ldp_client.documents.spoken import languages_of, plain
-from ldp_client.documents.study_rules import check_together
-from ldp_client.documents.study_shape import RESPONDENTS, STUDY
+from ldp_client.documents.sections import SECTIONS, Section, check_sections
+from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
+    from typing_extensions import Self
+
+FORMAT = "ldpkit.study/1"
 MAX_BYTES = 1 << 20
-YES_NO = ("no", "yes")
+# Who answers: one person about herself, or a data holder about its many records.
+RESPONDENTS = ("person", "holder")
+MOST_QUESTIONS = 100
 
-
-class Field:
-    """One field of a record: a number has bounds, a choice its choices, a yes/no neither.
-
-    text: a label for people, instead of its id; unit: the unit of its number; "" if not stated.
-    cuts: the boundaries of a number's bins, from low to high; empty if the number is not binned.
-    """
-
-    def __init__(self, parsed: "dict[str, Any]") -> None:
-        self.id: str = parsed["id"]
-        self.text: str = parsed.get("text") or ""
-        self.unit: str = parsed.get("unit") or ""
-        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.cuts: "tuple[Rational, ...]" = parsed.get("cuts") or ()
-        self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
-
-
-class MechanismSpec:
-    """A mechanism's name and stated parameters, as the study gives them.
-
-    weights: {kind of product: weight} of sampled products; 1 for a kind that is not stated.
-    products: the number of sampled products in a report.
-    For tables: count_share (None: the number of records is public), average (1: none), intercept and
-    fourth_moments.
-    """
-
-    def __init__(self, parsed: "dict[str, Any]") -> None:
-        self.name: str = parsed["name"]
-        self.epsilon: Rational = parsed["epsilon"]
-        self.delta: Rational = parsed.get("delta") or Rational(0)
-        self.cells: "Optional[int]" = parsed.get("cells")
-        self.statistic: str = parsed.get("statistic") or ""
-        self.share: "Optional[Rational]" = parsed.get("share")
-        self.response_share: "Optional[Rational]" = parsed.get("response_share")
-        self.of: str = parsed.get("of") or ""
-        self.instantaneous_epsilon: "Optional[Rational]" = parsed.get("instantaneous_epsilon")
-        self.count_share: "Optional[Rational]" = parsed.get("count_share")
-        self.average: int = parsed.get("average") or 1
-        self.intercept: bool = parsed.get("intercept") is not False
-        self.fourth_moments: bool = parsed.get("fourth_moments") is True
-        weights = parsed.get("weights") or {}
-        self.weights: "dict[str, int]" = {kind: weights.get(kind) or 1 for kind in KINDS_OF_PRODUCTS}
-        self.products: int = parsed.get("products") or 1
-
-
-class ModelSpec:
-    """The model that the analyst will fit, and the priors that are stated: {parameter: distribution}."""
-
-    def __init__(self, parsed: "dict[str, Any]") -> None:
-        self.name: str = parsed["name"]
-        self.prior: "dict[str, dict[str, Any]]" = given_priors(parsed)
-
-
-class Question:
-    """One question of a study. Attributes that its kind does not have are None or empty.
-
-    Args:
-        parsed: the question's part of a study document, as STUDY reads it.
-        path: its path in the document, such as "questions[0]".
-        protocol: the study's protocol, if it has one.
-
-    Attributes:
-        path: as given.
-        id: its name within the study.
-        protocol: as given.
-        ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
-            norm, response) or "table" (the same fields, for a data holder's many records).
-        text: the question's text; "" if the document has none.
-        list_title: the title of the list, if the question is a box of a list; else "".
-        bounds: the lowest and highest number, in the question's own unit.
-        unit: the unit of a number, such as "hours"; "" if not stated.
-        choices: labels, or range(count) if they are `numbered`.
-        numbered: whether choices are numbers without labels.
-        ordered: whether the labels are a scale, from its low end to its high one.
-        features: the fields of a record, with their bounds.
-        norm: the largest Euclidean norm of a record's features.
-        response: the field of a record that a regression explains.
-        fields: the features, and the response last.
-        refusal: whether None, "prefer not to say", is a valid answer.
-        refusal_share: the share of epsilon that the refusal's coin spends, for numbers; else None.
-        mechanism: the mechanism's name and stated parameters.
-        model: the model that the analyst will fit, with the stated priors.
-        repeats: whether each version of the study may ask it again.
-    """
-
-    def __init__(self, parsed: "dict[str, Any]", path: str, protocol: "Optional[SecureSum]" = None) -> None:
-        self.path = path
-        self.id: str = parsed["id"]
-        self.protocol = protocol
-        self.ask: str = parsed["ask"]
-        self.text: str = parsed["text"] or ""
-        self.list_title = ""
-        self.unit: str = parsed.get("unit") or ""
-        self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
-        self.choices: "tuple[str, ...] | range" = (
-            YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
-        )
-        self.numbered = isinstance(self.choices, range)
-        self.ordered: bool = bool(parsed.get("ordered"))
-        refusal = parsed.get("refusal")
-        self.refusal: bool = bool(refusal)
-        self.refusal_share: "Optional[Rational]" = refusal["share"] if isinstance(refusal, dict) else None
-        self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
-        self.norm: "Optional[Rational]" = parsed.get("norm")
-        self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
-        self.fields = self.features + (() if self.response is None else (self.response,))
-        self.mechanism = MechanismSpec(parsed["mechanism"])
-        self.model = ModelSpec(parsed["model"])
-        self.repeats = self.mechanism.name == "memoized"
-
-    @property
-    def full_text(self) -> str:
-        """The text that participants read; for a box of a list, it begins with the list's title."""
-        return below(self.list_title, self.text or self.id) if self.list_title else self.text
-
-
-def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
-    """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
-    own = plain(document, languages[0], StudyError) if languages else document
-    parsed: "dict[str, Any]" = STUDY.read(own, "", StudyError)
-    for language in languages[1:]:
-        STUDY.read(plain(document, language, StudyError), "", StudyError)
-    return parsed
+# `paper` is for authors: schemas.study reads it, and each question's `model`.
+_OPTIONAL: "dict[str, Any]" = {
+    FIELD: LANGUAGES,
+    "purpose": Spoken(5000),
+    "opens": Day(),
+    "closes": Day(),
+    "sample_one_question": Boolean(),
+    "sections": SECTIONS,
+    "public": PUBLIC,
+    "paper": Ignored(),
+    "protocol": PROTOCOL,
+    "channel": CHANNEL,
+    "respondent": OneOf(RESPONDENTS),
+}
+_OPTIONAL.update(ASKER)
+STUDY = Record(
+    {
+        "format": Constant(FORMAT),
+        "id": Identifier(),
+        "version": Integer(1, 10**6),
+        "title": Spoken(200),
+        "questions": ListOf(Tagged("ask", QUESTIONS), 1, MOST_QUESTIONS, unique_by="id"),
+    },
+    _OPTIONAL,
+)
 
 
 class Study:
@@ -181,7 +98,6 @@ class Study:
             stated.
         public: the fields that reports carry without noise, in the document's order; carried: the public
             fields whose values come with the invitation.
-        paper: how questions are asked with dice, in addition to devices, or None.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
@@ -190,11 +106,31 @@ class Study:
 
     # True for a study that `shown_in` returned, which was never published.
     only_shown = False
+    # What a subclass reads the document and each question by.
+    _shape = STUDY
+    _question_class = Question
 
     def __init__(self, document: "dict[str, Any]") -> None:
         self.languages: "tuple[str, ...]" = languages_of(document, StudyError)
-        parsed = _read(document, self.languages)
-        check_together(parsed)
+        self._take(self._read(document))
+        # Deferred: it takes longer to import than all other modules that a device loads.
+        import hashlib
+
+        self._canonical = canonical_json(document)
+        self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
+
+    def _read(self, document: "Any") -> "dict[str, Any]":
+        """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
+        languages = self.languages
+        own = plain(document, languages[0], StudyError) if languages else document
+        parsed: "dict[str, Any]" = self._shape.read(own, "", StudyError)
+        for language in languages[1:]:
+            self._shape.read(plain(document, language, StudyError), "", StudyError)
+        return parsed
+
+    def _take(self, parsed: "dict[str, Any]") -> None:
+        """Check the parsed document as a whole, and keep its values. Raise StudyError."""
+        check_study(parsed)
         self.id: str = parsed["id"]
         self.version: int = parsed["version"]
         self.title: str = parsed["title"]
@@ -212,7 +148,7 @@ class Study:
         self.respondent: str = parsed["respondent"] or RESPONDENTS[0]
         asked = enumerate(parsed["questions"])
         self.questions: "tuple[Question, ...]" = tuple(
-            [Question(item, f"questions[{index}]", self.protocol) for index, item in asked]
+            [self._question_class(item, f"questions[{index}]", self.protocol) for index, item in asked]
         )
         self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
         for section in [one for one in self.sections if one.any_of]:
@@ -220,18 +156,9 @@ class Study:
                 self.question(name).list_title = section.title
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
         self.carried = tuple([field for field in self.public if field.from_invitation])
-        labels = {
-            one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered
-        }
-        self.paper: "Optional[Paper]" = Paper(parsed["paper"], labels) if parsed["paper"] else None
-        # Deferred: it takes longer to import than all other modules that a device loads.
-        import hashlib
-
-        self._canonical = canonical_json(document)
-        self.digest: str = hexlify(hashlib.sha256(self.canonical()).digest()).decode()
 
     @classmethod
-    def from_json(cls, text: "str | bytes") -> "Study":
+    def from_json(cls, text: "str | bytes") -> "Self":
         """Parse and validate a study document.
 
         Args:
@@ -258,7 +185,7 @@ class Study:
         """Return the canonical bytes, over which the digest and signatures are computed."""
         return self._canonical.encode("utf-8")
 
-    def shown_in(self, language: str) -> "Study":
+    def shown_in(self, language: str) -> "Self":
         """Return the study with its texts in one language, for display only: its digest differs.
 
         Args:
@@ -272,7 +199,7 @@ class Study:
             return self
         document = plain(self.document, self.language_for(language), StudyError)
         # paper and channel refer to labels in the study's own language.
-        shown = Study({key: document[key] for key in document if key not in ("paper", "channel")})
+        shown = type(self)({key: document[key] for key in document if key not in ("paper", "channel")})
         shown.channel = self.channel
         shown.only_shown = True
         return shown
@@ -390,3 +317,76 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.id!r}, version {self.version}, {len(self.questions)} questions)"
+
+
+def check_study(parsed: "dict[str, Any]") -> None:
+    """Raise StudyError if fields of a parsed study conflict."""
+    if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
+        raise StudyError(
+            "closes",
+            f"{parsed['closes']} is before opens, {parsed['opens']}",
+            code="study.closes_before_opens",
+        )
+    protocol = parsed["protocol"]
+    if protocol is not None and protocol["devices"] - protocol["max_faulty"] < FEWEST_NOISY:
+        problem = f"must leave {FEWEST_NOISY} devices or more: devices − max_faulty ≥ {FEWEST_NOISY}"
+        raise StudyError("protocol.max_faulty", problem, code="study.max_faulty_invalid")
+    if protocol is not None and parsed["sample_one_question"]:
+        raise StudyError(
+            "sample_one_question",
+            "does not go with a secure sum, which counts every device in each answer",
+            code="study.sample_one_question_with_secure_sum",
+        )
+    if parsed["respondent"] == "holder":
+        _check_holder(parsed)
+    if parsed["sections"]:
+        check_sections(parsed)
+    if parsed["public"]:
+        _check_public(parsed)
+    for index, question in enumerate(parsed["questions"]):
+        check_question(parsed, question, f"questions[{index}]")
+    check_channel(parsed)
+
+
+def _check_holder(parsed: "dict[str, Any]") -> None:
+    """Raise StudyError for a data holder with a secure sum or sample_one_question: it releases statistics
+    itself."""
+    if parsed["protocol"] is not None:
+        raise StudyError(
+            "protocol",
+            "does not go with the respondent 'holder': its statistics have their own noise",
+            code="study.secure_sum_for_holders",
+        )
+    if parsed["sample_one_question"]:
+        raise StudyError(
+            "sample_one_question",
+            "does not go with the respondent 'holder', who answers every question",
+            code="study.sample_one_question_for_holders",
+        )
+
+
+def _check_public(parsed: "dict[str, Any]") -> None:
+    """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
+    if parsed["protocol"] is not None:
+        raise StudyError(
+            "public",
+            "does not go with a secure sum: nodes see no report that could carry it",
+            code="study.public_with_secure_sum",
+        )
+    if parsed["respondent"] == "holder":
+        raise StudyError(
+            "public",
+            "does not go with the respondent 'holder': a table describes many people",
+            code="study.public_for_holders",
+        )
+    private = set()
+    for question in parsed["questions"]:
+        private.add(question["id"])
+        # A file of answers has a column for each field of a record.
+        fields = list(question.get("features") or ())
+        fields += [question["response"]] if "response" in question else []
+        private.update([f"{question['id']}.{field['id']}" for field in fields])
+    for index, field in enumerate(parsed["public"]):
+        if field["id"] in private:
+            problem = f"{field['id']!r} is a private question: its answer must not be sent without noise too"
+            raise StudyError(f"public[{index}].id", problem, code="study.public_id_invalid")

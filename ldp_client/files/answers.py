@@ -13,7 +13,8 @@ from typing import Any
 
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.question import Question
+from ldp_client.documents.study import Study
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings
 from ldp_client.words.text import say

@@ -9,8 +9,9 @@ from ldp_client.answering import perturb_answers, public_values, quantise_answer
 from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import Source, urandom
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
+from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.study import Study
 from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.tables import table_answers

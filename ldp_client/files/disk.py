@@ -6,15 +6,15 @@ Files that must not be replaced are never overwritten.
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import EEXIST
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, TypeVar
 
-from ldp_client.documents.errors import InputError, StudyError, UsageError
-from ldp_client.documents.study import Question, Study
-from ldp_client.words.text import say
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.question import Question
 
+Asked = TypeVar("Asked", bound=Question)
 # This path means standard input, or standard output.
 STREAM = "-"
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
@@ -38,26 +38,11 @@ UNWRITTEN = (*PACKED, *TABLES)
 _read: list[Any] = []
 
 
-def load_study(path: str) -> Study:
-    """Read a study document. Raises InputError, which names the file and the wrong field."""
-    from ldp_client.documents.signed import FORMAT
-    from ldp_client.documents.study import Study
-
-    text = read_bytes(path)
-    try:
-        return Study.from_json(text)
-    except StudyError as error:
-        is_signed = FORMAT.encode() in text
-        problem, code = (say("files.signed"), "files.signed") if is_signed else (error, error.code)
-        raise InputError(f"{path}: {problem}", code=code) from None
-
-
-def chosen_questions(study: Study, question_id: str | None) -> list[Question]:
+def chosen_questions(asked: Sequence[Asked], question_id: str | None) -> list[Asked]:
     """Return the question that `--question` names, or all questions without it. Raises InputError."""
-    questions = [question for question in study.questions if question_id in (None, question.id)]
+    questions = [question for question in asked if question_id in (None, question.id)]
     if not questions:
-        known = ", ".join([question.id for question in study.questions])
-        raise InputError.say("files.question", known=known)
+        raise InputError.say("files.question", known=", ".join([question.id for question in asked]))
     return questions
 
 

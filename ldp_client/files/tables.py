@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Any
 
 from ldp_client.documents.errors import InputError, MissingExtraError
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.question import Question
+from ldp_client.documents.study import Study
 from ldp_client.files.answers import NO_VALUE, check_header, refuse_two_readings
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings

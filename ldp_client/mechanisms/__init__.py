@@ -20,7 +20,8 @@ from ldp_client.mechanisms.unary import Oue, Sue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.documents.study import Question, Study
+    from ldp_client.documents.question import Question
+    from ldp_client.documents.study import Study
 
 
 def _of_table(question: "Question") -> Mechanism:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, TypeVar
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
     Kind = TypeVar("Kind", bound="type[Mechanism]")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 MULTIPLIER_BITS = 60
 

@@ -15,7 +15,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 
 class Hadamard(ChoiceMechanism):

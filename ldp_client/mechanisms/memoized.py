@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 
 class Memoized(ChoiceMechanism):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 
 class NumberMechanism(Mechanism):

@@ -11,7 +11,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 # A prime above every choice; all products stay below 2**53, which JavaScript's numbers hold exactly.
 PRIME = (1 << 31) - 1

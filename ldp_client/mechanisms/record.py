@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from ldp_client.documents.study import Field, Question
+    from ldp_client.documents.question import Field, Question
 
 
 SIGNS = {"no": -1, False: -1, "yes": 1, True: 1}

@@ -19,8 +19,8 @@ from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import random_bits, read, uniform_below
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.question_rules import power_of_two
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.study_rules import power_of_two
 from ldp_client.mechanisms.base import Privacy, register
 from ldp_client.mechanisms.record import RecordMechanism
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Field, Question
+    from ldp_client.documents.question import Field, Question
 
 # The weight that all products of two fields with several entries share, rounded down: together they are
 # drawn as often as the single product of two other fields, or up to 7.2 % less often.

@@ -10,7 +10,7 @@ from ldp_client.mechanisms.unary import UnaryMechanism
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 WORD = 1 << 32
 

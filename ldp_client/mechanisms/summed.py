@@ -19,7 +19,7 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 WORD_BYTES = 8
 MODULUS = 1 << 64

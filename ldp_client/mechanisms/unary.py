@@ -11,7 +11,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.core.randomness import Source
-    from ldp_client.documents.study import Question
+    from ldp_client.documents.question import Question
 
 
 # With more choices, reports would grow to many kilobytes for no gain: olh and hadamard need a few bytes.

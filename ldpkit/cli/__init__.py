@@ -35,12 +35,13 @@ from ldp_client.documents.errors import (
     UsageError,
 )
 from ldp_client.documents.study import Study
-from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
+from ldp_client.files.disk import STREAM, count_lines, refuse_table
 from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
 from ldpkit.cli.budget import add_budget
 from ldpkit.cli.device import add_device
 from ldpkit.cli.signing import add_signing
+from schemas.study import load_study
 
 DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (
@@ -153,9 +154,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     where = say("cli.help.examples")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
-    parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog, allow_abbrev=False)
+    head = say("cli.help")
+    parser: argparse.ArgumentParser = Parser("ldpkit", None, head, epilog, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"ldpkit {version(DISTRIBUTION)}")
-    subparsers: Subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     add_commands(subparsers)
     collector_cli.add_commands(subparsers)
     inference_cli.add_commands(subparsers)
@@ -206,6 +208,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     from ldp_client.words.public import cells_in_words
     from schemas.channel_warnings import require_keys
     from schemas.paper_sheet import paper_lines, write_sheet
+    from schemas.priors import prior_lines
     from schemas.study_warnings import (
         cuts_in_words,
         notes_of,
@@ -224,6 +227,9 @@ def run_check(arguments: argparse.Namespace) -> int:
     else:
         said, facts["shuffled_privacy"] = set_in_words(study, people, arguments)
         lines += said
+    for question in study.questions:
+        priors = prior_lines(question.model.prior)
+        lines += [say("study.prior", question=question.id, prior=line) for line in priors]
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
     if arguments.sheet is not None:

@@ -26,7 +26,7 @@ def run_audit(arguments: argparse.Namespace, study: Study) -> int:
     if study.protocol is not None:
         raise InputError.say("cli.audit_of_sum", study=study.id)
     audits = []
-    questions = chosen_questions(study, arguments.question)
+    questions = chosen_questions(study.questions, arguments.question)
     progress = progress_of(arguments)
     progress(say("cli.auditing", count=len(questions)))
     for audit in audit_study(study, questions, arguments.samples):

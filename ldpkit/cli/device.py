@@ -322,12 +322,12 @@ def _ask_for_consent(study: Study, collector: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.explain import describe
     from schemas.channel_warnings import issuer_warnings
-    from schemas.study_warnings import notes_of, warnings_of
+    from schemas.study_warnings import notes_of, warnings_to_people
 
     if not sys.stdin.isatty():
         raise UsageError.say("cli.nobody_consents")
     sent_to = say("cli.sent_to", collector=visible(collector))
-    noted = [*warnings_of(study), *issuer_warnings(study, collector), *notes_of(study)]
+    noted = [*warnings_to_people(study), *issuer_warnings(study, collector), *notes_of(study)]
     print("\n".join([*describe(study), sent_to, *noted]))
     try:
         said = input(say("cli.consent"))

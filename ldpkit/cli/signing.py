@@ -10,7 +10,6 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.signed import FORMAT
 from ldp_client.files.disk import (
     STREAM,
-    load_study,
     read_bytes,
     refuse_replacing,
     refuse_replacing_other,
@@ -18,6 +17,7 @@ from ldp_client.files.disk import (
     write_new,
 )
 from ldp_client.words.text import say
+from schemas.study import load_study
 
 
 def add_signing(actions: Subparsers) -> None:

@@ -14,6 +14,7 @@ import pytest
 from ldp_client.device.outbox import Queued
 from ldp_client.device.requests import Outcome
 from ldp_client.device.verdicts import judged
+from ldpkit.cli import main
 from schemas import Study
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.conftest import TOKEN, build_study

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms import mechanisms_of
-from schemas import Study
 from tests import studies
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.vector_records import LOGISTIC, leveled_studies

@@ -32,6 +32,7 @@ from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
 from ldp_client.documents.errors import InputError
+from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

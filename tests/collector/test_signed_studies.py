@@ -9,9 +9,10 @@ import pytest
 from ldp_client.device.arguments import load_public_key
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.signed import MOST_SIGNATURES, Signature, SignedStudy
+from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
+from schemas.study import SignedStudy
 from tests.collector.answered import refusal
 from tests.kit.errors import raises
 

@@ -15,11 +15,11 @@ from inference.models import MODELS, family_of, model_for, register
 from inference.results.page import render_page
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.documents.catalogue import MODELS as CATALOGUE
-from ldp_client.documents.catalogue import add_model
 from ldp_client.documents.errors import InputError, StudyError
-from ldp_client.documents.priors import POSITIVE
 from schemas import Study
+from schemas.models import MODELS as CATALOGUE
+from schemas.models import add_model
+from schemas.priors import POSITIVE
 from tests import studies
 from tests.inference.cut_normal import CutNormal
 from tests.inference.simulation import seeded

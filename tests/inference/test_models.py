@@ -8,10 +8,10 @@ from inference.models.regressions import second_moments
 from inference.sampling import sample
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.catalogue import MODELS as CATALOGUE
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms.base import unpack_signed
 from schemas import Study
+from schemas.models import MODELS as CATALOGUE
 from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.densities import all_finite

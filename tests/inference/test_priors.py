@@ -199,7 +199,7 @@ def test_prior_of_holder_slopes_is_limited_by_the_response(norm, features, longe
 
 
 def test_every_prior_a_study_may_state_has_a_default():
-    from ldp_client.documents.catalogue import MODELS as CATALOGUE
+    from schemas.models import MODELS as CATALOGUE
 
     assert set(MODELS) == set(CATALOGUE)
     for question in Study(studies.document()).questions:
@@ -219,26 +219,34 @@ def test_python_priors_replace_priors_of_study():
 
 
 @pytest.mark.parametrize(
-    ("template", "priors", "field", "fact"),
+    ("template", "priors", "code", "field", "fact"),
     [
-        (studies.AGE, {"median": NORMAL}, "model.prior.median", "mean, refused, sd"),
-        (studies.AGE, {"sd": NORMAL}, "model.prior.sd.distribution", "half_normal"),
-        (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "model.prior.mean.scale", "-1"),
-        (studies.AGE, {"mean": {**NORMAL, "loc": float("nan")}}, "model.prior.mean.loc", "'nan'"),
+        (studies.AGE, {"median": NORMAL}, "study.invalid", "model.prior.median", "mean, refused, sd"),
+        (studies.AGE, {"sd": NORMAL}, "study.invalid", "model.prior.sd.distribution", "half_normal"),
+        (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "study.invalid", "model.prior.mean.scale", "-1"),
+        (
+            studies.AGE,
+            {"mean": {**NORMAL, "loc": float("nan")}},
+            "study.invalid",
+            "model.prior.mean.loc",
+            "'nan'",
+        ),
         (
             studies.LINEAR,
             {"coefficients": {"height": NORMAL}},
+            "study.prior_invalid",
             "rating.model.prior.coefficients.height",
             "height",
         ),
         (
             studies.CHOICE,
             {"p": {"distribution": "dirichlet", "concentration": [1, 2]}},
+            "study.prior_invalid",
             "occupation.model.prior.p.concentration",
             "3",
         ),
     ],
 )
-def test_bad_priors_in_python_are_refused(template, priors, field, fact):
-    with raises(StudyError, "study.invalid", fact, field=field):
+def test_bad_priors_in_python_are_refused(template, priors, code, field, fact):
+    with raises(StudyError, code, fact, field=field):
         with_priors(question_of(template), priors)

@@ -51,6 +51,19 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
     assert "at most 73.2 % sure" in shown
 
 
+def test_study_check_prints_the_priors_that_devices_ignore(capsys):
+    path = ROOT / "tests" / "golden" / "studies" / "with-priors.json"
+    assert cli.main(["check", str(path)]) == 0
+    shown = capsys.readouterr().out
+    for line in (
+        "p ~ dirichlet(concentration [3 numbers])",
+        "mean ~ student_t(degrees_of_freedom 4, loc 30, scale 5)",
+        "feature_sd[age] ~ gamma(shape 2, rate 0.5)",
+    ):
+        assert re.search(rf"^prior of [a-z0-9_-]+: {re.escape(line)}$", shown, re.MULTILINE)
+    assert "prior" not in "\n".join(describe(Study.from_json(path.read_bytes())))
+
+
 def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     path = tmp_path / "study.json"
     path.write_text(json.dumps(studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})))

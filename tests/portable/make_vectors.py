@@ -19,10 +19,10 @@ from tests.portable import vector_records as records
 from tests.portable.run_vectors import integers, outcome
 from tests.portable.stream import IN_WORDS
 from tests.portable.vector_askers import asker_studies, sectioned_studies
+from tests.portable.vector_authors import author_studies
 from tests.portable.vector_channels import channel_studies
 from tests.portable.vector_draws import laplace_heads, normal_heads
 from tests.portable.vector_languages import language_reports, language_studies
-from tests.portable.vector_paper import paper_studies
 from tests.portable.vector_public import public_reports, public_studies
 from tests.portable.vector_refusals import number_draws as refusable_draws
 from tests.portable.vector_refusals import number_questions as refusable_questions
@@ -60,8 +60,9 @@ STUDY_TEXT = (
     "of an escaped surrogate pair apart."
 )
 
-PAPER_TEXT = (
-    "As in studies.json: a device takes a study with a good paper mode, and refuses one with a bad one."
+AUTHORS_TEXT = (
+    "As in studies.json: a device reads these studies, whatever their models, priors and paper are. It need "
+    "not know `author_refused`, the field that the study's author must change."
 )
 SECTIONS_TEXT = "As in studies.json: of studies with sections, or with wrong ones."
 CHANNELS_TEXT = "As in studies.json: of studies that state how reports leave, or state it wrongly."
@@ -93,7 +94,7 @@ def build() -> dict[str, dict[str, Any]]:
     ids = [{"secret": secret, "id": report_id_of(bytes.fromhex(secret))} for secret in SECRETS]
     files["report_ids"] = {"about": ID_TEXT, "report_ids": ids}
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
-    files["paper"] = {"about": PAPER_TEXT, "paper": list(paper_studies())}
+    files["authors"] = {"about": AUTHORS_TEXT, "authors": list(author_studies())}
     files["sections"] = {"about": SECTIONS_TEXT, "sections": list(sectioned_studies())}
     files["channels"] = {"about": CHANNELS_TEXT, "channels": list(channel_studies())}
     files["askers"] = {"about": ASKERS_TEXT, "askers": list(asker_studies())}

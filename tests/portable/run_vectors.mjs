@@ -177,7 +177,7 @@ if (!only) {
   const { studies, languages } = load("languages");
   found.languages = await publicFailures({ studies, public: languages });
 found.report_ids = await idFailures(load("report_ids"));
-  found.paper = await studyFailures({ studies: load("paper").paper });
+  found.authors = await studyFailures({ studies: load("authors").authors });
   found.sections = await studyFailures({ studies: load("sections").sections });
   found.channels = await studyFailures({ studies: load("channels").channels });
   found.askers = await studyFailures({ studies: load("askers").askers });

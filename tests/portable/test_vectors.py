@@ -5,19 +5,25 @@ import shutil
 
 import pytest
 
+import ldp_client
+from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study, StudyError
+from tests import studies
 from tests.portable import make_vectors
 from tests.portable.platforms import platforms
 from tests.portable.run_vectors import MECHANISMS
+from tests.portable.stream import Stream
 
 FILES = {
     *MECHANISMS,
     "askers",
+    "authors",
     "channels",
     "sections",
     "languages",
     "levels",
     "missing",
-    "paper",
     "public",
     "refusable_numbers",
     "refusal",
@@ -73,6 +79,7 @@ def test_every_platform_detects_a_changed_vector(platform, tmp_path):
 
 def test_bad_studies_are_rejected_with_the_stated_field():
     refused = {entry["name"]: entry.get("refused") for entry in vectors("studies")["studies"]}
+    refused |= {entry["name"]: entry.get("author_refused") for entry in vectors("authors")["authors"]}
     files = sorted((make_vectors.GOLDEN / "studies" / "bad").glob("*.json"))
     bad = {file.stem: json.loads(file.read_text()) for file in files}
     of_devices = {name: case for name, case in bad.items() if case["document"].get("respondent") != "holder"}
@@ -80,6 +87,29 @@ def test_bad_studies_are_rejected_with_the_stated_field():
     assert {name: refused[name] for name in of_devices} == {
         name: case["field"] for name, case in of_devices.items()
     }
+
+
+def test_devices_read_studies_that_only_authors_refuse():
+    entries = vectors("authors")["authors"]
+    assert len([entry for entry in entries if "author_refused" in entry]) > 40
+    for entry in entries:
+        device = ldp_client.Study.from_json(entry["text"])
+        assert device.digest == entry["digest"]
+        if "author_refused" in entry:
+            with pytest.raises(StudyError) as caught:
+                Study.from_json(entry["text"])
+            assert caught.value.field == entry["author_refused"]
+        else:
+            assert Study.from_json(entry["text"]) == device
+
+
+def test_devices_answer_a_study_that_only_authors_refuse():
+    document = studies.document({**studies.YES_NO, "model": ["of", {"another": "program"}]}, paper=[1])
+    study = ldp_client.Study(document)
+    random = NotForRealAnswers(Stream(b"", "models").read)
+    report = perturb_answers(study, ldp_client.mechanisms_of(study), {"ever": True}, random)
+    assert report.digest == study.digest
+    assert study.document == document
 
 
 def test_vector_streams_cover_rare_branches():

@@ -16,7 +16,6 @@ REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5", "source": "invitation"}
 HAND = {"id": "hand", "choices": ["left", "right"]}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
-PAPER = {"questions": [{"id": "ever", "instructions": "Roll.", "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]}]}
 
 
 def spki(seed: int = 1, first: int = 0x80, last: int = 1, tail: bytes = SPKI_TAIL, length: int = 256) -> str:
@@ -159,8 +158,6 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"age-{name}", document(tokens(key({"age": age})), AGE)
     yield "without-strata", document(tokens(), HAND)
     yield "one-asked", document(tokens(), sample_one_question=True)
-    yield "tokens-on-paper", document(tokens(), paper=PAPER)
-    yield "batches-on-paper", document({"batches": {"hours": 24}}, paper=PAPER)
     labels = [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]
     spoken = {"languages": ["en", "de"], "title": {"en": "Habits", "de": "Gewohnheiten"}}
     yield "in-two-languages", document(tokens(key(NORTH)), {**REGION, "choices": labels}, **spoken)

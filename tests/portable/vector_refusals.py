@@ -10,7 +10,6 @@ from tests import studies
 from tests.portable.run_vectors import study_outcome
 from tests.portable.vector_choices import of
 from tests.portable.vector_draws import SEEDS, draw
-from tests.portable.vector_paper import EVER
 
 CHOICES = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
 NO_CHOICE = ("None", "null", "refused", "", "no answer", 3, False, "NaN")
@@ -19,21 +18,13 @@ ORDERED: dict[str, Any] = {"ordered": True}
 YES_NO = {**studies.YES_NO, **OFFERED}
 NUMBERED = {**of("oue", "1", {"count": 40}), **OFFERED}
 MEMOIZED = {**studies.MEMOIZED, **OFFERED}
-REFUSED_PRIOR = {"refused": {"distribution": "beta", "a": "1", "b": "9"}}
-MODEL = {"name": "bernoulli", "prior": REFUSED_PRIOR}
 STUDIES: dict[str, dict[str, Any]] = {
     "offered": studies.document(YES_NO),
     "not-offered": studies.document({**YES_NO, "refusal": False}),
-    "beside-paper": studies.document(
-        YES_NO, {**studies.YES_NO, "id": "habit"}, paper={"questions": [{**EVER, "id": "habit"}]}
-    ),
-    "a-prior": studies.document({**YES_NO, "model": MODEL}),
-    "a-prior-of-none": studies.document({**studies.YES_NO, "model": MODEL}),
     "a-word": studies.document({**YES_NO, "refusal": "yes"}),
     "nothing": studies.document({**YES_NO, "refusal": None}),
     "numbered": studies.document(NUMBERED),
     "memoized": studies.document(MEMOIZED),
-    "on-paper": studies.document(YES_NO, paper={"questions": [EVER]}),
     "a-record": studies.document({**studies.LINEAR, **OFFERED}),
     # A scale is told apart from other choices by people alone; so its rules stand beside these.
     "a-scale": studies.document({**studies.CHOICE, **ORDERED}),
@@ -87,10 +78,6 @@ NUMBER_STUDIES: dict[str, dict[str, Any]] = {
     "a-float": studies.document(_share(0.5)),
     "too-little": studies.document(_share("1e-20")),
     "next-to-all": studies.document(_share("0.9999999")),
-    "a-prior": studies.document(_share("0.5", model={"name": "exponential", "prior": REFUSED_PRIOR})),
-    "a-prior-of-none": studies.document(
-        {**studies.NUMBER, "model": {"name": "exponential", "prior": REFUSED_PRIOR}}
-    ),
 }
 
 

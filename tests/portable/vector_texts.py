@@ -19,8 +19,17 @@ NEEDS_STRICT_JSON = {
     "trailing-comma",
     "title-lone-surrogate",
     "escaped-surrogate-pair",
+    "model-half-a-pair",
 }
 GOOD = ("all-kinds", "smallest", "prior-of-concentration")
+# Bad studies that only their authors refuse: vector_authors.py has them.
+OF_AUTHORS = {
+    "linear-with-yes-no",
+    "logistic-with-number",
+    "model-does-not-fit",
+    "unknown-model",
+    *[file.stem for file in (GOLDEN / "studies" / "bad").glob("prior-*.json")],
+}
 
 
 def reports() -> Iterator[dict[str, Any]]:
@@ -41,16 +50,27 @@ def reports() -> Iterator[dict[str, Any]]:
 def study_texts() -> Iterator[dict[str, Any]]:
     good = {name: (GOLDEN / "studies" / f"{name}.json") for name in GOOD}
     texts = {name: file.read_text(encoding="utf-8") for name, file in good.items()}
-    for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
-        bad = json.loads(file.read_text(encoding="utf-8"))
-        if bad["document"].get("respondent") != "holder":  # such studies are not for devices
-            texts[file.stem] = json.dumps(bad["document"], separators=(",", ":"))
-    texts.update(_odd_texts())
+    texts |= {name: text for name, text in bad_studies().items() if name not in OF_AUTHORS}
+    texts |= _odd_texts()
     for name, text in texts.items():
         entry: dict[str, Any] = {"name": name, "text": text, **study_outcome(text)}
         if name in NEEDS_STRICT_JSON:
             entry["needs_strict_json"] = True
         yield entry
+
+
+def bad_studies() -> dict[str, str]:
+    """{name: text} of the bad golden studies that devices may meet."""
+    texts = {}
+    for file in sorted((GOLDEN / "studies" / "bad").glob("*.json")):
+        bad = json.loads(file.read_text(encoding="utf-8"))
+        if bad["document"].get("respondent") != "holder":
+            texts[file.stem] = json.dumps(bad["document"], separators=(",", ":"))
+    return texts
+
+
+def _with_model(model: Any) -> dict[str, Any]:
+    return studies.document({**studies.YES_NO, "model": model})
 
 
 def _odd_texts() -> dict[str, str]:
@@ -60,7 +80,21 @@ def _odd_texts() -> dict[str, str]:
     crowd = studies.with_epsilon(studies.ONE_OF, "1e-12")
     faint = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "epsilon": "1e-6", "delta": "1e-30"}}
     gaussian = {"name": "gaussian", "epsilon": "1e-9", "delta": "1e-30"}
+    deep: Any = []
+    for _ in range(16):
+        deep = [deep]
+    ignored = {
+        "nothing": None,
+        "a-fraction": 0.5,
+        "a-large-number": 1 << 53,
+        "a-name-beyond-ascii": {"name": "bernoulli", "é": "1"},
+        "half-a-pair": "\ud800",
+        "a-zero-character": ["\0"],
+        "too-deep": deep,
+    }
     return {
+        **{f"model-{name}": json.dumps(_with_model(value)) for name, value in ignored.items()},
+        "paper-nothing": json.dumps({**plain, "paper": None}),
         "many-choices": json.dumps(studies.document(of("olh", "1", {"count": 1_000_000}))),
         "too-many-bits": json.dumps(studies.document(studies.YES_NO, of("oue", "1", {"count": 65_537}))),
         "noise-too-large-for-number": json.dumps(studies.document({**studies.NUMBER, "mechanism": gaussian})),

@@ -5,10 +5,11 @@ import json
 import pytest
 from scipy import stats
 
-from ldp_client import cli, mechanisms
+from ldp_client import mechanisms
 from ldp_client.audit.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
 from ldp_client.audit.findings import table
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
+from ldpkit import cli
 from schemas import Rational, Study
 from tests import studies
 from tests.privacy import faults

@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.study_shape import STUDY
 from ldp_client.explain import describe
 from schemas import Study, json_schema
 from schemas.channel_warnings import issuer_warnings
+from schemas.study import STUDY
 from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises

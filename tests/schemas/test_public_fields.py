@@ -7,11 +7,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
-from ldp_client.documents.study_shape import STUDY
 from ldp_client.explain import describe
 from ldp_client.words.public import cells_in_words
 from ldpkit.cli import main
 from schemas import Report, Study, json_schema
+from schemas.study import STUDY
 from tests import studies
 from tests.kit.errors import raises
 

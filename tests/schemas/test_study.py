@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import schemas
 from ldp_client.documents import errors as errors_module
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.catalogue import MECHANISMS, MODELS
+from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import StudyError
 from schemas import Rational, Study
+from schemas.models import MODELS
 from tests import studies
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"

@@ -3,7 +3,7 @@
 CPython only: not part of the device core. Reading a large table uses NumPy where it is installed.
 """
 
-from ldp_client.documents.study import Question
+from ldp_client.documents.question import Question
 from ldp_client.mechanisms.tables.base import TableMechanism
 from ldp_client.mechanisms.tables.gaussian import TableStatistics, TableStatisticsDdplr
 from ldp_client.mechanisms.tables.laplace import TableStatisticsLaplace

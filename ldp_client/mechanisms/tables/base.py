@@ -15,8 +15,8 @@ from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import Source
 from ldp_client.core.strips import NOISE_REACH
 from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.study import Question
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ldp_client.core.quantise import UNIT, as_float, clip_norm, signed_units
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.study import Field
+from ldp_client.documents.question import Field
 from ldp_client.words.text import say
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from ldp_client.audit.answers import Stream, random_answers
 from ldp_client.audit.findings import Check
 from ldp_client.audit.views import Batch
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.question import Question
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from tests.privacy.checks.noise import SIZE_LIMIT

@@ -14,8 +14,9 @@ from ldp_client.audit.findings import Check
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import Source, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
-from ldp_client.documents.study import Question, Study
+from ldp_client.documents.study import Study
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.mechanisms.sampled_products import SampledProducts

@@ -7,13 +7,16 @@ scale, `log_normal` the loc and scale of the logarithm, `beta` a and b, `dirichl
 `dirichlet` is a number for all choices, a list with a number for each, or a prior for an unknown number.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Constant, Decimal, ListOf, Record, Tagged, printable
 from ldp_client.documents.rational import Rational
+from ldp_client.words.text import ENGLISH, Words
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
-
     from ldp_client.documents.fields import Error
 
 MOST_CHOICES = 10000
@@ -22,16 +25,16 @@ ANY = Decimal()
 POSITIVE_DECIMAL = Decimal(above="0")
 
 
-class Uniform:
+class Uniform(Record):
     """Two decimals, low below high, both within the parameter's range."""
 
-    def __init__(self, low: "Optional[Rational]" = None, high: "Optional[Rational]" = None) -> None:
+    def __init__(self, low: Rational | None = None, high: Rational | None = None) -> None:
+        super().__init__({"distribution": Constant("uniform"), "low": ANY, "high": ANY})
         self.low = low
         self.high = high
-        self.shape = Record({"distribution": Constant("uniform"), "low": ANY, "high": ANY})
 
-    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
-        found = self.shape.read(value, path, error)
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
+        found = super().read(value, path, error)
         if not float(found["low"]) < float(found["high"]):
             raise error(path + ".high", "must be above low")
         if self.low is not None and found["low"] < self.low:
@@ -40,21 +43,18 @@ class Uniform:
             raise error(path + ".high", f"must be at most {self.high}")
         return found
 
-    def json_schema(self) -> "dict[str, Any]":
-        return self.shape.json_schema()
-
 
 class _Concentration:
     """One positive decimal for all choices, a list with one for each, or a prior for an unknown one."""
 
     each = ListOf(POSITIVE_DECIMAL, 2, MOST_CHOICES, repeats=True)
 
-    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+    def read(self, value: Any, path: str, error: Error) -> Any:
         if isinstance(value, dict):
             return POSITIVE.read(value, path, error)
         return (self.each if isinstance(value, list) else POSITIVE_DECIMAL).read(value, path, error)
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         shapes = [POSITIVE_DECIMAL.json_schema(), self.each.json_schema()]
         shapes.extend(POSITIVE.json_schema()["oneOf"])
         return {"oneOf": shapes}
@@ -63,13 +63,13 @@ class _Concentration:
 CONCENTRATION = _Concentration()
 
 
-def _family(name: str, **parameters: "Any") -> Record:
+def _family(name: str, **parameters: Any) -> Record:
     fields: dict[str, Any] = {"distribution": Constant(name)}
     fields.update(parameters)
     return Record(fields)
 
 
-FAMILIES: "dict[str, Any]" = {
+FAMILIES: dict[str, Any] = {
     "normal": _family("normal", loc=ANY, scale=POSITIVE_DECIMAL),
     "student_t": _family("student_t", degrees_of_freedom=POSITIVE_DECIMAL, loc=ANY, scale=POSITIVE_DECIMAL),
     "half_normal": _family("half_normal", scale=POSITIVE_DECIMAL),
@@ -83,7 +83,7 @@ FAMILIES: "dict[str, Any]" = {
 }
 
 
-def _taking(kind: str, *names: str, **special: "Any") -> Tagged:
+def _taking(kind: str, *names: str, **special: Any) -> Tagged:
     shapes = dict(FAMILIES)
     shapes.update(special)
     return Tagged("distribution", shapes, list(names) + list(special), f"a parameter that is {kind}")
@@ -106,12 +106,12 @@ class OfFeatures:
     def __init__(self, item: Tagged) -> None:
         self.item = item
 
-    def read(self, value: "Any", path: str, error: "Error") -> "dict[str, Any]":
+    def read(self, value: Any, path: str, error: Error) -> dict[str, Any]:
         if not isinstance(value, dict) or not value:
             raise error(path, "must be an object: a distribution for each feature id")
         return {name: self.item.read(value[name], f"{path}.{printable(name)}", error) for name in value}
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": self.item.json_schema(), "minProperties": 1}
 
 
@@ -119,42 +119,76 @@ EACH_REAL = OfFeatures(_taking("any number", "normal", "student_t"))
 EACH_POSITIVE = OfFeatures(_taking("positive", *_HALF_LINE))
 
 
-def check_prior(question: "dict[str, Any]", path: str, error: "Error") -> None:
-    """Raise `error` unless a parsed question's priors fit its own features and choices."""
-    for name, prior in given_priors(question["model"]).items():
-        where = f"{path}.model.prior.{name}"
-        if name == "refused" and not question.get("refusal"):
-            raise error(where, "is for questions that offer refusal")
-        if "distribution" not in prior or not isinstance(prior["distribution"], str):
-            _check_features(question, prior, where, error)
-        elif isinstance(prior.get("concentration"), tuple):
-            _check_length(question, prior, where, error)
-
-
-def given_priors(model: "dict[str, Any]") -> "dict[str, Any]":
+def given_priors(model: dict[str, Any]) -> dict[str, Any]:
     """Return the priors that a parsed model states: {parameter: parsed distribution}."""
     stated = model.get("prior") or {}
     return {name: stated[name] for name in stated if stated[name] is not None}
 
 
-def _check_features(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+def check_prior(question: dict[str, Any], path: str) -> None:
+    """Raise StudyError unless a parsed question's priors fit its own features and choices."""
+    for name, prior in given_priors(question["model"]).items():
+        where = f"{path}.model.prior.{name}"
+        if name == "refused" and not question.get("refusal"):
+            raise StudyError(where, "is for questions that offer refusal", code="study.prior_invalid")
+        if "distribution" not in prior or not isinstance(prior["distribution"], str):
+            _check_features(question, prior, where)
+        elif isinstance(prior.get("concentration"), tuple):
+            _check_length(question, prior, where)
+
+
+def _check_features(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
     known = [feature["id"] for feature in question["features"]]
     if question["model"]["name"] == "marginals":
         known.append(question["response"]["id"])
     for name in prior:
         if name not in known:
-            raise error(f"{path}.{printable(name)}", "is no feature of this question")
+            raise StudyError(
+                f"{path}.{printable(name)}", "is no feature of this question", code="study.prior_invalid"
+            )
     if path.endswith(("feature_mean", "feature_sd")):
-        _refuse_yes_no(question, prior, path, error)
+        _refuse_yes_no(question, prior, path)
 
 
-def _refuse_yes_no(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+def _refuse_yes_no(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
     for feature in question["features"]:
         if feature["id"] in prior and feature.get("bounds") is None:
-            raise error(f"{path}.{feature['id']}", "is for a yes/no, whose share has an even prior")
+            raise StudyError(
+                f"{path}.{feature['id']}",
+                "is for a yes/no, whose share has an even prior",
+                code="study.prior_invalid",
+            )
 
 
-def _check_length(question: "dict[str, Any]", prior: "dict[str, Any]", path: str, error: "Error") -> None:
+def _check_length(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
     choices = len(question["choices"])
     if len(prior["concentration"]) != choices:
-        raise error(f"{path}.concentration", f"must have one entry for each of the {choices} choices")
+        raise StudyError(
+            f"{path}.concentration",
+            f"must have one entry for each of the {choices} choices",
+            code="study.prior_invalid",
+        )
+
+
+def prior_lines(prior: dict[str, Any], words: Words = ENGLISH) -> list[str]:
+    """Write each prior as parameter ~ distribution(parameter value, …). Values are numbers or priors."""
+    lines = []
+    for name, stated in prior.items():
+        if isinstance(stated.get("distribution"), str):
+            lines.append(f"{name} ~ {_law(stated, words)}")
+        else:
+            lines += prior_lines({f"{name}[{feature}]": one for feature, one in stated.items()}, words)
+    return lines
+
+
+def _law(stated: dict[str, Any], words: Words) -> str:
+    values = ", ".join([f"{key}{_value(stated[key], words)}" for key in stated if key != "distribution"])
+    return f"{stated['distribution']}({values})"
+
+
+def _value(value: Any, words: Words) -> str:
+    if isinstance(value, dict):
+        return f" ~ {_law(value, words)}"
+    if isinstance(value, (list, tuple)):
+        return f" [{words.say('study.prior_numbers', count=len(value))}]"
+    return f" {float(value):.4g}"

@@ -1,15 +1,14 @@
-"""Paper mode: questions that dice protect instead of a device, and the meaning of a record on paper.
+"""Paper mode: questions that dice protect instead of a device, and the meaning of a record on paper."""
 
-Devices check this part of a study, so that all devices accept the same documents, but do not use it.
-"""
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import Identifier, ListOf, Record, Text
 from ldp_client.documents.rational import Rational
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
-
     from ldp_client.documents.fields import Error
 
 MOST_QUESTIONS = 100
@@ -22,17 +21,17 @@ _PATTERN = r"^([0-9]{1,9}/[0-9]{1,9}|[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?)$"
 class Probability:
     """A fraction of whole numbers of at most nine digits, or a decimal, from 0 to 1."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> Rational:
+    def read(self, value: Any, path: str, error: Error) -> Rational:
         number = _number(value) if isinstance(value, str) else None
         if number is None or not Rational(0) <= number <= Rational(1):
             raise error(path, 'must be a probability in a string, such as "5/6" or "0.25"')
         return number
 
-    def json_schema(self) -> "dict[str, Any]":
+    def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": _PATTERN, "maxLength": 40}
 
 
-def _number(text: str) -> "Optional[Rational]":
+def _number(text: str) -> Rational | None:
     over, slash, under = text.partition("/")
     if not slash:
         try:
@@ -60,26 +59,32 @@ PAPER = Record(
 )
 
 
-def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
-    """Raise `error` if a study's paper mode does not fit its questions, or a matrix reveals nothing."""
-    if parsed["paper"] is None:
-        return
+def check_paper(parsed: dict[str, Any]) -> None:
+    """Raise StudyError if a study's paper mode does not fit its questions, or a matrix reveals nothing."""
     if parsed["sample_one_question"] or parsed["protocol"] is not None or parsed["respondent"] == "holder":
-        raise error("paper", "goes with neither sample_one_question, nor a secure sum, nor data holders")
+        raise StudyError(
+            "paper",
+            "goes with neither sample_one_question, nor a secure sum, nor data holders",
+            code="study.paper_invalid",
+        )
     asked = {question["id"]: question for question in parsed["questions"]}
     for index, one in enumerate(parsed["paper"]["questions"]):
         path = f"paper.questions[{index}]"
         choices = _choices(asked.get(one["id"]))
         if not 2 <= len(choices) <= MOST_REPORTS:
-            raise error(
-                f"{path}.id", f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no"
+            raise StudyError(
+                f"{path}.id",
+                f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no",
+                code="study.paper_invalid",
             )
         if asked[one["id"]]["mechanism"]["name"] == "memoized":
-            raise error(f"{path}.id", "does not go with 'memoized': dice keep no answer")
-        _check_matrix(one["matrix"], len(choices), len(one["reports"] or choices), f"{path}.matrix", error)
+            raise StudyError(
+                f"{path}.id", "does not go with 'memoized': dice keep no answer", code="study.paper_invalid"
+            )
+        _check_matrix(one["matrix"], len(choices), len(one["reports"] or choices), f"{path}.matrix")
 
 
-def _choices(question: "Optional[dict[str, Any]]") -> "tuple[str, ...]":
+def _choices(question: dict[str, Any] | None) -> tuple[str, ...]:
     """Return the labels of a question, or () if it has none."""
     if question is None:
         return ()
@@ -89,18 +94,26 @@ def _choices(question: "Optional[dict[str, Any]]") -> "tuple[str, ...]":
     return choices if isinstance(choices, tuple) else ()
 
 
-def _check_matrix(
-    matrix: "tuple[tuple[Rational, ...], ...]", answers: int, reports: int, path: str, error: "Error"
-) -> None:
+def _check_matrix(matrix: tuple[tuple[Rational, ...], ...], answers: int, reports: int, path: str) -> None:
     if len(matrix) != answers:
-        raise error(path, f"must have {answers} rows, one for each answer")
+        raise StudyError(path, f"must have {answers} rows, one for each answer", code="study.paper_invalid")
     for index, row in enumerate(matrix):
         if len(row) != reports:
-            raise error(f"{path}[{index}]", f"must have {reports} entries, one for each report")
+            raise StudyError(
+                f"{path}[{index}]",
+                f"must have {reports} entries, one for each report",
+                code="study.paper_invalid",
+            )
         if sum(row, Rational(0)) != Rational(1):
-            raise error(f"{path}[{index}]", "must add up to 1 exactly: state fractions")
+            raise StudyError(
+                f"{path}[{index}]", "must add up to 1 exactly: state fractions", code="study.paper_invalid"
+            )
     if all([row == matrix[0] for row in matrix]):
-        raise error(path, "gives the same reports for every answer: they would say nothing")
+        raise StudyError(
+            path,
+            "gives the same reports for every answer: they would say nothing",
+            code="study.paper_invalid",
+        )
 
 
 class PaperQuestion:
@@ -118,15 +131,15 @@ class PaperQuestion:
         matrix: P(report | answer), exact.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", choices: "tuple[str, ...]") -> None:
+    def __init__(self, parsed: dict[str, Any], choices: tuple[str, ...]) -> None:
         self.id: str = parsed["id"]
         self.instructions: str = parsed["instructions"]
         self.answers = choices
-        self.reports: "tuple[str, ...]" = parsed["reports"] or choices
-        self.matrix: "tuple[tuple[Rational, ...], ...]" = parsed["matrix"]
+        self.reports: tuple[str, ...] = parsed["reports"] or choices
+        self.matrix: tuple[tuple[Rational, ...], ...] = parsed["matrix"]
 
     @property
-    def ratio(self) -> "Optional[Rational]":
+    def ratio(self) -> Rational | None:
         """The largest likelihood ratio of a report under two answers: e^ε, or None if unbounded."""
         largest = Rational(1)
         for column in range(len(self.reports)):
@@ -156,6 +169,6 @@ class Paper:
         questions: the questions asked on paper.
     """
 
-    def __init__(self, parsed: "dict[str, Any]", choices: "dict[str, tuple[str, ...]]") -> None:
+    def __init__(self, parsed: dict[str, Any], choices: dict[str, tuple[str, ...]]) -> None:
         self.instructions: str = parsed["instructions"] or ""
         self.questions = tuple([PaperQuestion(one, choices[one["id"]]) for one in parsed["questions"]])

@@ -1,11 +1,6 @@
-"""The rules of a study document that involve several of its fields."""
+"""The rules that join several fields of a question, or a question and its study."""
 
-from ldp_client.documents.channel import check_channel
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.paper import check_paper
-from ldp_client.documents.priors import check_prior, given_priors
-from ldp_client.documents.protocol import FEWEST_NOISY
-from ldp_client.documents.sections import check_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,51 +12,8 @@ MOST_FEATURES_OF_POWERS = 20
 MOST_YES_NO = 16
 
 
-def check_together(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError if fields of a parsed study conflict."""
-    if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
-        raise StudyError(
-            "closes",
-            f"{parsed['closes']} is before opens, {parsed['opens']}",
-            code="study.closes_before_opens",
-        )
-    protocol = parsed["protocol"]
-    if protocol is not None and protocol["devices"] - protocol["max_faulty"] < FEWEST_NOISY:
-        problem = f"must leave {FEWEST_NOISY} devices or more: devices − max_faulty ≥ {FEWEST_NOISY}"
-        raise StudyError("protocol.max_faulty", problem, code="study.max_faulty_invalid")
-    if protocol is not None and parsed["sample_one_question"]:
-        raise StudyError(
-            "sample_one_question",
-            "does not go with a secure sum, which counts every device in each answer",
-            code="study.sample_one_question_with_secure_sum",
-        )
-    if parsed["respondent"] == "holder":
-        _check_holder(parsed)
-    if parsed["sections"]:
-        check_sections(parsed)
-    if parsed["public"]:
-        _check_public(parsed)
-    for index, question in enumerate(parsed["questions"]):
-        _check_question(parsed, question, f"questions[{index}]")
-    _check_field_names(parsed["questions"])
-    check_paper(parsed, StudyError)
-    check_channel(parsed)
-
-
-def _check_field_names(questions: "list[dict[str, Any]]") -> None:
-    """Reject question ids such as record.field: columns of answers name a record's fields that way.
-
-    Authors and collectors check this. Browsers need not: they pass a record's fields as an object.
-    """
-    records = [question["id"] for question in questions if question.get("response")]
-    for index, question in enumerate(questions):
-        for record in records:
-            if question["id"].startswith(record + "."):
-                problem = f"looks like the name of a field of {record}: choose another id"
-                raise StudyError(f"questions[{index}].id", problem, code="study.id_like_record_field")
-
-
-def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
+def check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
+    """Raise StudyError if fields of a parsed question conflict with each other, or with its study."""
     _check_unit(parsed["respondent"] or "person", question, path)
     _check_protocol(parsed["protocol"], question, f"{path}.mechanism")
     _check_memoized(question, f"{path}.mechanism")
@@ -74,51 +26,6 @@ def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: 
         )
     if question["ask"] in ("record", "table"):
         _check_record(question, path)
-    check_prior(question, path, StudyError)
-
-
-def _check_holder(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError for a data holder with a secure sum or sample_one_question: it releases statistics
-    itself."""
-    if parsed["protocol"] is not None:
-        raise StudyError(
-            "protocol",
-            "does not go with the respondent 'holder': its statistics have their own noise",
-            code="study.secure_sum_for_holders",
-        )
-    if parsed["sample_one_question"]:
-        raise StudyError(
-            "sample_one_question",
-            "does not go with the respondent 'holder', who answers every question",
-            code="study.sample_one_question_for_holders",
-        )
-
-
-def _check_public(parsed: "dict[str, Any]") -> None:
-    """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
-    if parsed["protocol"] is not None:
-        raise StudyError(
-            "public",
-            "does not go with a secure sum: nodes see no report that could carry it",
-            code="study.public_with_secure_sum",
-        )
-    if parsed["respondent"] == "holder":
-        raise StudyError(
-            "public",
-            "does not go with the respondent 'holder': a table describes many people",
-            code="study.public_for_holders",
-        )
-    private = set()
-    for question in parsed["questions"]:
-        private.add(question["id"])
-        # A file of answers has a column for each field of a record.
-        fields = list(question.get("features") or ())
-        fields += [question["response"]] if "response" in question else []
-        private.update([f"{question['id']}.{field['id']}" for field in fields])
-    for index, field in enumerate(parsed["public"]):
-        if field["id"] in private:
-            problem = f"{field['id']!r} is a private question: its answer must not be sent without noise too"
-            raise StudyError(f"public[{index}].id", problem, code="study.public_id_invalid")
 
 
 def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
@@ -154,12 +61,6 @@ def _check_table(question: "dict[str, Any]", path: str) -> None:
         )
     if mechanism.get("fourth_moments"):
         _check_fourth_moments(question, f"{path}.mechanism.fourth_moments")
-    if mechanism["intercept"] is False and "centre" in given_priors(question["model"]):
-        raise StudyError(
-            f"{path}.model.prior.centre",
-            "needs statistics with an intercept",
-            code="study.centre_needs_intercept",
-        )
 
 
 def _tells_moments(mechanism: "dict[str, Any]") -> bool:
@@ -231,7 +132,7 @@ def _check_memoized(question: "dict[str, Any]", path: str) -> None:
 
 
 def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
-    """Raise StudyError if the question offers refusal, but its noise or model does not support that."""
+    """Raise StudyError if the question offers refusal, but its noise does not support that."""
     if not question.get("refusal"):
         return
     if parsed["protocol"] is not None:
@@ -252,10 +153,6 @@ def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
             "needs choices with labels: numbered choices leave no place for it",
             code="study.refusal_needs_labels",
         )
-    if parsed["paper"] and question["id"] in [one["id"] for one in parsed["paper"]["questions"]]:
-        raise StudyError(
-            path, "does not go with paper, whose matrix has no row for it", code="study.refusal_with_paper"
-        )
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:
@@ -268,12 +165,6 @@ def _check_record(question: "dict[str, Any]", path: str) -> None:
         _check_marginals(question, path)
         return
     _check_fields(question, path)
-    needed = "linear_regression" if "bounds" in response else "logistic_regression"
-    if question["model"]["name"] != needed:
-        kind = "number" if "bounds" in response else "yes/no"
-        raise StudyError(
-            f"{path}.model.name", f"a {kind} response needs {needed!r}", code="study.model_not_for_response"
-        )
 
 
 def _check_fields(question: "dict[str, Any]", path: str) -> None:
@@ -300,11 +191,6 @@ def _check_cells(question: "dict[str, Any]", path: str) -> None:
     if len(question["features"]) > MOST_YES_NO:
         problem = f"must be {MOST_YES_NO} at most if all features and the response are yes/no"
         raise StudyError(f"{path}.features", problem, code="study.cells_invalid")
-    if "feature_correlation" in given_priors(question["model"]):
-        problem = "is for a number among the features: pairs of yes/no have their own prior"
-        raise StudyError(
-            f"{path}.model.prior.feature_correlation", problem, code="study.correlation_prior_invalid"
-        )
 
 
 def is_leveled(feature: "dict[str, Any]") -> bool:
@@ -338,10 +224,6 @@ def _check_levels(question: "dict[str, Any]", path: str) -> None:
     if cells > 1 << MOST_YES_NO:
         problem = f"make {cells} cells together (a choice's number of them is a power of two): 65536 at most"
         raise StudyError(f"{path}.features", problem, code="study.levels_invalid")
-    for name in given_priors(question["model"]):
-        if name.startswith("feature_"):
-            problem = "is for number features without cuts: levels have shares instead"
-            raise StudyError(f"{path}.model.prior.{name}", problem, code="study.level_prior_invalid")
 
 
 def _check_cuts(feature: "dict[str, Any]", path: str) -> None:
@@ -380,8 +262,4 @@ def _check_marginals(question: "dict[str, Any]", path: str) -> None:
             f"{path}.response",
             "must be a number: a yes/no has no marginal moments to find",
             code="study.marginals_response",
-        )
-    if question["model"]["name"] != "marginals":
-        raise StudyError(
-            f"{path}.model.name", "the statistic 'marginals' needs 'marginals'", code="study.marginals_model"
         )
