@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import StudyError
@@ -62,21 +63,15 @@ PAPER = Record(
 def check_paper(parsed: dict[str, Any]) -> None:
     """Raise StudyError if a study's paper mode does not fit its questions, or a matrix reveals nothing."""
     if parsed["sample_one_question"] or parsed["protocol"] is not None or parsed["respondent"] == "holder":
-        raise StudyError(
-            "paper",
-            "goes with neither sample_one_question, nor a secure sum, nor data holders",
-            code="study.paper_invalid",
-        )
+        problem = "goes with neither sample_one_question, nor a secure sum, nor data holders"
+        raise StudyError("paper", problem, code="study.paper_invalid")
     asked = {question["id"]: question for question in parsed["questions"]}
     for index, one in enumerate(parsed["paper"]["questions"]):
         path = f"paper.questions[{index}]"
         choices = _choices(asked.get(one["id"]))
         if not 2 <= len(choices) <= MOST_REPORTS:
-            raise StudyError(
-                f"{path}.id",
-                f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no",
-                code="study.paper_invalid",
-            )
+            problem = f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no"
+            raise StudyError(f"{path}.id", problem, code="study.paper_invalid")
         if asked[one["id"]]["mechanism"]["name"] == "memoized":
             raise StudyError(
                 f"{path}.id", "does not go with 'memoized': dice keep no answer", code="study.paper_invalid"
@@ -99,21 +94,15 @@ def _check_matrix(matrix: tuple[tuple[Rational, ...], ...], answers: int, report
         raise StudyError(path, f"must have {answers} rows, one for each answer", code="study.paper_invalid")
     for index, row in enumerate(matrix):
         if len(row) != reports:
-            raise StudyError(
-                f"{path}[{index}]",
-                f"must have {reports} entries, one for each report",
-                code="study.paper_invalid",
-            )
+            problem = f"must have {reports} entries, one for each report"
+            raise StudyError(f"{path}[{index}]", problem, code="study.paper_invalid")
         if sum(row, Rational(0)) != Rational(1):
             raise StudyError(
                 f"{path}[{index}]", "must add up to 1 exactly: state fractions", code="study.paper_invalid"
             )
     if all([row == matrix[0] for row in matrix]):
-        raise StudyError(
-            path,
-            "gives the same reports for every answer: they would say nothing",
-            code="study.paper_invalid",
-        )
+        problem = "gives the same reports for every answer: they would say nothing"
+        raise StudyError(path, problem, code="study.paper_invalid")
 
 
 class PaperQuestion:
@@ -139,22 +128,15 @@ class PaperQuestion:
         self.matrix: tuple[tuple[Rational, ...], ...] = parsed["matrix"]
 
     @property
-    def ratio(self) -> Rational | None:
+    def ratio(self) -> Fraction | None:
         """The largest likelihood ratio of a report under two answers: e^ε, or None if unbounded."""
-        largest = Rational(1)
-        for column in range(len(self.reports)):
-            chances = [row[column] for row in self.matrix]
-            lowest = highest = chances[0]
-            for chance in chances:
-                lowest = chance if chance < lowest else lowest
-                highest = chance if highest < chance else highest
-            if highest == 0:
-                continue
-            if lowest == 0:
+        ratios = [Fraction(1)]
+        for column in zip(*self.matrix, strict=True):
+            chances = [Fraction(chance.numerator, chance.denominator) for chance in column]
+            if max(chances) > 0 and min(chances) == 0:
                 return None
-            ratio = Rational(highest.numerator * lowest.denominator, highest.denominator * lowest.numerator)
-            largest = ratio if largest < ratio else largest
-        return largest
+            ratios += [max(chances) / min(chances)] if max(chances) > 0 else []
+        return max(ratios)
 
 
 class Paper:

@@ -153,21 +153,15 @@ def _check_features(question: dict[str, Any], prior: dict[str, Any], path: str) 
 def _refuse_yes_no(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
     for feature in question["features"]:
         if feature["id"] in prior and feature.get("bounds") is None:
-            raise StudyError(
-                f"{path}.{feature['id']}",
-                "is for a yes/no, whose share has an even prior",
-                code="study.prior_invalid",
-            )
+            problem = "is for a yes/no, whose share has an even prior"
+            raise StudyError(f"{path}.{feature['id']}", problem, code="study.prior_invalid")
 
 
 def _check_length(question: dict[str, Any], prior: dict[str, Any], path: str) -> None:
     choices = len(question["choices"])
     if len(prior["concentration"]) != choices:
-        raise StudyError(
-            f"{path}.concentration",
-            f"must have one entry for each of the {choices} choices",
-            code="study.prior_invalid",
-        )
+        problem = f"must have one entry for each of the {choices} choices"
+        raise StudyError(f"{path}.concentration", problem, code="study.prior_invalid")
 
 
 def prior_lines(prior: dict[str, Any], words: Words = ENGLISH) -> list[str]:

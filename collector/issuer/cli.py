@@ -14,7 +14,7 @@ from collector.issuer.maintenance import BUSY_SECONDS, DATABASE_NAME, add_keepin
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.arguments import LOOPBACK
-from ldp_client.documents.channel import WebAddress
+from ldp_client.documents.channel import WEB_ADDRESS
 from ldp_client.documents.errors import DocumentError, InputError, UsageError
 from ldp_client.files.disk import standard_output
 from ldp_client.words.text import counted, visible
@@ -83,7 +83,7 @@ def run_init(arguments: argparse.Namespace) -> int:
     from collector.storage.migrating import make
 
     try:
-        address = WebAddress().read(arguments.address, "--address", DocumentError)
+        address = WEB_ADDRESS.read(arguments.address, "--address", DocumentError)
     except DocumentError as error:
         raise UsageError(f"--address {error.problem}", code="issuer.wrong_address") from None
     folder = arguments.folder.absolute()

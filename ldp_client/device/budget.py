@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ldp_client.documents.canonical import canonical_json, parse_canonical
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
+from ldp_client.documents.question import Question
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of

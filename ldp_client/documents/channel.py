@@ -7,7 +7,7 @@ keys, which the protocol does not do itself (RFC 9578, section 10).
 from binascii import unhexlify
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Base64, Integer, ListOf, Record
+from ldp_client.documents.fields import Base64, Checked, Integer, ListOf, Record
 from ldp_client.documents.public import PublicField, PublicValues
 
 TYPE_CHECKING = False
@@ -38,22 +38,10 @@ _HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
 _NAME, _LABEL = 253, 63
 
 
-class WebAddress:
-    """A base URL in a unique spelling, so that URLs can be compared: lower-case host, no user or query."""
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        if not isinstance(value, str) or len(value) > LONGEST_ADDRESS or not _is_address(value):
-            raise error(path, "must be https://host in small letters, perhaps with a port and a path")
-        text: str = value
-        return text
-
-    def json_schema(self) -> "dict[str, Any]":
-        host = r"(?![a-z0-9.-]{254})[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*"
-        pattern = rf'^https?://{host}(:[0-9]{{1,5}})?(/[!"$->@-~]*)?$'
-        return {"type": "string", "pattern": pattern, "maxLength": LONGEST_ADDRESS}
-
-
-def _is_address(text: str) -> bool:
+def _is_address(text: "Any") -> bool:
+    """Return True for a base URL in the only spelling that is compared: lower-case host, no user or query."""
+    if not isinstance(text, str) or len(text) > LONGEST_ADDRESS:
+        return False
     scheme, found, rest = text.partition("://")
     place, _, path = rest.partition("/")
     host, colon, port = place.partition(":")
@@ -63,6 +51,18 @@ def _is_address(text: str) -> bool:
     good_host = whole and all([c in _HOST for c in host])
     good_path = all(["!" <= c <= "~" and c not in "?#" for c in path])
     return scheme in ("http", "https") and bool(found) and good_host and good_port and good_path
+
+
+_HOSTS = r"(?![a-z0-9.-]{254})[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*"
+WEB_ADDRESS = Checked(
+    _is_address,
+    "must be https://host in small letters, perhaps with a port and a path",
+    {
+        "type": "string",
+        "pattern": rf'^https?://{_HOSTS}(:[0-9]{{1,5}})?(/[!"$->@-~]*)?$',
+        "maxLength": LONGEST_ADDRESS,
+    },
+)
 
 
 class TokenSpki(Base64):
@@ -83,7 +83,7 @@ CHANNEL = Record(
     {
         "tokens": Record(
             {
-                "issuer": WebAddress(),
+                "issuer": WEB_ADDRESS,
                 "keys": ListOf(_KEY, 1, MOST_KEYS, repeats=True),
             }
         ),
@@ -97,11 +97,8 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     if channel is None:
         return
     if parsed["respondent"] == "holder":
-        raise StudyError(
-            "channel",
-            "does not go with the respondent 'holder', whose statistics bear its name",
-            code="study.channel_for_holders",
-        )
+        problem = "does not go with the respondent 'holder', whose statistics bear its name"
+        raise StudyError("channel", problem, code="study.channel_for_holders")
     if channel["tokens"] is not None:
         _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
 
@@ -125,24 +122,15 @@ def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, A
 def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", path: str) -> None:
     for name in sorted(values):
         if name not in carried:
-            raise StudyError(
-                f"{path}.{name}",
-                "is no public field of this study that invitations carry",
-                code="study.token_value_unknown_field",
-            )
+            problem = "is no public field of this study that invitations carry"
+            raise StudyError(f"{path}.{name}", problem, code="study.token_value_unknown_field")
         if carried[name].place(values[name]) is None:
-            raise StudyError(
-                f"{path}.{name}",
-                "is not one of the values that the study lists",
-                code="study.token_value_not_listed",
-            )
+            problem = "is not one of the values that the study lists"
+            raise StudyError(f"{path}.{name}", problem, code="study.token_value_not_listed")
     for name in sorted(carried):
         if name not in values:
-            raise StudyError(
-                f"{path}.{name}",
-                "is missing: the token's key adds it to a report",
-                code="study.token_value_missing",
-            )
+            problem = "is missing: the token's key adds it to a report"
+            raise StudyError(f"{path}.{name}", problem, code="study.token_value_missing")
 
 
 class TokenKey:

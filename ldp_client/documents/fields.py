@@ -28,6 +28,31 @@ def printable(name: "Any", most: int = 64) -> str:
     return "".join([character if " " <= character <= "~" else "?" for character in str(name)[:most]])
 
 
+class Checked:
+    """A value that is read as it is, if `is_good` accepts it.
+
+    problem: what is wrong with any other value. schema: the same rule as JSON Schema.
+    """
+
+    def __init__(self, is_good: "Callable[[Any], bool]", problem: str, schema: "dict[str, Any]") -> None:
+        self._is_good = is_good
+        self._problem = problem
+        self._schema = schema
+
+    def read(self, value: "Any", path: str, error: "Error") -> "Any":
+        if not self._is_good(value):
+            raise error(path, self._problem)
+        return value
+
+    def json_schema(self) -> "dict[str, Any]":
+        return dict(self._schema)
+
+
+def consists(text: "Any", characters: str) -> bool:
+    """Return True if a value is a text of these characters, and not empty."""
+    return isinstance(text, str) and bool(text) and all([character in characters for character in text])
+
+
 class Text:
     """A string of 1 to `longest` characters (0 too, if `empty`), none of them U+0000."""
 
@@ -59,38 +84,28 @@ def _check_characters(value: str, path: str, error: "Error") -> None:
         raise error(path, "contains the character U+0000")
 
 
-class Identifier:
+class Identifier(Checked):
     """1 to 64 lower-case letters, digits, dots, hyphens and underscores, a letter or digit first."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        good = (
-            isinstance(value, str)
-            and 1 <= len(value) <= 64
-            and all(character in IDENTIFIER_CHARACTERS for character in value)
-            and value[0] not in "._-"
-        )
-        if not good:
-            raise error(path, "must be 1 to 64 of a-z 0-9 . _ - and start with a letter or digit")
-        text: str = value
-        return text
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
+    def __init__(self) -> None:
+        problem = "must be 1 to 64 of a-z 0-9 . _ - and start with a letter or digit"
+        schema = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}$"}
+        super().__init__(_is_identifier, problem, schema)
 
 
-class Hex:
+def _is_identifier(value: "Any") -> bool:
+    return consists(value, IDENTIFIER_CHARACTERS) and len(value) <= 64 and value[0] not in "._-"
+
+
+class Hex(Checked):
     """Exactly `length` lower-case hexadecimal digits."""
 
     def __init__(self, length: int) -> None:
-        self.length = length
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        if not isinstance(value, str) or len(value) != self.length or any(c not in LOWER_HEX for c in value):
-            raise error(path, f"must be {self.length} lower-case hexadecimal digits")
-        return value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "pattern": f"^[0-9a-f]{{{self.length}}}$"}
+        super().__init__(
+            lambda value: consists(value, LOWER_HEX) and len(value) == length,
+            f"must be {length} lower-case hexadecimal digits",
+            {"type": "string", "pattern": f"^[0-9a-f]{{{length}}}$"},
+        )
 
 
 class Base64:
@@ -109,31 +124,18 @@ class Base64:
         return {"type": "string", "contentEncoding": "base64"}
 
 
-class Constant:
+class Constant(Checked):
     """One fixed string."""
 
     def __init__(self, value: str) -> None:
-        self.value = value
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        if value != self.value:
-            raise error(path, f"must be {self.value!r}")
-        return self.value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"const": self.value}
+        super().__init__(lambda other: bool(other == value), f"must be {value!r}", {"const": value})
 
 
-class Boolean:
+class Boolean(Checked):
     """true or false."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> bool:
-        if not isinstance(value, bool):
-            raise error(path, "must be true or false")
-        return value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "boolean"}
+    def __init__(self) -> None:
+        super().__init__(lambda value: isinstance(value, bool), "must be true or false", {"type": "boolean"})
 
 
 # Nested deeper, a value could exhaust the stack of a small device.
@@ -168,35 +170,26 @@ class Ignored:
         return {}
 
 
-class OneOf:
+class OneOf(Checked):
     """One of a few fixed strings."""
 
     def __init__(self, values: "tuple[str, ...]") -> None:
-        self.values = values
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        if not isinstance(value, str) or value not in self.values:
-            raise error(path, f"must be one of {', '.join(self.values)}")
-        return value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"enum": list(self.values)}
+        super().__init__(
+            lambda value: isinstance(value, str) and value in values,
+            f"must be one of {', '.join(values)}",
+            {"enum": list(values)},
+        )
 
 
-class Integer:
+class Integer(Checked):
     """A whole number from `low` to `high`."""
 
     def __init__(self, low: int, high: int) -> None:
-        self.low = low
-        self.high = high
-
-    def read(self, value: "Any", path: str, error: "Error") -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
-            raise error(path, f"must be a whole number from {self.low} to {self.high}")
-        return value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+        super().__init__(
+            lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high,
+            f"must be a whole number from {low} to {high}",
+            {"type": "integer", "minimum": low, "maximum": high},
+        )
 
 
 class Decimal:
@@ -263,21 +256,17 @@ class Bounds:
         return {"type": "array", "items": Decimal().json_schema(), "minItems": 2, "maxItems": 2}
 
 
-class Day:
+class Day(Checked):
     """A calendar day, YYYY-MM-DD."""
 
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        if not isinstance(value, str) or not _is_day(value):
-            raise error(path, "must be a day, YYYY-MM-DD")
-        return value
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+    def __init__(self) -> None:
+        schema = {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
+        super().__init__(_is_day, "must be a day, YYYY-MM-DD", schema)
 
 
-def _is_day(text: str) -> bool:
-    parts = text.split("-")
-    if [len(part) for part in parts] != [4, 2, 2] or any(c not in "0123456789-" for c in text):
+def _is_day(text: "Any") -> bool:
+    parts = text.split("-") if consists(text, "0123456789-") else []
+    if [len(part) for part in parts] != [4, 2, 2]:
         return False
     year, month, day = int(parts[0]), int(parts[1]), int(parts[2])
     if not (year >= 1 and 1 <= month <= 12):

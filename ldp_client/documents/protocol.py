@@ -2,13 +2,22 @@
 
 from binascii import unhexlify
 
-from ldp_client.documents.fields import LOWER_HEX, Constant, Integer, ListOf, OneOf, Record, Tagged
+from ldp_client.documents.fields import (
+    LOWER_HEX,
+    Checked,
+    Constant,
+    Integer,
+    ListOf,
+    OneOf,
+    Record,
+    Tagged,
+    consists,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ldp_client.documents.fields import Error
 
 KEY_BYTES = 32
 EXPANSIONS = ("chacha20", "shake_256")
@@ -18,25 +27,20 @@ MOST_DEVICES = 1 << 24
 FEWEST_NOISY = 3
 
 
-class NodeAddress:
-    """A node's base URL, then # and its public keys in hexadecimal: X25519 (sealing), Ed25519 (signing)."""
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        address, _, keys = value.partition("#") if isinstance(value, str) else ("", "", "")
-        good_address = address.startswith(("http://", "https://")) and not address.endswith("://")
-        # A device keeps the addresses of all nodes as one text, with spaces between them.
-        good_address = good_address and all(["!" <= c <= "~" for c in address])
-        good_keys = len(keys) == 4 * KEY_BYTES and all([c in LOWER_HEX for c in keys])
-        if not good_address or not good_keys or len(value) > 500:
-            raise error(path, "must be https://host#KEYS, as `ldpkit node keygen` prints it")
-        text: str = value
-        return text
-
-    def json_schema(self) -> "dict[str, Any]":
-        return {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'}
+def _is_node_address(value: "Any") -> bool:
+    """Return True for a base URL, then # and keys in hexadecimal: X25519 (sealing), Ed25519 (signing)."""
+    address, _, keys = value.partition("#") if isinstance(value, str) else ("", "", "")
+    good_address = address.startswith(("http://", "https://")) and not address.endswith("://")
+    # A device keeps the addresses of all nodes as one text, with spaces between them.
+    good_address = good_address and all(["!" <= c <= "~" for c in address])
+    return good_address and len(keys) == 4 * KEY_BYTES and consists(keys, LOWER_HEX) and len(value) <= 500
 
 
-NODE_ADDRESS = NodeAddress()
+NODE_ADDRESS = Checked(
+    _is_node_address,
+    "must be https://host#KEYS, as `ldpkit node keygen` prints it",
+    {"type": "string", "pattern": f'^https?://[!-"$-~]+#[0-9a-f]{{{4 * KEY_BYTES}}}$'},
+)
 PROTOCOL = Tagged(
     "name",
     {

@@ -68,10 +68,10 @@ _CHOICES = Either(lambda _: _COUNT, ListOf(Spoken(200), 2, 10000), _COUNT)
 
 
 def _shape(ask: str, required: "dict[str, Any]", optional: "dict[str, Any]") -> Record:
-    fields = {"id": Identifier(), "ask": Constant(ask)}
+    fields: "dict[str, Any]" = {"id": Identifier(), "ask": Constant(ask)}
     fields.update(required)
     fields["mechanism"] = Fitting(MECHANISMS, ask)
-    others = {"text": Spoken(1000), "model": Ignored()}
+    others: "dict[str, Any]" = {"text": Spoken(1000), "model": Ignored()}
     others.update(optional)
     return Record(fields, others)
 

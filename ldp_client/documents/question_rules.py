@@ -19,11 +19,8 @@ def check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
     _check_memoized(question, f"{path}.mechanism")
     _check_refusal(parsed, question, f"{path}.refusal")
     if question.get("ordered") is not None and isinstance(question["choices"], range):
-        raise StudyError(
-            f"{path}.ordered",
-            "needs labels: numbered choices have an order already",
-            code="study.ordered_needs_labels",
-        )
+        problem = "needs labels: numbered choices have an order already"
+        raise StudyError(f"{path}.ordered", problem, code="study.ordered_needs_labels")
     if question["ask"] in ("record", "table"):
         _check_record(question, path)
 
@@ -35,11 +32,8 @@ def _check_unit(unit: str, question: "dict[str, Any]", path: str) -> None:
             f"{path}.ask", "a table needs the study's respondent 'holder'", code="study.table_needs_holders"
         )
     if unit == "holder" and not table:
-        raise StudyError(
-            f"{path}.ask",
-            "must be 'table': the study's respondent is 'holder'",
-            code="study.holders_need_tables",
-        )
+        problem = "must be 'table': the study's respondent is 'holder'"
+        raise StudyError(f"{path}.ask", problem, code="study.holders_need_tables")
     if table:
         _check_table(question, path)
 
@@ -48,17 +42,11 @@ def _check_table(question: "dict[str, Any]", path: str) -> None:
     mechanism = question["mechanism"]
     if mechanism["average"] is not None and mechanism["count_share"] is not None:
         # Removing one record would change all later groups, and no noise hides that.
-        raise StudyError(
-            f"{path}.mechanism.count_share",
-            "does not go with average, which needs a public count",
-            code="study.count_share_with_average",
-        )
+        problem = "does not go with average, which needs a public count"
+        raise StudyError(f"{path}.mechanism.count_share", problem, code="study.count_share_with_average")
     if mechanism.get("share") is not None and not _tells_moments(mechanism):
-        raise StudyError(
-            f"{path}.mechanism.share",
-            "needs the fields' means: an intercept, and no average",
-            code="study.share_needs_means",
-        )
+        problem = "needs the fields' means: an intercept, and no average"
+        raise StudyError(f"{path}.mechanism.share", problem, code="study.share_needs_means")
     if mechanism.get("fourth_moments"):
         _check_fourth_moments(question, f"{path}.mechanism.fourth_moments")
 
@@ -69,11 +57,8 @@ def _tells_moments(mechanism: "dict[str, Any]") -> bool:
 
 def _check_fourth_moments(question: "dict[str, Any]", path: str) -> None:
     if question["mechanism"]["average"] is not None:
-        raise StudyError(
-            path,
-            "need single records: they do not go with average",
-            code="study.fourth_moments_with_average",
-        )
+        problem = "need single records: they do not go with average"
+        raise StudyError(path, problem, code="study.fourth_moments_with_average")
     if len(question["features"]) > MOST_FEATURES_OF_POWERS:
         raise StudyError(
             path, f"are for at most {MOST_FEATURES_OF_POWERS} features", code="study.fourth_moments_too_many"
@@ -84,17 +69,11 @@ def _check_protocol(protocol: "Any", question: "dict[str, Any]", path: str) -> N
     """Raise StudyError unless `summed_gaussian` and secure sums go together: shared noise hides sums only."""
     summed = question["mechanism"]["name"] == "summed_gaussian"
     if summed and protocol is None:
-        raise StudyError(
-            f"{path}.name",
-            "'summed_gaussian' needs the study's protocol 'secure_sum'",
-            code="study.summed_gaussian_needs_protocol",
-        )
+        problem = "'summed_gaussian' needs the study's protocol 'secure_sum'"
+        raise StudyError(f"{path}.name", problem, code="study.summed_gaussian_needs_protocol")
     if protocol is not None and not summed:
-        raise StudyError(
-            f"{path}.name",
-            "the protocol 'secure_sum' needs 'summed_gaussian'",
-            code="study.protocol_needs_summed_gaussian",
-        )
+        problem = "the protocol 'secure_sum' needs 'summed_gaussian'"
+        raise StudyError(f"{path}.name", problem, code="study.protocol_needs_summed_gaussian")
     if question["mechanism"].get("cells") is not None and question["ask"] != "number":
         raise StudyError(
             f"{path}.cells", "is for questions that ask a number", code="study.cells_not_for_question"
@@ -124,11 +103,8 @@ def _check_memoized(question: "dict[str, Any]", path: str) -> None:
             code="study.instantaneous_epsilon_too_large",
         )
     if question["ask"] == "yes_no" and mechanism["of"] != "randomized_response":
-        raise StudyError(
-            f"{path}.of",
-            "must be 'randomized_response' for a question that asks 'yes_no'",
-            code="study.memoized_yes_no",
-        )
+        problem = "must be 'randomized_response' for a question that asks 'yes_no'"
+        raise StudyError(f"{path}.of", problem, code="study.memoized_yes_no")
 
 
 def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
@@ -136,23 +112,14 @@ def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
     if not question.get("refusal"):
         return
     if parsed["protocol"] is not None:
-        raise StudyError(
-            path,
-            "does not go with a secure sum, in which every device counts in each answer",
-            code="study.refusal_with_secure_sum",
-        )
+        problem = "does not go with a secure sum, in which every device counts in each answer"
+        raise StudyError(path, problem, code="study.refusal_with_secure_sum")
     if question["mechanism"]["name"] == "memoized":
-        raise StudyError(
-            path,
-            "does not go with 'memoized': a person who refuses once would refuse forever",
-            code="study.refusal_with_memoized",
-        )
+        problem = "does not go with 'memoized': a person who refuses once would refuse forever"
+        raise StudyError(path, problem, code="study.refusal_with_memoized")
     if isinstance(question.get("choices"), range):
-        raise StudyError(
-            path,
-            "needs choices with labels: numbered choices leave no place for it",
-            code="study.refusal_needs_labels",
-        )
+        problem = "needs choices with labels: numbered choices leave no place for it"
+        raise StudyError(path, problem, code="study.refusal_needs_labels")
 
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:
@@ -251,15 +218,9 @@ def _check_bounds_of_features(question: "dict[str, Any]", path: str) -> None:
 
 def _check_marginals(question: "dict[str, Any]", path: str) -> None:
     if question["norm"] is not None:
-        raise StudyError(
-            f"{path}.norm",
-            "does not go with marginals, which need the fields' bounds alone",
-            code="study.norm_with_marginals",
-        )
+        problem = "does not go with marginals, which need the fields' bounds alone"
+        raise StudyError(f"{path}.norm", problem, code="study.norm_with_marginals")
     _check_bounds_of_features(question, path)
     if "bounds" not in question["response"]:
-        raise StudyError(
-            f"{path}.response",
-            "must be a number: a yes/no has no marginal moments to find",
-            code="study.marginals_response",
-        )
+        problem = "must be a number: a yes/no has no marginal moments to find"
+        raise StudyError(f"{path}.response", problem, code="study.marginals_response")

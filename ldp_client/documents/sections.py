@@ -43,17 +43,11 @@ def below(title: str, text: str) -> str:
 def check_sections(parsed: "dict[str, Any]") -> None:
     """Raise StudyError unless each question of a parsed study is in exactly one section."""
     if parsed["respondent"] == "holder":
-        raise StudyError(
-            "sections",
-            "do not go with the respondent 'holder', who is shown no questions",
-            code="study.sections_for_holders",
-        )
+        problem = "do not go with the respondent 'holder', who is shown no questions"
+        raise StudyError("sections", problem, code="study.sections_for_holders")
     if parsed["sample_one_question"]:
-        raise StudyError(
-            "sections",
-            "do not go with sample_one_question: each device is shown one question",
-            code="study.sections_with_sample_one_question",
-        )
+        problem = "do not go with sample_one_question: each device is shown one question"
+        raise StudyError("sections", problem, code="study.sections_with_sample_one_question")
     asked = {question["id"]: question for question in parsed["questions"]}
     left = list(asked)
     for index, section in enumerate(parsed["sections"]):
@@ -67,11 +61,8 @@ def check_sections(parsed: "dict[str, Any]") -> None:
                 )
             left.remove(name)
     if left:
-        raise StudyError(
-            "sections",
-            f"leave out {left[0]!r}: each question must be in a section",
-            code="study.question_in_no_section",
-        )
+        problem = f"leave out {left[0]!r}: each question must be in a section"
+        raise StudyError("sections", problem, code="study.question_in_no_section")
 
 
 def _misplaced(

@@ -4,7 +4,7 @@ The study's `languages` lists them, its own language first. Devices use the plai
 language: they answer, count and send its labels, in whatever language the participant reads the study.
 """
 
-from ldp_client.documents.fields import ListOf, Text
+from ldp_client.documents.fields import Checked, ListOf, Text, consists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,29 +14,22 @@ if TYPE_CHECKING:
 
 MOST = 50
 FIELD = "languages"
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LETTERS, DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
 _TAG = {"type": "string", "pattern": "^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$", "maxLength": 35}
 
 
-class Tag:
-    """The tag of a language (BCP 47): "de", "pt-BR", "zh-Hant"."""
-
-    def read(self, value: "Any", path: str, error: "Error") -> str:
-        parts = value.split("-") if isinstance(value, str) and len(value) <= 35 else [""]
-        good = 2 <= len(parts[0]) <= 3 and all([letter in LETTERS for letter in parts[0]])
-        for part in parts[1:]:
-            inner = [letter in LETTERS + LETTERS.upper() + "0123456789" for letter in part]
-            good = good and 1 <= len(part) <= 8 and all(inner)
-        if not good:
-            raise error(path, 'must be the tag of a language, such as "de" or "pt-BR"')
-        tag: str = value
-        return tag
-
-    def json_schema(self) -> "dict[str, Any]":
-        return dict(_TAG)
+def _is_tag(value: "Any") -> bool:
+    """Return True for the tag of a language (BCP 47): "de", "pt-BR", "zh-Hant"."""
+    parts = value.split("-") if isinstance(value, str) and len(value) <= 35 else [""]
+    return (
+        consists(parts[0], LETTERS)
+        and 2 <= len(parts[0]) <= 3
+        and all([consists(part, LETTERS + LETTERS.upper() + DIGITS) and len(part) <= 8 for part in parts[1:]])
+    )
 
 
-LANGUAGES = ListOf(Tag(), 1, MOST)
+TAG = Checked(_is_tag, 'must be the tag of a language, such as "de" or "pt-BR"', _TAG)
+LANGUAGES = ListOf(TAG, 1, MOST)
 
 
 class Spoken(Text):

@@ -322,21 +322,15 @@ class Study:
 def check_study(parsed: "dict[str, Any]") -> None:
     """Raise StudyError if fields of a parsed study conflict."""
     if parsed["opens"] and parsed["closes"] and parsed["opens"] > parsed["closes"]:
-        raise StudyError(
-            "closes",
-            f"{parsed['closes']} is before opens, {parsed['opens']}",
-            code="study.closes_before_opens",
-        )
+        problem = f"{parsed['closes']} is before opens, {parsed['opens']}"
+        raise StudyError("closes", problem, code="study.closes_before_opens")
     protocol = parsed["protocol"]
     if protocol is not None and protocol["devices"] - protocol["max_faulty"] < FEWEST_NOISY:
         problem = f"must leave {FEWEST_NOISY} devices or more: devices − max_faulty ≥ {FEWEST_NOISY}"
         raise StudyError("protocol.max_faulty", problem, code="study.max_faulty_invalid")
     if protocol is not None and parsed["sample_one_question"]:
-        raise StudyError(
-            "sample_one_question",
-            "does not go with a secure sum, which counts every device in each answer",
-            code="study.sample_one_question_with_secure_sum",
-        )
+        problem = "does not go with a secure sum, which counts every device in each answer"
+        raise StudyError("sample_one_question", problem, code="study.sample_one_question_with_secure_sum")
     if parsed["respondent"] == "holder":
         _check_holder(parsed)
     if parsed["sections"]:
@@ -352,33 +346,21 @@ def _check_holder(parsed: "dict[str, Any]") -> None:
     """Raise StudyError for a data holder with a secure sum or sample_one_question: it releases statistics
     itself."""
     if parsed["protocol"] is not None:
-        raise StudyError(
-            "protocol",
-            "does not go with the respondent 'holder': its statistics have their own noise",
-            code="study.secure_sum_for_holders",
-        )
+        problem = "does not go with the respondent 'holder': its statistics have their own noise"
+        raise StudyError("protocol", problem, code="study.secure_sum_for_holders")
     if parsed["sample_one_question"]:
-        raise StudyError(
-            "sample_one_question",
-            "does not go with the respondent 'holder', who answers every question",
-            code="study.sample_one_question_for_holders",
-        )
+        problem = "does not go with the respondent 'holder', who answers every question"
+        raise StudyError("sample_one_question", problem, code="study.sample_one_question_for_holders")
 
 
 def _check_public(parsed: "dict[str, Any]") -> None:
     """Raise StudyError unless reports can carry the public fields, and no private question has their ids."""
     if parsed["protocol"] is not None:
-        raise StudyError(
-            "public",
-            "does not go with a secure sum: nodes see no report that could carry it",
-            code="study.public_with_secure_sum",
-        )
+        problem = "does not go with a secure sum: nodes see no report that could carry it"
+        raise StudyError("public", problem, code="study.public_with_secure_sum")
     if parsed["respondent"] == "holder":
-        raise StudyError(
-            "public",
-            "does not go with the respondent 'holder': a table describes many people",
-            code="study.public_for_holders",
-        )
+        problem = "does not go with the respondent 'holder': a table describes many people"
+        raise StudyError("public", problem, code="study.public_for_holders")
     private = set()
     for question in parsed["questions"]:
         private.add(question["id"])

@@ -56,6 +56,7 @@ def host_of(url: str) -> str:
 
 def _address(text: str) -> str:
     try:
-        return NODE_ADDRESS.read(text, "nodes", DocumentError)
+        address: str = NODE_ADDRESS.read(text, "nodes", DocumentError)
     except DocumentError as error:
         raise InputError.say("device.node", problem=error.problem) from None
+    return address

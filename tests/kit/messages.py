@@ -28,6 +28,7 @@ def calls() -> Iterator[tuple[str, ast.Call, str]]:
         for path in sorted((ROOT / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+            texts = _texts(tree)
             for node in ast.walk(tree):
                 if not isinstance(node, ast.Call):
                     continue
@@ -35,7 +36,24 @@ def calls() -> Iterator[tuple[str, ast.Call, str]]:
                 is_said = isinstance(function, ast.Attribute) and function.attr == "say"
                 name = function.value if is_said else function  # type: ignore[attr-defined]
                 if isinstance(name, ast.Name) and name.id in CLASSES - own:
+                    node.args = [_stated(argument, texts) for argument in node.args]
                     yield str(path.relative_to(ROOT)), node, name.id
+
+
+def _texts(tree: ast.Module) -> list[ast.Assign]:
+    """The assignments of texts to a name, in the order of the file."""
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    texts = [node for node in assigned if isinstance(node.value, ast.JoinedStr | ast.Constant)]
+    return sorted(texts, key=lambda node: node.lineno)
+
+
+def _stated(argument: ast.expr, texts: list[ast.Assign]) -> ast.expr:
+    """The text that was assigned in the line above to the name that is an argument, else the argument."""
+    for node in texts:
+        is_above = argument.lineno - 3 <= node.lineno < argument.lineno
+        if isinstance(argument, ast.Name) and is_above and ast.unparse(node.targets[0]) == argument.id:
+            return node.value
+    return argument
 
 
 def code_of(call: ast.Call) -> str | None:
