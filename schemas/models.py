@@ -6,7 +6,7 @@ A name never changes meaning. docs/adding-a-model.md adds one.
 from typing import Any
 
 from ldp_client.documents.catalogue import Entry
-from ldp_client.documents.fields import Record
+from ldp_client.documents.shapes import Record
 from schemas.priors import CORRELATION, EACH_POSITIVE, EACH_REAL, POSITIVE, REAL, SHARE, SIMPLEX
 
 _FEATURES: dict[str, Any] = {

@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Identifier, ListOf, Record, Text
+from ldp_client.documents.fields import Identifier, Text
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.shapes import ListOf, Record
 
 if TYPE_CHECKING:
     from ldp_client.documents.fields import Error

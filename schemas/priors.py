@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Constant, Decimal, ListOf, Record, Tagged, printable
+from ldp_client.documents.fields import Constant, Decimal, printable
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.words.text import ENGLISH, Words
 
 if TYPE_CHECKING:

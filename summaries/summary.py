@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import SummaryError
-from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, ListOf, Record, Text
+from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, Text
 from ldp_client.documents.public import MOST_FIELDS
+from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 from summaries.cells import MOST_CELLS, Cell, keeps_cells
 from summaries.noise_tails import possible_tails, tails

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_client.documents.catalogue import ASKS, MECHANISMS
+from ldp_client.documents.catalogue import MECHANISMS
+from ldp_client.documents.question import QUESTIONS
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanism_for
 from ldpkit.cli import build_parser
@@ -187,10 +188,10 @@ def test_the_guide_to_public_fields_has_a_valid_study():
 
 def test_guides_name_every_study_member_and_model():
     study, models = ((DOCS / name).read_text() for name in ("study.md", "models.md"))
-    for name in (*STUDY.required, *STUDY.optional, *ASKS, *MECHANISMS):
+    for name in (*STUDY.required, *STUDY.optional, *QUESTIONS, *MECHANISMS):
         assert f"`{name}`" in study, name
-    for model in MODELS.values():
-        for name in (model.shape.required["name"].value, *model.shape.optional["prior"].optional):
+    for model, entry in MODELS.items():
+        for name in (model, *entry.shape.optional["prior"].optional):
             assert f"`{name}`" in models, name
 
 

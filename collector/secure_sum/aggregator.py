@@ -14,8 +14,9 @@ from collector.secure_sum.statements import Statement, set_digest, split_ids
 from collector.secure_sum.transcript import NodeSum, Transcript
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
-from ldp_client.documents.fields import Hex, Integer, Record
+from ldp_client.documents.fields import Hex, Integer
 from ldp_client.documents.protocol import SecureSum
+from ldp_client.documents.shapes import Record
 from schemas import Study
 
 Progress = Callable[[str], None]

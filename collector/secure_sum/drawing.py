@@ -17,8 +17,9 @@ from typing import Any
 from collector.secure_sum.statements import Statement, set_digest, split_ids
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Constant, Hex, ListOf, Record
+from ldp_client.documents.fields import Constant, Hex
 from ldp_client.documents.report import ID_BYTES
+from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 
 FORMAT = "ldpkit.drawing/1"

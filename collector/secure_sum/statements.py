@@ -14,9 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Record, Text
+from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Text
 from ldp_client.documents.protocol import MOST_DEVICES
 from ldp_client.documents.report import ID_BYTES
+from ldp_client.documents.shapes import Record
 
 FORMAT = "ldpkit.node-statement/1"
 NO_TOTAL = "0" * 64

@@ -16,7 +16,8 @@ from collector.secure_sum.statements import Statement, set_digest
 from ldp_client import mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, SummaryError
-from ldp_client.documents.fields import Constant, Hex, Identifier, ListOf, Record
+from ldp_client.documents.fields import Constant, Hex, Identifier
+from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS

@@ -32,7 +32,8 @@ from collector.views.openapi import (
 )
 from collector.views.parameters import whole_parameter
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, ListOf, OneOf, Record, Text
+from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
+from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 
 operating = Blueprint("operating", __name__, url_prefix="/v1")

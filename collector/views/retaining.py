@@ -16,7 +16,8 @@ from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body
 from collector.views.openapi import JSON, KEY, REQUEST, STUDY_ID, WRITE, Operation, json_of
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Day, Record
+from ldp_client.documents.fields import Day
+from ldp_client.documents.shapes import Record
 
 retaining = Blueprint("retaining", __name__, url_prefix="/v1")
 EXPIRY = Record({}, {"before": Day()})

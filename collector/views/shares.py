@@ -40,7 +40,8 @@ from collector.views.openapi import (
 )
 from collector.views.parameters import report_id_bytes
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Hex, Record
+from ldp_client.documents.fields import Hex
+from ldp_client.documents.shapes import Record
 from ldp_client.secure_sum.messages import SHARES
 
 shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")

@@ -1,6 +1,7 @@
 """The study's owner, a contact, the ethics approval, and how long reports are kept."""
 
-from ldp_client.documents.fields import Checked, Integer, Record, consists
+from ldp_client.documents.fields import Checked, Integer, consists
+from ldp_client.documents.shapes import Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False

@@ -3,7 +3,8 @@
 A name never changes meaning. docs/adding-a-mechanism.md adds one.
 """
 
-from ldp_client.documents.fields import Boolean, Constant, Decimal, Integer, OneOf, Record, Tagged
+from ldp_client.documents.fields import Boolean, Constant, Decimal, Integer, OneOf
+from ldp_client.documents.shapes import Record, Tagged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,9 +12,8 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.fields import Error
 
-# "table" is for a data holder with many records; the other kinds are for one person.
-ASKS = ("number", "choice", "yes_no", "record", "table")
-PERSON_ASKS = ASKS[:-1]
+# What one person is asked; a data holder with many records is asked a "table".
+PERSON_ASKS = ("number", "choice", "yes_no", "record")
 EPSILON = Decimal(above="0", at_most="64")
 DELTA = Decimal(above="0", below="1")
 # As `share`: the fraction of a whole budget that epsilon and delta are. A second study spends the remainder.

@@ -7,8 +7,9 @@ keys, which the protocol does not do itself (RFC 9578, section 10).
 from binascii import unhexlify
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Base64, Checked, Integer, ListOf, Record
+from ldp_client.documents.fields import Base64, Checked, Integer
 from ldp_client.documents.public import PublicField, PublicValues
+from ldp_client.documents.shapes import ListOf, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

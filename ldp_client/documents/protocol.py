@@ -2,17 +2,8 @@
 
 from binascii import unhexlify
 
-from ldp_client.documents.fields import (
-    LOWER_HEX,
-    Checked,
-    Constant,
-    Integer,
-    ListOf,
-    OneOf,
-    Record,
-    Tagged,
-    consists,
-)
+from ldp_client.documents.fields import LOWER_HEX, Checked, Constant, Integer, OneOf, consists
+from ldp_client.documents.shapes import ListOf, Record, Tagged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

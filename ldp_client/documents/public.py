@@ -2,18 +2,9 @@
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AnswerError
-from ldp_client.documents.fields import (
-    Bounds,
-    Constant,
-    Decimal,
-    Either,
-    Identifier,
-    ListOf,
-    Record,
-    Text,
-    printable,
-)
+from ldp_client.documents.fields import Bounds, Constant, Decimal, Identifier, Text, printable
 from ldp_client.documents.rational import Rational
+from ldp_client.documents.shapes import Either, ListOf, Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False

@@ -1,20 +1,10 @@
 """A question of a study: its fields, and what a device knows of it."""
 
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS, MECHANISMS, Fitting
-from ldp_client.documents.fields import (
-    Boolean,
-    Bounds,
-    Constant,
-    Decimal,
-    Either,
-    Identifier,
-    Ignored,
-    Integer,
-    ListOf,
-    Record,
-)
+from ldp_client.documents.fields import Boolean, Bounds, Constant, Decimal, Identifier, Ignored, Integer
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.sections import below
+from ldp_client.documents.shapes import Either, ListOf, Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False

@@ -2,8 +2,9 @@
 
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, Record, printable
+from ldp_client.documents.fields import Base64, Constant, Hex, Identifier, Integer, printable
 from ldp_client.documents.public import PublicValues
+from ldp_client.documents.shapes import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Sections of a study: questions that are shown together under a title."""
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Boolean, Identifier, ListOf, Record
+from ldp_client.documents.fields import Boolean, Identifier
+from ldp_client.documents.shapes import ListOf, Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False

@@ -5,7 +5,8 @@ The study document itself does not change, so its digest and its reports do not 
 
 from ldp_client.documents.canonical import canonical_json, parse_json, to_base64
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Base64, Constant, Hex, ListOf, Record, Text
+from ldp_client.documents.fields import Base64, Constant, Hex, Text
+from ldp_client.documents.shapes import ListOf, Record
 from ldp_client.documents.study import MAX_BYTES as MAX_STUDY_BYTES
 from ldp_client.documents.study import Study
 

@@ -4,7 +4,8 @@ The study's `languages` lists them, its own language first. Devices use the plai
 language: they answer, count and send its labels, in whatever language the participant reads the study.
 """
 
-from ldp_client.documents.fields import Checked, ListOf, Text, consists
+from ldp_client.documents.fields import Checked, Text, consists
+from ldp_client.documents.shapes import ListOf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

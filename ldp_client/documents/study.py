@@ -6,24 +6,14 @@ from ldp_client.documents.asker import ASKER
 from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
 from ldp_client.documents.channel import CHANNEL, Channel, check_channel
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import (
-    Boolean,
-    Constant,
-    Day,
-    Identifier,
-    Ignored,
-    Integer,
-    ListOf,
-    OneOf,
-    Record,
-    Tagged,
-)
+from ldp_client.documents.fields import Boolean, Constant, Day, Identifier, Ignored, Integer, OneOf
 from ldp_client.documents.protocol import FEWEST_NOISY, PROTOCOL, SecureSum
 from ldp_client.documents.public import PUBLIC, PublicField
 from ldp_client.documents.question import QUESTIONS, Question
 from ldp_client.documents.question_rules import check_question
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.sections import SECTIONS, Section, check_sections
+from ldp_client.documents.shapes import ListOf, Record, Tagged
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken, languages_of, plain
 
 TYPE_CHECKING = False
