@@ -80,12 +80,12 @@ def test_gateway_example_sends_waiting_reports_later(server, tmp_path, monkeypat
 
 @pytest.mark.slow
 def test_browser_example_works(server, browser):
-    start, more, script = code("js", "device.consent").split("\n", 2)
-    (module,) = re.findall(r'^import \{ openDevice \} from "(.*)";$', start)
-    script = re.sub(r"^import (.*) from (.*);$", r"const \1 = await import(\2);", more) + script
+    start, script = code("js", "device.consent").split("\n", 1)
+    names, module = re.fullmatch(r'import \{ (.*) \} from "(.*)";', start).groups()
+    script = f"{{ const {{ {names} }} = await import(module); {script} return [report.id, report.body]; }}"
     browser.get(f"{server.url}/healthz")
     before = stored(server)
-    sent = run(browser, script + "return [report.id, report.body];", module=module)
+    sent = run(browser, script, module=module)
     assert stored(server) - before == {sent[0]}
     assert Report.from_json(sent[1]).id == sent[0]
 
