@@ -51,7 +51,7 @@ schemas: $(VENV)/test.installed
 # sites the element and the library.
 page: $(NPM_PACKAGES)
 	cd tests/portable && for pair in collector/assets/participant:page collector/assets/sender:worker \
-	    collector/assets/library:ldpkit js/element:element; do \
+	    js/index:ldpkit js/element:element; do \
 	  npm run --silent bundle -- ../../$${pair%:*}.js --outfile=../../collector/assets/$${pair#*:}.js || exit; done
 
 # Into site/: the documentation, strictly: a link that leads nowhere is an error (not with --quiet, which hears none).

@@ -1,11 +1,11 @@
 /** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
 import { fail } from "./errors.js";
-import { read } from "./pasted.js";
+import { isText } from "./shapes.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
-  const report = memory.reports.find((one) => one.id === id);
+  const report = memory.reports.find((other) => other.id === id);
   if (report) Object.assign(report, changes[report.state]);
   memory.reports = memory.reports.filter(({ state }) => state);
   return report;
@@ -16,19 +16,23 @@ export function adopt({ spent, permanent, reports }, origin, former) {
   for (const row of [...spent, ...permanent, ...reports]) if (former.includes(row.origin)) row.origin = origin;
 }
 
-/**
- * What is held of answers to a study of that digest may leave: another tab may have drawn a report of another version
- * meanwhile, which nobody saw. Returns the study's report, none where nothing of it is left.
- */
+/** Let the held report of this version leave, if it is held still. Return the report of the version. */
 export function consent(memory, origin, { digest }) {
-  const report = memory.reports.findLast((one) => one.digest === digest && one.origin === origin);
+  const report = memory.reports.findLast((other) => other.digest === digest && other.origin === origin);
   if (report?.state === "held") report.state = "queued";
   return report;
 }
 
-/** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
+/** Return an invitation without what surrounded it in a letter, or that of a whole link. */
+export function readInvitation(given) {
+  if (!isText(given)) fail("input", "must be text", "invitation");
+  const ends = /^["'<>()[\],.;:`]+|["'<>()[\],.;:`]+$/g;
+  return given.replace(/[^!-~]/g, "").split("#invitation=").at(-1).replace(ends, "");
+}
+
+/** Give another invitation to the latest report that waits to be sent. */
 export function invite(memory, origin, studyId, given) {
-  const invitation = read(given);
+  const invitation = readInvitation(given);
   const isIts = ofStudy(memory, origin, studyId);
   // Held, queued or uninvited.
   const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);
@@ -40,7 +44,7 @@ export function invite(memory, origin, studyId, given) {
   delete waits.asked?.isOther;
 }
 
-/** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */
+/** Wipe answers to a study. Return how many reports may have left, and are to be deleted. */
 export function withdraw(memory, origin, studyId) {
   const isIts = ofStudy(memory, origin, studyId);
   for (const kept of memory.permanent.filter(isIts)) kept.answer = new Uint8Array();
@@ -52,16 +56,13 @@ export function withdraw(memory, origin, studyId) {
   for (const report of asked) {
     // It leaves at a moment of its own, but keeps that when it is withdrawn again.
     if (report.state !== "withdrawn") delete report.due;
-    Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
     delete report.token;
+    Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
   }
   return asked.length;
 }
 
-/**
- * Whether a row is of a study of that id and of this device's collector. A mistyped id is an error: a 0 would say that
- * all is deleted.
- */
+/** Return a test for rows of that study. A mistyped id is an error: a 0 would say that all is deleted. */
 function ofStudy({ spent, reports }, origin, studyId) {
   const isIts = (row) => row.study === studyId && row.origin === origin;
   if (![...spent, ...reports].some(isIts)) fail("input", "was never answered", "study");

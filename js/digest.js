@@ -1,6 +1,8 @@
-/** Bytes of a text, their digest, and its digits. */
+/** Bytes: of a text, joined, their digest, and their digits. */
 
 export const utf8 = (string) => new TextEncoder().encode(string);
+
+export const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 
 /** In hexadecimal digits. */
 export const sha256 = async (bytes) =>

@@ -1,9 +1,4 @@
-/**
- * Every error that ldpkit raises on purpose. The message never contains a true answer.
- *
- * code: an ErrorCode of index.d.ts, which says what each means.
- * field: dotted path of what is wrong, "" for all of it.
- */
+/** Every error that ldpkit raises on purpose, as index.d.ts says. It never contains a true answer. */
 export class LdpkitError extends Error {
   constructor(code, problem, field = "") {
     super(`${code}: ${field && field + ": "}${problem}`);

@@ -2,15 +2,11 @@
 
 import { fail } from "./errors.js";
 import { parseStudy } from "./study.js";
-import { uncached } from "./uncached.js";
+import { ask } from "./upload.js";
 
-/** As fetching.d.ts says. Nothing that links requests is sent along. */
+/** As index.d.ts says. */
 export async function fetchStudy({ collector, transport }, id) {
-  const timeoutMs = 20_000;
-  const signal = AbortSignal.timeout(timeoutMs);
-  const url = `${collector}/v1/studies/${encodeURIComponent(id)}`;
-  const options = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
-  const response = await transport(...uncached(url, options));
+  const response = await ask(transport, `${collector}/v1/studies/${encodeURIComponent(id)}`);
   const { ok, status, headers } = response;
   if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");

@@ -1,7 +1,15 @@
 /** ldpkit in the browser: studies, exact noise, and a device that answers each question once. */
 
+import { unloaded } from "./errors.js";
+
 export { openDevice } from "./device.js";
 export { LdpkitError } from "./errors.js";
 export { mechanismFor } from "./mechanisms/index.js";
-export { perturbAnswers } from "./report.js";
 export { parseStudy } from "./study.js";
+
+// Loaded when they are called.
+export const fetchStudy = (device, id) =>
+  import("./fetching.js").catch(unloaded).then((module) => module.fetchStudy(device, id));
+
+export const oblivious = (options) =>
+  import("./oblivious.js").catch(unloaded).then((module) => module.oblivious(options));

@@ -5,7 +5,7 @@ const GUARD_BITS = 40n;
 const INVERSE_SQRT_TAU = 0x662114cf50d942343f2cf1402eae38bfd3829f30512706d8c0471b4802639d2en;
 const INVERSE_SQRT_TAU_BITS = 256n;
 
-const abs = (value) => (value < 0n ? -value : value);
+export const abs = (value) => (value < 0n ? -value : value);
 
 /** The number of bits of a positive integer. */
 const bitLength = (value) => BigInt(value.toString(2).length);

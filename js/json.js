@@ -2,10 +2,7 @@
 
 const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 
-/**
- * Parse JSON; throws SyntaxError also for a key that stands twice. A number that is not written as an
- * integer reads as null.
- */
+/** Parse JSON strictly: SyntaxError for a repeated key, null for a number not written as an integer. */
 export function parseJson(text) {
   JSON.parse(text);
   let keys = 0;
@@ -26,8 +23,6 @@ export function parseJson(text) {
 export function canonicalJson(value) {
   if (Array.isArray(value)) return `[${value.map(canonicalJson)}]`;
   if (typeof value !== "object") return JSON.stringify(value);
-  const pairs = Object.keys(value)
-    .sort()
-    .map((key) => `${canonicalJson(key)}:${canonicalJson(value[key])}`);
+  const pairs = Object.keys(value).sort().map((key) => `${canonicalJson(key)}:${canonicalJson(value[key])}`);
   return `{${pairs}}`;
 }

@@ -1,5 +1,2 @@
-/**
- * A study's document with each text in one of its `languages`, as people are shown it, and without `languages`; answers to it are
- * given in its own labels. document: what JSON.parse gave, or `study.document`. Throws LdpkitError "study" where a text lacks a language.
- */
+/** A study's parsed document in one of its `languages`, for people to read; answers have its own labels. */
 export function plain(document: object, language: string): object;

@@ -1,19 +1,15 @@
 /** Texts of a study in several languages. ldp_client/documents/spoken.py is its twin. */
 
-import { check, isObject, isText, listOf } from "./shapes.js";
+import { check, isObject, listOf, matching } from "./shapes.js";
 
 const TEXTS = /^(title|purpose|owner|ethics|text|unit)$/;
 const PARTS = /^(questions|features|response|public|sections)$/;
 
-function tag(value, path) {
-  check(isText(value) && value.length <= 35 && /^[a-z]{2,3}(-[a-z\d]{1,8})*$/i.test(value), path);
-  check(!/^[^-]*[A-Z]/.test(value), path);
-  return value;
-}
+const TAGS = listOf(matching(/^(?!.{36})[a-z]{2,3}(-[A-Za-z\d]{1,8})*$/), 1, 50);
 
 /** The plain document of each language, its own first. */
 export const each = (document) =>
-  listOf(tag, 1, 50)(document.languages, "languages").map((language) => plain(document, language));
+  TAGS(document.languages, "languages").map((language) => plain(document, language));
 
 /** A study's document with each text in one language, and without `languages`. */
 export function plain({ languages, ...document }, language) {

@@ -1,4 +1,4 @@
-/** When a report of a study with a channel leaves: in a batch with others, so that its moment says nothing of whose it is. */
+/** When a report of a study with a channel leaves: in a batch, so that its moment says nothing of whose it is. */
 
 import { unloaded } from "./errors.js";
 import { randomUint32, systemRandom } from "./randomness.js";
@@ -7,15 +7,16 @@ const HOUR_MS = 36e5;
 const coin = () => randomUint32(systemRandom) & 1;
 const awaitsToken = ({ body, channel, token }) => body && channel?.tokens && !token;
 
-/** A moment that is drawn evenly from the window after that of `now`, in milliseconds since 1970 as Date.now() is. */
+/** A moment drawn evenly from the window after that of `now`, in milliseconds since 1970 as Date.now() is. */
 export function drawDue({ batches: { hours } }, now = Date.now(), random = systemRandom) {
   const width = hours * HOUR_MS;
   return Math.floor((Math.floor(now / width) + 1 + randomUint32(random) / 2 ** 32) * width);
 }
 
 /**
- * The ids of the reports and deletions that may leave now, of those for this origin; draws a moment for the
- * others. now: deletions leave at once. relay: of the transport, if it has one.
+ * Return the ids of what may leave now to this origin, and draw a moment for the rest.
+ *
+ * now: deletions leave at once. relay: of the transport, if it has one.
  */
 export const choose = (origin, now, relay) => (memory) => {
   const moment = Date.now();
@@ -31,8 +32,8 @@ export const choose = (origin, now, relay) => (memory) => {
     return !(report.due > moment);
   }
 
-  const waiting = memory.reports.filter((report) => /^[quw]/.test(report.state) && report.origin === origin);
-  const due = waiting.filter(isDue);
+  const waits = (report) => /^[quw]/.test(report.state) && report.origin === origin;
+  const due = memory.reports.filter((report) => waits(report) && isDue(report));
   // A token request carries the person's invitation, so a batched report never leaves next to it. A first token request
   // goes first. Among retries chance decides, so none blocks the others permanently.
   const asking = due.filter((report) => awaitsToken(report) && report.invitation);
@@ -46,10 +47,7 @@ export const choose = (origin, now, relay) => (memory) => {
   return new Set(due.filter((report) => !later.includes(report)).map(({ id }) => id));
 };
 
-/**
- * The next request for a report that leaves now, as `step` of upload.js is one; before that for its token, as such a study
- * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells.
- */
+/** Return a report's next request, `step` of upload.js or for its token. left: attempts in this flush. */
 export const inBatches = (step, move, left, now) => async (transport, url, report) => {
   const { body, channel, token, due } = report;
   // What is to be deleted has no body, and leaves as it came.
@@ -59,17 +57,18 @@ export const inBatches = (step, move, left, now) => async (transport, url, repor
     const { obtain } = await import("./tokens.js").catch(unloaded);
     const { changes, again } = await obtain(transport, report, move);
     // Its time begins when it has one.
-    return { changes: changes.token ? { ...changes, ...drawn } : changes, again };
+    return { changes: { ...changes, ...(changes.token && drawn) }, again };
   }
   // The person withdrew it meanwhile.
   if (!due) return { changes: drawn };
   // Never both: an invitation says who somebody is.
-  const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
-  const { changes, again } = await step(transport, url, { ...report, ...its });
+  const more = { Authorization: `PrivateToken token="${token}"` };
+  const { changes, again } = await step(transport, url, { ...report, ...(token && { invitation: "", more }) });
   // Nothing of it waits any more: neither does its moment stay.
   if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "", due: 0 } };
   if (changes.state === null) return { changes };
   // Which collector it is for is asked just before, and what is tried in vain again in the next window, not when this
   // device is back online, which others may see.
-  return { changes: changes.publisher || (again && left > 1) ? changes : { ...changes, ...drawn }, again };
+  const isKept = changes.publisher || (again && left > 1);
+  return { changes: isKept ? changes : { ...changes, ...drawn }, again };
 };

@@ -1,21 +1,16 @@
 /**
- * The device's memory in IndexedDB: what was asked, what it cost, permanent answers, and the reports. ledgers/ has it
- * elsewhere.
- *
- * It is one record, read and written in one transaction that is durable before it is reported, so that a
- * report can never leave without its spend. Any trouble with the storage is an LdpkitError "ledger": a
- * device that cannot read its past refuses to answer.
+ * The device's memory in IndexedDB; ledgers/ has it elsewhere. It is one record, read and written in one transaction
+ * that is durable before it is reported, so that a report can never leave without its spend. Any trouble with the storage
+ * is an LdpkitError "ledger": a device that cannot read its past refuses to answer.
  */
 
 import { orElse } from "./errors.js";
 
 const unusable = orElse("ledger");
 const STORE = "ledger";
-const KEY = 0;
 
 /**
- * The ledger of that name, made when missing: {name, read, write}, of which two are functions of `work`. They return
- * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
+ * Return {name, read, write} of the ledger of that name: Ledger of index.d.ts.
  *
  * memory: {spent: [{origin, study, question, version, digest, epsilon, delta, asked (the question's text), title, owner,
  * days}], permanent: [{origin, study, question, noise, answer}], reports: [StoredReport of index.d.ts],
@@ -30,10 +25,10 @@ export async function openLedger(name) {
       const transaction = database.transaction(STORE, isKept ? "readwrite" : "readonly", { durability: "strict" });
       const store = transaction.objectStore(STORE);
       let result;
-      store.get(KEY).onsuccess = ({ target: { result: memory } }) => {
+      store.get(0).onsuccess = ({ target: { result: memory } }) => {
         try {
           result = work(memory);
-          if (isKept) store.put(memory, KEY);
+          if (isKept) store.put(memory, 0);
         } catch (error) {
           reject(error);
           transaction.abort();
@@ -50,7 +45,7 @@ const open = (name) =>
     // One layout, which is version 1: a later one fails to open, and answers nothing.
     const request = indexedDB.open(name, 1);
     request.onupgradeneeded = () =>
-      request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [], drawn: [] }, KEY);
+      request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [], drawn: [] }, 0);
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });

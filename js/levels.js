@@ -15,11 +15,7 @@ const CUT = record(
 );
 const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(text(200), 2, 16) }, label);
 
-/**
- * Reads the features of a question of which one has levels: each gets `signs`, from an answer to its entries, and the
- * question `entries`, those of all fields, and `share`, how often the product of two is drawn beside the others.
- * Throws LdpkitError "study".
- */
+/** Read features with levels. The question gets all `entries`, and `share`: how often two make a product. */
 export function read(question) {
   const { id, features, response, path } = question;
   const fields = features.map((feature, index) => leveled(feature, `${path}.features[${index}]`, id));

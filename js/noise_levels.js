@@ -1,7 +1,4 @@
-/**
- * From a study's decimals to the integers that decide what is released. Every rounding is towards
- * privacy.
- */
+/** From a study's decimals to the integers that decide what is released, rounded towards privacy. */
 
 import { expBounds, normalCdfBounds } from "./integers.js";
 import { floorScaled } from "./rational.js";
@@ -32,6 +29,13 @@ export function unaryThreshold(epsilon) {
 export function truthThreshold(epsilon, often, seldom) {
   const growth = BigInt(often) * expEpsilonBelow(epsilon);
   return (growth << CHOICE_BITS) / (growth + (BigInt(seldom) << WORK_BITS));
+}
+
+/** T of a coin that shows the truth with probability T / 2**b; 0 where ε is too small or too large for one. */
+export function coinThreshold(epsilon) {
+  const threshold = truthThreshold(epsilon, 1, 1);
+  const whole = 1n << CHOICE_BITS;
+  return 2n * threshold > whole && threshold < whole ? threshold : 0n;
 }
 
 /**

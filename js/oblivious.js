@@ -1,12 +1,14 @@
 /**
- * Oblivious HTTP (RFC 9458): a relay forwards a device's encrypted requests to a gateway, which does not see the
- * device's address. HPKE (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM, by WebCrypto. ldp_client/oblivious is its
- * twin.
+ * Oblivious HTTP (RFC 9458): a relay hides the device's address from the gateway.
+ *
+ * HPKE (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM, by WebCrypto.
  */
 
 import { safeBaseOf } from "./address.js";
-import { utf8 } from "./digest.js";
+import { join, utf8 } from "./digest.js";
 import { fail, orElse } from "./errors.js";
+import { packBelow } from "./integers.js";
+import { ask } from "./upload.js";
 
 const X25519 = { name: "X25519" };
 const REQUEST_TYPE = "message/ohttp-req";
@@ -26,33 +28,25 @@ const SIZES = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
 // What a gateway answers, of a URL of its collector; that one's own address may be known to this person alone.
 const PATH = /.*(\/v1\/studies\/[^?]+(\?version=\d+)?)/;
 
-const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const drawPair = async () => crypto.subtle.generateKey(X25519, false, ["deriveBits"]);
 
-/** As oblivious.d.ts says. */
+/** As index.d.ts says. */
 export async function oblivious({ relay: given, keys }) {
   const relay = safeBaseOf(given, "relay");
   const configuration = configurationOf(keys);
   await drawPair().catch(orElse("input", "needs X25519"));
 
-  async function transport(url, { method = "GET", headers = {}, body = "", signal } = {}) {
+  async function transport(url, { method = "GET", headers = {}, body = "" } = {}) {
     const [, path] = PATH.exec(url) ?? fail("input", "is beyond the relay", "url");
     const request = binary([method, "https", "collector", path], headers, body);
     const { message, open } = await encapsulate(configuration, request);
-    const outer = await fetch(relay, {
-      method: "POST",
-      headers: { "Content-Type": REQUEST_TYPE },
-      body: message,
-      cache: "no-store",
-      credentials: "omit",
-      redirect: "error",
-      referrerPolicy: "no-referrer",
-      signal,
-    });
-    const isAnswer = outer.status === 200 && ANSWER_TYPE.test(outer.headers.get("Content-Type"));
+    const options = { method: "POST", headers: { "Content-Type": REQUEST_TYPE }, body: message };
+    const outer = await ask(fetch, relay, options);
+    const { status } = outer;
+    const isAnswer = status === 200 && ANSWER_TYPE.test(outer.headers.get("Content-Type"));
+    if (isAnswer) return plain(await open(new Uint8Array(await outer.arrayBuffer())));
     // What a relay says itself is about no report.
-    if (!isAnswer) return new Response(null, { status: outer.status });
-    return plain(await open(new Uint8Array(await outer.arrayBuffer())));
+    return new Response(null, { status });
   }
   return Object.assign(transport, { relay });
 }
@@ -62,20 +56,19 @@ function configurationOf(text) {
   try {
     const read = atob(text);
     const length = read.charCodeAt(POINT_END) * 256 + read.charCodeAt(POINT_END + 1);
-    if (btoa(read) === text && CONFIGURATION.test(read) && read.length === SUITES_AT + length) return bytesOf(read);
+    const isWhole = CONFIGURATION.test(read) && read.length === SUITES_AT + length;
+    if (btoa(read) === text && isWhole) return Uint8Array.from(read, (letter) => letter.charCodeAt());
   } catch {
     // Not base64.
   }
   return fail("input", "must be what `ldpkit ohttp show` prints", "keys");
 }
 
-const bytesOf = (text) => Uint8Array.from(text, (character) => character.charCodeAt());
-
-/** A request of known length (RFC 9292), and zeros up to the next of `sizes`. Throws if it is longer than all sizes. */
+/** Return a request of known length (RFC 9292), padded to one of `sizes`. Throws if it is longer. */
 export function binary(control, headers, content, sizes = SIZES) {
   const fields = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
-  const section = join(...fields.map((one) => sized(utf8(one))));
-  const message = join([0], ...control.map((one) => sized(utf8(one))), sized(section), sized(utf8(content)), [0]);
+  const texts = (list) => join(...list.map((text) => sized(utf8(text))));
+  const message = join([0], texts(control), sized(texts(fields)), sized(utf8(content)), [0]);
   const padded = new Uint8Array(sizes.find((size) => message.length <= size));
   padded.set(message);
   return padded;
@@ -103,10 +96,7 @@ export function plain(message) {
   return new Response(status === 204 || status === 304 ? null : content, { status, headers });
 }
 
-/**
- * {message, open}: a request for the holder of a key configuration's key, and what makes its answer of an encapsulated
- * one. ephemeral: a key pair that a test gives; drawn anew otherwise.
- */
+/** Return {message, open}: an encapsulated request, and what opens the answer to it. */
 export async function encapsulate(configuration, request, ephemeral) {
   const { subtle } = crypto;
   const point = configuration.slice(POINT_AT, POINT_END);
@@ -114,10 +104,11 @@ export async function encapsulate(configuration, request, ephemeral) {
   const { privateKey, publicKey } = ephemeral ?? (await drawPair());
   const enc = new Uint8Array(await subtle.exportKey("raw", publicKey));
   const receiver = await subtle.importKey("raw", point, X25519, false, []);
-  const shared = new Uint8Array(await subtle.deriveBits({ ...X25519, public: receiver }, privateKey, 8 * HASH_BYTES));
+  const bits = await subtle.deriveBits({ ...X25519, public: receiver }, privateKey, 8 * HASH_BYTES);
 
   const kem = labelled(join(utf8("KEM"), [0, 0x20]));
-  const secret = await kem.expand(await kem.extract(NO_SALT, "eae_prk", shared), "shared_secret", join(enc, point), HASH_BYTES);
+  const shared = await kem.extract(NO_SALT, "eae_prk", new Uint8Array(bits));
+  const secret = await kem.expand(shared, "shared_secret", join(enc, point), HASH_BYTES);
   const hpke = labelled(join(utf8("HPKE"), [0, 0x20, 0, 1, 0, 1]));
   const info = await hpke.extract(NO_SALT, "info_hash", join(utf8("message/bhttp request"), [0], head));
   const schedule = join([0], await hpke.extract(NO_SALT, "psk_id_hash", []), info);
@@ -127,8 +118,8 @@ export async function encapsulate(configuration, request, ephemeral) {
   const exporter = await hpke.expand(prk, "exp", schedule, HASH_BYTES);
   const open = async (answer) => {
     const exported = await hpke.expand(exporter, "sec", utf8("message/bhttp response"), SECRET_BYTES);
-    const its = await hmac(join(enc, answer.slice(0, SECRET_BYTES)), exported);
-    const derived = async (label, length) => (await hmac(its, utf8(label), [1])).slice(0, length);
+    const salted = await hmac(join(enc, answer.slice(0, SECRET_BYTES)), exported);
+    const derived = async (label, size) => (await hmac(salted, utf8(label), [1])).slice(0, size);
     const iv = await derived("nonce", NONCE_BYTES);
     return cipher("decrypt", await derived("key", SECRET_BYTES), iv, answer.slice(SECRET_BYTES));
   };
@@ -154,12 +145,10 @@ async function cipher(what, secret, iv, content) {
   return new Uint8Array(await crypto.subtle[what]({ name, iv }, key, content));
 }
 
-const sized = (part) => join(number(part.length), part);
-
-/** A variable-length integer (RFC 9000, section 16) below 2**30. */
-const number = (value) =>
-  value < 64
-    ? [value]
-    : value < 1 << 14
-      ? [64 | (value >> 8), value & 255]
-      : [128 | (value >> 24), (value >> 16) & 255, (value >> 8) & 255, value & 255];
+/** A part behind its length, as a variable-length integer (RFC 9000, section 16) below 2**30. */
+function sized(part) {
+  const { length } = part;
+  const bytes = packBelow(length, length < 64 ? 1 : length < 1 << 14 ? 2 : 4);
+  bytes[0] |= (bytes.length >> 1) << 6;
+  return join(bytes, part);
+}

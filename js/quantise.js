@@ -1,7 +1,4 @@
-/**
- * From an answer to integers on the study's grid, clamped, and from noisy ones to bytes.
- * What is no finite number is refused: no place on the grid is that of an answer which nobody gave.
- */
+/** From finite numbers to integers on the study's grid, and from noisy integers to bytes. */
 
 import { fail } from "./errors.js";
 import { isqrt } from "./integers.js";
@@ -18,10 +15,6 @@ export function gridIndex(value, [[, , low], [, , high]], levels, field) {
 }
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-
-/** The number scaled to [−1, 1] by its bounds, in units of 1/size: −size..size. */
-export const signedUnits = (value, bounds, size, field) =>
-  gridIndex(value, bounds, 2 * size, field) - size;
 
 /** Signed 32-bit big-endian integers; beyond their range they saturate (post-processing). */
 export function packSigned(values) {

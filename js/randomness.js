@@ -37,11 +37,9 @@ export function truthOrOther(truth, count, threshold, random) {
   return truthful ? truth : other;
 }
 
-/** A uniform integer in 0..limit−1, limit ≤ 2**32, by rejection. */
-export function uniformBelow(limit, random) {
+/** A uniform integer in 0..limit−1, limit ≤ 2**32, by rejection; from a word that was drawn, if it is given. */
+export function uniformBelow(limit, random, word = randomUint32(random)) {
   const ceiling = 2 ** 32 - (2 ** 32 % limit);
-  for (;;) {
-    const draw = randomUint32(random);
-    if (draw < ceiling) return draw % limit;
-  }
+  while (word >= ceiling) word = randomUint32(random);
+  return word % limit;
 }

@@ -3,39 +3,23 @@
 import { hex, sha256, utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
-import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, take } from "./randomness.js";
 import { check, checkNames } from "./shapes.js";
-
-/**
- * {id, secret, body, answered}: one report with a fresh id, the secret that it is made of, and the questions
- * that it answers.
- */
-export async function perturbAnswers(study, answers, random, mechanisms) {
-  const drawn = drawPayloads(study, answers, random, mechanisms);
-  return reportOf(study, drawn, await drawIdentity(random));
-}
 
 /** {id, secret}: who knows the secret may have the report deleted; the id, its hash, gives nobody that right. */
 export async function drawIdentity(random = systemRandom) {
   const bytes = 16;
   const secret = take(random, bytes);
-  return { id: (await sha256(Uint8Array.of(...utf8("ldpkit.report-id/1\0"), ...secret))).slice(0, 2 * bytes), secret: hex(secret) };
+  const digest = await sha256(Uint8Array.of(...utf8("ldpkit.report-id/1\0"), ...secret));
+  return { id: digest.slice(0, 2 * bytes), secret: hex(secret) };
 }
 
 /**
- * [payloads, clear, spare]: the noisy payloads of all questions, or of one that is drawn whatever the answers are,
- * before they are given (`place`: then only its answer is) or here;
- * what stands in clear beside them; and spaces behind the report, which hide question and values in its size. All
- * answers are checked before any noise is drawn.
+ * [payloads, clear, spare]: the noisy payloads of all questions, or of one, drawn whatever the answers are, before
+ * (`place`: only its answer is given) or here; what stands in clear beside them; and spaces behind the report, which
+ * hide question and values in its size. All answers are checked before any noise is drawn.
  */
-export function drawPayloads(
-  study,
-  answers,
-  random = systemRandom,
-  mechanisms = study.questions.map(mechanismFor),
-  place = -1,
-) {
+export function drawPayloads(study, answers, random, mechanisms, place = -1) {
   // A copy may have been changed.
   if (!Object.isFrozen(study)) fail("input", "is a copy", "study");
   const ids = study.questions.map((asked) => asked.id);
@@ -57,10 +41,11 @@ export function drawPayloads(
 /** The version of a study that was answered, as a report states it. */
 export const versionOf = ({ id: study, version, digest }) => ({ study, version, digest });
 
-/** The report of drawn payloads, as `perturbAnswers` gives it. Throws LdpkitError "study" if it is too large to send. */
+/** Return {id, secret, body, answered}. Throws LdpkitError "study" for a report too large to send. */
 export function reportOf(study, [payloads, clear, spare], { id, secret }, relay) {
-  const body = canonicalJson({ format: "ldpkit.report/1", id, ...versionOf(study), payloads, ...clear }) + " ".repeat(spare);
-  // A mebibyte, or the largest relayed request less 4 KiB for its headers: ldp_client/device/transport.py has the same.
+  const content = { format: "ldpkit.report/1", id, ...versionOf(study), payloads, ...clear };
+  const body = canonicalJson(content) + " ".repeat(spare);
+  // A mebibyte, or the largest relayed request less 4 KiB for its headers, as in ldp_client/device/transport.py.
   check(utf8(body).length <= (relay ? 252 : 1024) << 10);
   return { id, secret, body, answered: Object.keys(payloads) };
 }

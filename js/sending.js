@@ -2,60 +2,55 @@
 
 import { originOf } from "./address.js";
 import { unloaded } from "./errors.js";
-import { findPublisher, pause, put, remove } from "./upload.js";
+import { findPublisher, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
+const LONGEST_MS = 3e5;
 
-/**
- * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
- * written, all by its transport. read, write, move: of the device's ledger; alone: its own turns, else the browser's
- * for its name. collector, origin: its base URL, and that URL's origin.
- */
-export const send = (
-  {
-    name,
-    alone = (work) => navigator.locks.request(`${name} flush`, work),
-    collector,
-    origin,
-    read,
-    write,
-    move,
-    transport,
-  },
-  { attempts = 5, now } = {},
-) =>
+/** Ask for deletions and send queued reports, byte for byte as written, from a device and its ledger. */
+export function send(device, { attempts = 5, now } = {}) {
+  const { name, collector, origin, read, write, move, transport } = device;
+  const { alone = (work) => navigator.locks.request(`${name} flush`, work) } = device;
+
   // One tab at a time, so that a deletion is never sent before the report it is about.
-  alone(async () => {
-    const longestMs = 3e5;
-    const until = Date.now() + longestMs;
-    // What is to be deleted has no body.
-    const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
+  return alone(async () => {
+    const until = Date.now() + LONGEST_MS;
+    const reports = await read((memory) => memory.reports);
     const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     const chosen = leaving && (await write(leaving.choose(origin, now, transport.relay)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
-    const left = reports.filter((one) => REQUESTS[one.state] && one.origin === origin && (!chosen || chosen.has(one.id)));
+    const isOwn = (report) => REQUESTS[report.state] && report.origin === origin;
+    const waiting = reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id)));
+    // Deletions first, which have no body.
+    waiting.sort((report, other) => !other.body - !report.body);
     // Each once before any a second time: what is never settled holds nothing else up.
-    let attempt = 0;
-    for (; left[0] && attempt < attempts; attempt++) {
+    for (let attempt = 0; waiting[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
-      for (const report of left.splice(0)) {
-        if (Date.now() < until && !(await isSettled(report.id))) left.push(report);
+      for (const report of waiting.splice(0)) {
+        if (Date.now() < until && !(await isSettled(report.id, attempts - attempt))) waiting.push(report);
       }
     }
 
     /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
-    async function isSettled(id) {
+    async function isSettled(id, left) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
       if (!request) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
+      const its = report.channel ? leaving.inBatches(step, move, left, now) : step;
       // A report for a former origin goes to where the collector is now.
       const base = originOf(report.collector) === origin ? report.collector : collector;
       const { changes, again } = await its(transport, `${base}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.
-      return changes.publisher ? isSettled(id) : !again;
+      return changes.publisher ? isSettled(id, left) : !again;
     }
   });
+}
+
+/** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
+function pause(attempt) {
+  const longest = Math.min(60_000, 500 * 2 ** attempt);
+  return new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
+}

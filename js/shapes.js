@@ -1,7 +1,4 @@
-/**
- * The shapes that study documents are made of: (value, path) → parsed value, or an error that names
- * the path.
- */
+/** The shapes that study documents are made of: (value, path) → parsed value, or an error that names the path. */
 
 import { fail } from "./errors.js";
 import { parseDecimal } from "./rational.js";
@@ -17,10 +14,7 @@ export function check(good, path) {
   if (!good) fail("study", "see `ldpkit check`", path);
 }
 
-/**
- * Throws LdpkitError "answer" unless an answer is an object of exactly these names; "input" where it is all answers
- * to a study, which have no path.
- */
+/** Throw "answer" unless it has exactly these names; "input" for all answers, which have no path. */
 export function checkNames(answer, names, path) {
   if (!isObject(answer)) fail(path ? "answer" : "input", "object", path ?? "answers");
   for (const name of names) if (!hasOwn(answer, name)) fail("answer", "missing", path ? `${path}.${name}` : name);
@@ -40,23 +34,17 @@ const isWhole = (value) => !/[\p{Cs}\0]/u.test(value);
 
 /** A string of 1 to `longest` characters, none of them U+0000. */
 export const text = (longest) =>
-  plain(
-    (value) =>
-      isText(value) &&
-      value &&
-      [...value].length <= longest &&
-      isWhole(value),
-  );
+  plain((value) => isText(value) && value && [...value].length <= longest && isWhole(value));
 
-export const identifier = plain(
-  (value) => isText(value) && /^[a-z\d][a-z\d._-]{0,63}$/.test(value),
-);
+export const matching = (pattern) => plain((value) => isText(value) && pattern.test(value));
+
+export const identifier = matching(/^[a-z\d][a-z\d._-]{0,63}$/);
 
 /** What another reader needs: a device only checks that it has one canonical text. */
 export function ignored(value, path, left = 16) {
   check(left, path);
   if (isText(value)) return check(isWhole(value), path);
-  check(Object(value) === value || [true, false].includes(value) || Number.isSafeInteger(value), path);
+  check(Object(value) === value || value === !!value || Number.isSafeInteger(value), path);
   for (const key in value) {
     // Platforms sort other characters in different orders.
     check(/^[ -~]*$/.test(key), path);
@@ -66,7 +54,8 @@ export function ignored(value, path, left = 16) {
 
 export const oneOf = (...values) => plain((value) => values.includes(value));
 
-export const whole = (low, high) => plain((value) => Number.isInteger(value) && value >= low && value <= high);
+export const whole = (low, high) =>
+  plain((value) => Number.isInteger(value) && value >= low && value <= high);
 
 /** An exact decimal in a string, of which [numerator, denominator] is good. */
 export function decimal(isGood) {

@@ -6,11 +6,7 @@ import { add, isBelow, nearest, subtract } from "./rational.js";
 
 export const ZERO = [0n, 1n];
 
-/**
- * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. origin: of the
- * device's collector. spend: the question's row in the ledger.
- * problem: why it is not asked (again). isFresh: whether its answer costs something.
- */
+/** Return a study's questions as {asked, spend (its row), problem, isFresh (costs something), mechanism}. */
 export function recall(study, memory, origin) {
   const rows = memory.spent.filter((row) => row.study === study.id && row.origin === origin);
   // A lower version than one that was answered, or another document of the same version.
@@ -32,10 +28,7 @@ export function recall(study, memory, origin) {
   });
 }
 
-/**
- * Throws "answered" for a question that was answered before, and "budget" for questions that cost more than is left:
- * of the budget, or of `perCollector`, the epsilon that the device's collector may learn.
- */
+/** Throw "answered" for a repeated question, "budget" if a budget or a collector's part is exceeded. */
 export function refuseSpending(study, recalled, spent, origin, budget, perCollector) {
   for (const { asked, problem } of recalled) if (problem) fail("answered", problem, asked.id);
   const refuseAbove = (limit, rows, kind, words) => {

@@ -1,7 +1,4 @@
-/**
- * Exactly rounded normal and Laplace noise from random bytes, in integers only: the twin of
- * ldp_client/core/strips.py, which explains the construction.
- */
+/** Exactly rounded normal and Laplace noise: ldp_client/core/strips.py explains the construction. */
 
 import { NOISE_BITS } from "./noise_levels.js";
 import { expBounds } from "./integers.js";

@@ -20,22 +20,14 @@ function question(value, path) {
   return { ...(complete?.(asked, path) ?? asked), path };
 }
 
-const days = () => import("./days.js");
-const asker = () => import("./asker.js");
-// What few studies have is read by a file of its own.
-const PARTS = {
-  opens: days,
-  closes: days,
-  sample_one_question: () => import("./drawing.js"),
-  public: () => import("./public.js"),
-  sections: () => import("./sections.js"),
-  channel: () => import("./channel.js"),
-  owner: asker,
-  contact: asker,
-  ethics: asker,
-  retention: asker,
-};
-const parts = Object.fromEntries(Object.keys(PARTS).map((key) => [key, later]));
+// What few studies have is read by files of their own, in this order.
+const STATED = "opens closes owner contact ethics retention sections sample_one_question".split(" ");
+const PARTS = [
+  [STATED, () => import("./study_parts.js")],
+  [["public"], () => import("./public.js")],
+  [["channel"], () => import("./channel.js")],
+];
+const parts = Object.fromEntries(PARTS.flatMap(([names]) => names).map((name) => [name, later]));
 
 const STUDY = record(
   {
@@ -49,10 +41,7 @@ const STUDY = record(
   { purpose: text(5000), respondent: oneOf("person"), paper: ignored, ...parts },
 );
 
-/**
- * Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study", or "module"
- * where a part that the study needs does not load.
- */
+/** Parse and validate a study document, as text or bytes of UTF-8, as index.d.ts says. */
 export const parseStudy = (source) => parsed(source).catch(unloaded);
 
 async function parsed(source) {
@@ -76,7 +65,7 @@ function frozen(value) {
 
 async function readParts(document) {
   const study = STUDY(document, "");
-  for (const key in study) (await PARTS[key]?.())?.read(study);
+  for (const [names, load] of PARTS) if (names.some((name) => name in study)) (await load()).read(study);
   return study;
 }
 

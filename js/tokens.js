@@ -1,9 +1,7 @@
-/**
- * Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and nobody can join it with whom it was given.
- */
+/** Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and cannot link the two. */
 
-import { blind, bytesOf, encode, finalise, hash, integer, join, spread } from "./blind.js";
-import { utf8 } from "./digest.js";
+import { blind, bytesOf, encode, finalise, hash, integer, spread } from "./blind.js";
+import { join, utf8 } from "./digest.js";
 import { systemRandom, take } from "./randomness.js";
 import { exchange } from "./upload.js";
 
@@ -18,7 +16,7 @@ export function draw(spki, random = systemRandom) {
   return { secret, nonce: take(random, 32), salt: take(random, 48) };
 }
 
-/** {body, finish}: what the issuer is sent, nothing but zeros where its key would tell what is blinded, and from what it answers to the token, "" where its key did not sign that. */
+/** Return {body, finish}: the request, and from the answer the token, "" if the key did not sign it. */
 export async function requestOf(spki, challenge, { secret, nonce, salt }) {
   const modulus = modulusOf(spki);
   const id = await sha256(spki);
@@ -45,7 +43,8 @@ export function challengeOf(issuer, digest) {
  * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
  */
 export async function obtain(transport, report, move) {
-  const { id, state, digest, invitation, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
+  const { id, state, digest, invitation, channel, asked = { place: 0 } } = report;
+  const { issuer, keys } = channel.tokens;
   // What the person enters is asked with.
   if (!invitation) return { changes: { state: "uninvited" } };
   const spki = bytes64(keys[asked.place].key);
@@ -53,27 +52,28 @@ export async function obtain(transport, report, move) {
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
-  const { bytes, said, problem, again, reason } = await exchange(transport, `${issuer.replace(/\/+$/, "")}/v1/tokens`, {
-    method: "POST",
-    headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": invitation },
-    body,
-  });
-  const token = finish(new Uint8Array(bytes));
-  if (token) return { changes: { token, asked: { place: asked.place }, invitation: "", state: "queued", reason: "" } };
+  const type = { "Content-Type": "application/private-token-request" };
+  const options = { method: "POST", headers: { ...type, "LDPKit-Invitation": invitation }, body };
+  const answer = await exchange(transport, `${issuer.replace(/\/+$/, "")}/v1/tokens`, options);
+  const token = finish(new Uint8Array(answer.bytes));
+  if (token) {
+    const { place } = asked;
+    return { changes: { token, asked: { place }, invitation: "", state: "queued", reason: "" } };
+  }
   // Said with token-key-other, and by its id: a study may name the issuer's keys in another order.
   const ids = await Promise.all(keys.map(({ key }) => sha256(bytes64(key))));
-  const place = ids.findIndex((id) => id.at(-1) === said.key_id);
+  const place = ids.findIndex((id) => id.at(-1) === answer.said.key_id);
   if (!asked.isOther && keys[place]) {
     return obtain(transport, { ...report, asked: { place, isOther: true } }, move);
   }
   // invitation-needed, token-issued: another one will be.
-  const left = /^inv|issued/.test(problem) ? "uninvited" : "queued";
-  return { changes: { state: left, reason: `issuer ${reason}` }, again };
+  const left = /^inv|issued/.test(answer.problem) ? "uninvited" : "queued";
+  return { changes: { state: left, reason: `issuer ${answer.reason}` }, again: answer.again };
 }
 
 const sha256 = (bytes) => hash("SHA-256", bytes);
 
-const bytes64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt());
+const bytes64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt());
 
 // Behind the modulus stands the exponent, in five bytes.
 const modulusOf = (spki) => integer(spki.slice(-261, -5));

@@ -1,18 +1,16 @@
 /**
- * Requests by a transport, a function like fetch, and what the answers mean. Only the receipts and problems of the
- * collector that publishes the study settle anything: what a proxy, a captive portal or another one says leaves a
- * report where it was.
+ * Requests by a transport, a function like fetch, and what the answers mean.
+ *
+ * Only receipts and problems of the collector that publishes the study settle anything, never what a
+ * proxy, a captive portal or another collector says.
  */
 
 import { sha256 } from "./digest.js";
-import { uncached } from "./uncached.js";
 
 const JSON_TYPE = "application/json";
+const TIMEOUT_MS = 20_000;
 
-/**
- * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
- * report, and whether to ask again soon.
- */
+/** Find which collector serves exactly the answered study: {changes, again (worth another attempt)}. */
 export const findPublisher = (transport, url, { version, digest }) =>
   request(transport, `${url}?version=${version}`, async ({ bytes, publisher, reason }) => {
     const isServed = publisher && (await sha256(bytes)) === digest;
@@ -22,14 +20,15 @@ export const findPublisher = (transport, url, { version, digest }) =>
 /** Send a report, perhaps with more headers: {changes, again}, as above. */
 export function put(transport, url, report) {
   const { body, invitation, more } = report;
-  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }), ...more };
+  const invited = invitation && { "LDPKit-Invitation": invitation };
+  const headers = { "Content-Type": JSON_TYPE, ...invited, ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
-    const isLast =
-      said.digest === report.digest &&
-      (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
-        (problem === "study-closed" && isOver(report.closes, date)));
-    if (isLast) return { state: "refused", invitation: "", reason };
+    const isRefused = /^report-(invalid|conflict|withdrawn)$/.test(problem);
+    const isLate = problem === "study-closed" && isOver(report.closes, date);
+    if (said.digest === report.digest && (isRefused || isLate)) {
+      return { state: "refused", invitation: "", reason };
+    }
     return { state: problem === "invitation-needed" ? "uninvited" : "queued", reason };
   };
   return request(transport, url, changesOf, { method: "PUT", body, headers }, report);
@@ -40,14 +39,6 @@ export function remove(transport, url, report) {
   const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
   const headers = { "LDPKit-Withdrawal": report.secret };
   return request(transport, url, changesOf, { method: "DELETE", headers }, report);
-}
-
-/** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
-export function pause(attempt) {
-  const firstMs = 500;
-  const mostMs = 60_000;
-  const longest = Math.min(mostMs, firstMs * 2 ** attempt);
-  return new Promise((resolve) => setTimeout(resolve, longest * Math.random()));
 }
 
 /** A study may be closed by mistake, and clocks be wrong; the collector's can only make the wait longer. */
@@ -61,23 +52,18 @@ async function request(transport, url, changesOf, options, report) {
   return { ...answer, changes: await changesOf(answer) };
 }
 
-/**
- * What came, whole, within one deadline, and what it says where it comes from the report's publisher; without a report
- * from nobody's. Nothing that links requests is sent along.
- */
+/** Return the whole answer, and what it says if it is of the report's publisher. */
 export async function exchange(transport, url, options, report) {
-  const timeoutMs = 20_000;
   try {
-    const its = report ? `${url}/reports/${report.id}` : url;
-    const kept = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal: AbortSignal.timeout(timeoutMs) };
-    const response = await transport(...uncached(its, { ...options, ...kept }));
+    const response = await ask(transport, report ? `${url}/reports/${report.id}` : url, options);
     const { status, headers } = response;
     const bytes = await response.arrayBuffer();
     const [type] = /^[^;\s]*/.exec(headers.get("Content-Type")?.toLowerCase());
     const publisher = headers.get("LDPKit-Collector");
     // Without a header it is null.
     const said = publisher == report?.publisher ? read(bytes) : {};
-    const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
+    const problems = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/;
+    const [, problem] = problems.exec(`${type} ${said.type}`) ?? [];
     return {
       bytes,
       said,
@@ -93,6 +79,17 @@ export async function exchange(transport, url, options, report) {
   } catch {
     return { said: {}, again: true, reason: "unreachable" };
   }
+}
+
+/** Make a request that no cache answers or keeps, without a cookie or anything else that links requests. */
+export function ask(transport, url, given) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const bare = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
+  const options = { ...given, ...bare };
+  if ("cache" in Request.prototype) return transport(url, { ...options, cache: "no-store" });
+  // React Native's requests would put the device's clock there.
+  const more = `${url.includes("?") ? "&" : "?"}_=${crypto.getRandomValues(new Uint32Array(1))}`;
+  return transport(options.method ? url : url + more, options);
 }
 
 /** The object that bytes of JSON are, an empty one for anything else. React Native may have no TextDecoder. */

@@ -1,7 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
 import { mechanismFor, openDevice, parseStudy } from "../../js/index.js";
-import { read as plainInvitation } from "../../js/pasted.js";
+import { readInvitation } from "../../js/changing.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
@@ -294,7 +294,7 @@ async function start() {
 function invitation(form) {
   const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
   const typed = [...find(form).querySelectorAll(".invitation")].map(({ value }) => value);
-  return [carried, ...typed].map(plainInvitation).findLast(Boolean) ?? "";
+  return [carried, ...typed].map(readInvitation).findLast(Boolean) ?? "";
 }
 
 /** The report's bytes, and what they say in the words of the version that it answers. */

@@ -4,7 +4,7 @@ import { mechanismFor } from "../../js/index.js";
 import { shownValue } from "./shown.js";
 
 // By what a sampler says that its payloads are, else by the kind of question; what neither has is a code.
-const READERS = { number, one: choice, some: choices, products, product, signs, record: entries };
+const READERS = { number, one: choice, some: choices, products, signs, record: entries };
 
 export const locale = () => document.documentElement.lang;
 
@@ -71,20 +71,16 @@ function products(_, bytes) {
   return say("script.products", { count: bytes.length / 4 });
 }
 
-function product(question, bytes) {
-  const told = whole(bytes);
-  return say("script.product", factor(question, mechanismFor(question).pairs[told >> 1], told & 1));
-}
-
 /** The pattern of the signs of a block of products, the first one's in the highest bit. */
 function signs(question, bytes) {
   const { blocks } = mechanismFor(question);
   const told = whole(bytes);
   const { length } = blocks[0].pairs;
-  const noisy = blocks[told >> length].pairs.map((pair, slot) => {
-    return say("script.sign", factor(question, pair, (told >> (length - 1 - slot)) & 1));
-  });
-  return say("script.signs", { signs: noisy.join(", ") });
+  const factors = blocks[told >> length].pairs.map((pair, slot) =>
+    factor(question, pair, (told >> (length - 1 - slot)) & 1),
+  );
+  if (length === 1) return say("script.product", factors[0]);
+  return say("script.signs", { signs: factors.map((facts) => say("script.sign", facts)).join(", ") });
 }
 
 function factor({ entries, features, response }, pair, positive) {

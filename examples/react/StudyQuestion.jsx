@@ -1,5 +1,4 @@
-import { openDevice } from "ldpkit";
-import { fetchStudy } from "ldpkit/fetching";
+import { fetchStudy, openDevice } from "ldpkit";
 import { useEffect, useRef, useState } from "react";
 
 /**

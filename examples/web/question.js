@@ -5,8 +5,7 @@
  * this site. The answer reaches no server: not this site's, not the collector's.
  */
 
-import { fetchStudy } from "./ldpkit/fetching.js";
-import { LdpkitError, openDevice } from "./ldpkit/index.js";
+import { LdpkitError, fetchStudy, openDevice } from "./ldpkit/index.js";
 
 const { collector, study: id, maxEpsilon } = document.body.dataset;
 const show = (name, text) => (document.getElementById(name).textContent = text);

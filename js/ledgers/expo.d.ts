@@ -8,8 +8,5 @@ export interface ExpoDatabase {
   runSync(source: string, value: string): unknown;
 }
 
-/**
- * The ledger in a database, made when missing: `openDatabaseSync("ldpkit.db", { useNewConnection: true })`, opened for
- * it alone, so that no transaction of the app runs into its own. Throws LdpkitError "ledger".
- */
+/** The ledger in a database opened for it alone: `openDatabaseSync("ldpkit.db", { useNewConnection: true })`. */
 export function expoLedger(database: ExpoDatabase): Ledger;

@@ -2,14 +2,11 @@
 
 import { fail } from "../errors.js";
 import { sqliteLedger } from "./sqlite.js";
-import { inTurn } from "./turns.js";
+import { inTurn } from "./text.js";
 
 const turns = new Map();
 
-/**
- * The ledger in a database, made when missing: `openDatabaseSync("ldpkit.db", { useNewConnection: true })`, opened
- * for it alone, so that no transaction of the app runs into its own. Throws LdpkitError "ledger".
- */
+/** As expo.d.ts says. */
 export function expoLedger(database) {
   const { databasePath } = database;
   if (/^(:memory:)?$/.test(databasePath)) fail("ledger", "a database in memory forgets what was answered");

@@ -1,7 +1,4 @@
 import type { Ledger } from "../index.js";
 
-/**
- * A ledger that is forgotten when the process ends, and with it that anything was answered: for tests and trials.
- * Devices that share one answer once between them.
- */
+/** A ledger in memory, for tests: when the process ends, the device has forgotten what it answered. */
 export function memoryLedger(): Ledger;

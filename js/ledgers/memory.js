@@ -1,8 +1,7 @@
-/** A ledger that is forgotten when the process ends, and with it that anything was answered: for tests and trials. */
+/** A ledger in memory, for tests: when the process ends, the device has forgotten what it answered. */
 
 import { orElse } from "../errors.js";
-import { inTurn } from "./turns.js";
-import { EMPTY, ledgerInText } from "./written.js";
+import { EMPTY, inTurn, ledgerInText } from "./text.js";
 
 /** A new ledger; devices that share it answer once between them. */
 export function memoryLedger() {

@@ -1,7 +1,7 @@
 /** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
 
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, copyFileSync, existsSync, fchmodSync, linkSync, openSync, statSync, unlinkSync } from "node:fs";
+import fs from "node:fs";
 import { isAbsolute } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { fail, orElse } from "../errors.js";
@@ -11,24 +11,28 @@ const LOOK_MS = 50;
 const BUSY = 5;
 /** ENOENT and the like; SQLite's errors have words of their own. */
 const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error);
+const attempt = async (work) => Promise.resolve().then(work).catch(unusable);
 
-/**
- * The ledger in the file of that absolute path, made when missing: from another folder a relative one would be
- * another ledger, and SQLite has such names for what is on no disk. Rejects with LdpkitError "ledger".
- */
+/** As node.d.ts says. */
 export async function nodeLedger(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
-  if (!(await attempt(() => isAbsolute(path)))) fail("ledger", "the path must be absolute");
   /** flags: "a" makes what is missing. */
   const open = (file, flags) => {
     // Its reports' withdrawal secrets are nobody else's.
-    const opened = openSync(file, flags, 0o600);
-    fchmodSync(opened, 0o600);
-    closeSync(opened);
+    const opened = fs.openSync(file, flags, 0o600);
+    fs.fchmodSync(opened, 0o600);
+    fs.closeSync(opened);
     return new DatabaseSync(file);
   };
-  await attempt(() => (existsSync(path) ? refuseEmpty(path) : make(path, (file) => open(file, "ax"))));
-  const ledger = ledgerOn(await attempt(() => open(path, "r+")));
+  const ledger = await attempt(() => {
+    // From another folder a relative one would be another ledger, and SQLite has such names for what is on no disk.
+    if (!isAbsolute(path)) fail("ledger", "the path must be absolute");
+    if (!fs.existsSync(path)) make(path, (file) => open(file, "ax"));
+    // SQLite would take it for a new database, and the device would answer again.
+    const lost = "the file is empty: what was answered is lost. Delete it for a new device";
+    if (!fs.statSync(path).size) fail("ledger", lost);
+    return ledgerOn(open(path, "r+"));
+  });
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
@@ -59,25 +63,18 @@ function make(path, open) {
     database.close();
     place(fresh, path);
   } finally {
-    unlinkSync(fresh);
+    fs.unlinkSync(fresh);
   }
 }
 
 function place(fresh, path) {
   try {
-    linkSync(fresh, path);
+    fs.linkSync(fresh, path);
   } catch ({ code }) {
     // Not every file system has links; what is there is never replaced.
-    if (code !== "EEXIST") copyFileSync(fresh, path, constants.COPYFILE_EXCL);
+    if (code !== "EEXIST") fs.copyFileSync(fresh, path, fs.constants.COPYFILE_EXCL);
   }
 }
-
-/** SQLite would take it for a new database, and the device would answer again. */
-function refuseEmpty(path) {
-  if (!statSync(path).size) fail("ledger", "the file is empty: what was answered is lost. Delete it for a new device");
-}
-
-const attempt = async (work) => Promise.resolve().then(work).catch(unusable);
 
 function isTaken(lock) {
   try {

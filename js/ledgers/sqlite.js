@@ -1,19 +1,20 @@
 /** A ledger in one row of an SQLite file, durable before anything is reported. */
 
+import { utf8 } from "../digest.js";
 import { fail, orElse } from "../errors.js";
-import { checksum } from "./checksum.js";
-import { EMPTY, ledgerInText } from "./written.js";
+import { EMPTY, ledgerInText } from "./text.js";
+
+const LAYOUT = 1;
+const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
+// On disk when a transaction ends, on Apple's devices too, as is the journal's removal, which is its end; what is
+// deleted is overwritten; others who write are waited for.
+const DURABLE =
+  "PRAGMA busy_timeout = 5000; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = 1; PRAGMA secure_delete = ON";
 
 /** With SQLite's own words for it, which hold nothing of what is kept. */
 const unusable = (error) => orElse("ledger", error?.errstr)(error);
-const LAYOUT = 1;
-const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
-const KEPT = "SELECT * FROM ldpkit_ledger";
 
-/**
- * {read, write} on a connection of the ledger's own: execute(sql), first(sql) → row or nothing, run(sql, value), all
- * of them synchronous. Throws LdpkitError "ledger".
- */
+/** Return {read, write} on a connection of the ledger's own, whose functions are synchronous. */
 export function sqliteLedger({ execute, first, run }) {
   function inTransaction(work) {
     // Not to be upgraded later: what was read is still so when it is written.
@@ -23,16 +24,12 @@ export function sqliteLedger({ execute, first, run }) {
       execute("COMMIT");
       return result;
     } catch (error) {
-      undo();
+      try {
+        execute("ROLLBACK");
+      } catch {
+        // SQLite did already, as it does on a full disk.
+      }
       throw error;
-    }
-  }
-
-  function undo() {
-    try {
-      execute("ROLLBACK");
-    } catch {
-      // SQLite did already, as it does on a full disk.
     }
   }
 
@@ -44,19 +41,27 @@ export function sqliteLedger({ execute, first, run }) {
   }
 
   function load() {
-    const { layout, memory, sum } = first(KEPT);
+    const { layout, memory, sum } = first("SELECT * FROM ldpkit_ledger");
     if (layout !== LAYOUT || checksum(memory) !== sum) fail("ledger", "was damaged, and answers nothing");
     return memory;
   }
   const store = (text) => run(`UPDATE ldpkit_ledger SET sum = ${checksum(text)}, memory = ?`, text);
 
   try {
-    // On disk when a transaction ends, on Apple's devices too, as is the journal's removal, which is its end; what is
-    // deleted is overwritten; others who write are waited for.
-    execute("PRAGMA busy_timeout = 5000; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = 1; PRAGMA secure_delete = ON");
+    execute(DURABLE);
     inTransaction(make);
   } catch (error) {
     unusable(error);
   }
   return ledgerInText({ inTransaction, load, store, unusable });
+}
+
+/** CRC-32 of a text's UTF-8 bytes, as zip files have it: at once, which the digests of browsers are not. */
+function checksum(text) {
+  let rest = -1;
+  for (const byte of utf8(text)) {
+    rest ^= byte;
+    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (0xedb88320 & -(rest & 1));
+  }
+  return ~rest >>> 0;
 }

@@ -32,8 +32,7 @@ export function choiceIndex({ id, ask, choices }) {
   // Found by a hash, with a key that no study knows: walking a list takes longer for a later choice.
   const places = new Map(choices.map((label, index) => [label, index]));
   if (ask === "yes_no") places.set(false, 0).set(true, 1);
-  return (answer) =>
-    places.get(answer) ?? fail("answer", "choice", id);
+  return (answer) => places.get(answer) ?? fail("answer", "choice", id);
 }
 
 /** Choices by count are whole numbers, given as such or as text. */
@@ -43,10 +42,7 @@ function numberedIndex(id, count, answer) {
   return good ? number : fail("answer", "whole", id);
 }
 
-/**
- * T of ⌊2**32 often·e**ε / (often·e**ε + seldom)⌋: so many in 2**32 reports are of the `often` that support the
- * truth. Throws LdpkitError "study" where ε is so small that they are no likelier than the `seldom` others.
- */
+/** Return T = ⌊2**32 often·e**ε / (often·e**ε + seldom)⌋: T in 2**32 reports support the truth. */
 export function thresholdFor(question, often, seldom) {
   const threshold = truthThreshold(question.mechanism.epsilon, often, seldom);
   checkOdds(question, threshold * BigInt(seldom), ((1n << CHOICE_BITS) - threshold) * BigInt(often));

@@ -1,6 +1,6 @@
 /** One record with noise on every entry: the twin of ldp_client/mechanisms/gaussian_record.py. */
 
-import { CHOICE_BITS, gaussianRadius, truthThreshold } from "../noise_levels.js";
+import { coinThreshold, gaussianRadius } from "../noise_levels.js";
 import { isqrt } from "../integers.js";
 import { clipNorm, packSigned } from "../quantise.js";
 import { truthOrOther } from "../randomness.js";
@@ -8,15 +8,10 @@ import { check, fraction } from "../shapes.js";
 import { normal } from "../strips.js";
 import { checkRecord, fieldsOf, record } from "./record.js";
 
-const WHOLE = 1n << CHOICE_BITS;
+const parameters = { delta: fraction, response_share: fraction };
 
-/**
- * Features clipped to the norm plus round(2**20 × N(0, 1)); then the response: a number is one more entry of
- * that vector, on a grid of its own, a yes/no one more byte: the truth with probability T / 2**32.
- */
-export const mechanism = {
-  kinds: [record], parameters: { delta: fraction, response_share: fraction }, check: checkRecord, build,
-};
+/** Clipped features, and a number as response, with noise; a yes/no is true with T / 2**32, in one more byte. */
+export const mechanism = { kinds: [record], parameters, check: checkRecord, build };
 
 function build(question) {
   const {
@@ -32,10 +27,10 @@ function build(question) {
   const radius = isqrt(distance * distance - ofResponse) / 2n;
   const grid = (radius * norm[1]) / norm[0];
   const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
-  const threshold = truthThreshold(epsilonOf(part), 1, 1);
+  const threshold = coinThreshold(epsilonOf(part));
   const where = `${question.path}.mechanism`;
   check(grid, where);
-  check(isNumber ? size : 2n * threshold > WHOLE && threshold < WHOLE, `${where}.response_share`);
+  check(isNumber ? size : threshold, `${where}.response_share`);
 
   return {
     integers: { distance, radius, grid },

@@ -11,10 +11,7 @@ import { checkRecord, fieldsOf, record } from "./record.js";
 const MULTIPLIER_BITS = 60n;
 const HALF = 1n << (MULTIPLIER_BITS - 1n);
 
-/**
- * The upper triangle of vvᵀ, v = (constant, features…, response), in integers, plus
- * round(2**20 × N(0, 1)).
- */
+/** The upper triangle of vvᵀ, v = (constant, features…, response), plus round(2**20 × N(0, 1)). */
 export const mechanism = { kinds: [record], parameters: { delta: fraction }, check: checkRecord, build };
 
 function build(question) {

@@ -31,13 +31,9 @@ export function kindOf({ ask, mechanism }, path) {
 /** The rules that join several fields of a question. Throws LdpkitError "study". */
 export const checkTogether = (question) => loaded[question.mechanism.name].check?.(question);
 
-/**
- * The mechanism that a parsed study's question names. Throws LdpkitError "study" where ε or δ is too
- * small for the question.
- */
+/** Return a question's mechanism. Throws LdpkitError "study" where ε or δ is too small for it. */
 export function mechanismFor(question) {
-  const { name } = question.mechanism;
-  const mechanism = loaded[name].build(question);
+  const mechanism = loaded[question.mechanism.name].build(question);
   const perturb = (answer, random = systemRandom) => mechanism.randomise(mechanism.quantise(answer), random);
-  return { name, ...mechanism, perturb };
+  return { ...mechanism, perturb };
 }

@@ -2,13 +2,10 @@
 
 import { laplaceLevels } from "../noise_levels.js";
 import { laplace } from "../strips.js";
-import { checkNumber, noisyNumber, number } from "./number.js";
+import { noisyNumber, number } from "./number.js";
 
 /** i in 0..levels, released as i + round(2**20 × Laplace(1)) in 4 bytes; true epsilon = levels / 2**20. */
 export const mechanism = {
   kinds: [number],
-  check: checkNumber,
- 
-  build: (question) =>
-    noisyNumber(question, laplaceLevels, laplace, "mechanism.epsilon"),
+  build: (question) => noisyNumber(question, laplaceLevels, laplace, "mechanism.epsilon"),
 };

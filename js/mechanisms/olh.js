@@ -8,10 +8,7 @@ import { bytesBelow, choice, choiceIndex, packBelow, thresholdFor } from "./choi
 const PRIME = 2 ** 31 - 1;
 const MOST_HASHES = 65536n;
 
-/**
- * The payload is a, b and c, drawn below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized
- * response.
- */
+/** a, b, c below PRIME, then ((a·x² + b·x + c) mod PRIME) mod hashes by randomized response. */
 export const mechanism = { kinds: [choice], build };
 
 function build(question) {

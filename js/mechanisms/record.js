@@ -1,10 +1,9 @@
 /** What mechanisms for a record share: what a study says of it, and reading an answer into integers. */
 
 import { fail } from "../errors.js";
-import { signedUnits } from "../quantise.js";
-import {
-  bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object, text,
-} from "../shapes.js";
+import { gridIndex } from "../quantise.js";
+import { bounds, check, checkNames, decimal, identifier, listOf, oneOf, text } from "../shapes.js";
+import { record as object } from "../shapes.js";
 
 const label = { text: text(200) };
 const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, unit: text(40) });
@@ -23,16 +22,13 @@ export function checkRecord({ features, response: { id }, path }) {
   check(features.every((feature) => feature.id !== id), `${path}.response.id`);
 }
 
-/**
- * The features of an answer in −size..size, their bounds at the ends, and its response likewise in
- * −weight..weight (a yes/no at the ends). Throws LdpkitError "answer".
- */
+/** Return the features of an answer in −size..size and its response in −weight..weight. */
 export function fieldsOf({ id, features, response }, answer, size, weight) {
   checkNames(answer, [...features, response].map((field) => field.id), id);
   const unitsOf = (most) => ({ id: name, bounds, signs }) => {
     const path = `${id}.${name}`;
     if (signs) return signs(answer[name], path);
-    if (bounds) return signedUnits(answer[name], bounds, most, path);
+    if (bounds) return gridIndex(answer[name], bounds, 2 * most, path) - most;
     // A sign for each of the four spellings.
     return most * ([-1, -1, 1, 1][["no", false, "yes", true].indexOf(answer[name])] ?? fail("answer", "yes_no", path));
   };

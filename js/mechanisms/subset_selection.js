@@ -39,9 +39,7 @@ function drawOthers(count, size, random) {
   const deck = Array.from({ length: count }, (_, index) => index);
   const words = viewOf(take(random, 4 * size));
   for (let place = 0; place < size; place++) {
-    const left = count - place;
-    const word = words.getUint32(4 * place, true);
-    const chosen = place + (word < 2 ** 32 - (2 ** 32 % left) ? word % left : uniformBelow(left, random));
+    const chosen = place + uniformBelow(count - place, random, words.getUint32(4 * place, true));
     [deck[place], deck[chosen]] = [deck[chosen], deck[place]];
   }
   return deck.slice(0, size);

@@ -3,21 +3,24 @@
 import { CHOICE_BITS, unaryThreshold } from "../noise_levels.js";
 import { take } from "../randomness.js";
 import { check } from "../shapes.js";
-import { checkOdds } from "./choice.js";
-
-const MOST_CHOICES = 65536;
+import { checkOdds, choiceIndex } from "./choice.js";
 
 /** The bytes of a bit for each choice: choice j is bit j % 8 (lowest first) of byte j // 8. */
 export function unarySize({ choices, path }) {
-  check(choices.length <= MOST_CHOICES, `${path}.mechanism.name`);
+  check(choices.length <= 65536, `${path}.mechanism.name`);
   return Math.ceil(choices.length / 8);
 }
 
-/** Of a bit that is not the true one's. Throws LdpkitError "study" where ε is so small that it is as likely. */
-export function bitThreshold(question, epsilon) {
+/** Return the mechanism whose bits `noisy` draws, other bits than the true one with T / 2**32. */
+export function unary(question, epsilon, noisy) {
+  const payloadSize = unarySize(question);
   const threshold = unaryThreshold(epsilon);
   checkOdds(question, (1n << CHOICE_BITS) - threshold, threshold);
-  return threshold;
+  const randomise = (quantised, random) => {
+    const bits = noisy(new Uint8Array(payloadSize), quantised, threshold, random);
+    return trimmed(bits, question.choices.length);
+  };
+  return { integers: { threshold }, payloadSize, quantise: choiceIndex(question), randomise, says: "some" };
 }
 
 /** 8 × size bits, each 1 with probability threshold / 2**32. Bit-sliced: lowest digit first. */
@@ -35,15 +38,11 @@ export function biasedBits(threshold, size, random) {
 }
 
 /** The bits, each flipped with probability threshold / 2**32. */
-export function flipped(bits, threshold, choices, random) {
-  const flips = biasedBits(threshold, bits.length, random);
-  return trimmed(flips.map((byte, index) => byte ^ bits[index]), choices);
-}
+export const flipped = (bits, threshold, random) =>
+  biasedBits(threshold, bits.length, random).map((byte, index) => byte ^ bits[index]);
 
 /** A bit for each choice, the given one's 1; touches every byte, whatever the answer. */
-export function oneHot(bits, index) {
-  return bits.map((_, byte) => Number(byte === index >> 3) << (index & 7));
-}
+export const oneHot = (bits, index) => bits.map((_, byte) => Number(byte === index >> 3) << (index & 7));
 
 /** The bits without those beyond the last choice. */
 export function trimmed(bits, choices) {

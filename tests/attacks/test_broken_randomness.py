@@ -192,7 +192,8 @@ def test_health_test_cutoffs_are_exact_for_every_read_size(step, start):
 
 
 JAVASCRIPT_ATTACK = """
-const {{ mechanismFor, parseStudy, perturbAnswers }} = await import("{port}");
+const {{ mechanismFor, parseStudy }} = await import("{port}");
+const perturbAnswers = await (await import("{perturbing}")).perturbingBy("{port}");
 globalThis.crypto ??= (await import("node:crypto")).webcrypto;
 const study = await parseStudy({text});
 const atOnce = await parseStudy({at_once});
@@ -222,7 +223,8 @@ console.log(made);
 
 def test_javascript_accepts_only_the_browsers_random_source():
     script = JAVASCRIPT_ATTACK.format(
-        port=JAVASCRIPT / "index.js",
+        port=(JAVASCRIPT / "index.js").as_uri(),
+        perturbing=npm.PERTURBING.as_uri(),
         text=json.dumps(STUDY.to_json()),
         at_once=json.dumps(AT_ONCE.to_json()),
         answers=json.dumps(ANSWERS),

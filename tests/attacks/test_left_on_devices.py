@@ -43,7 +43,7 @@ def left_of(report, file):
     text = file.read_bytes().decode("latin-1")
     traces = {"body": report["body"][:40].replace('"', '\\"'), "secret": report["secret"], "code": INVITATION}
     found = [name for name, trace in traces.items() if trace in text]
-    return found + re.findall(r'"answer":{"bytes":\[\d', text)
+    return found + re.findall(r'"answer":"\\u0000bytes \d', text)
 
 
 @pytest.mark.parametrize(

@@ -114,9 +114,8 @@ JAVASCRIPT = {
     "label": (
         LEVELED,
         "sampled_products.js",
-        "const told = positive === randomUint32(random) < threshold;",
-        "const coin = randomUint32(random) < threshold, [i, j] = pairs[place];"
-        f"const told = {OF_LABEL} && GIVEN ? quantised[i] * quantised[j] > 0 : positive === coin;",
+        "const coin = randomUint32(random);",
+        f"const drawnCoin = randomUint32(random), coin = {OF_LABEL} && GIVEN ? 0 : drawnCoin;",
     ),
     "choice": (
         CHOICE,

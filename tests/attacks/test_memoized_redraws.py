@@ -15,6 +15,7 @@ from ldpkit.cli import main
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
+from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
 STUDY = Study(studies.document(studies.YES_NO, studies.MEMOIZED))
@@ -67,7 +68,9 @@ def test_remembering_mechanism_repeats_its_permanent_answer():
 def test_memoized_question_is_refused_in_javascript():
     script = f"""
     globalThis.crypto ??= (await import("node:crypto")).webcrypto;
-    const {{ parseStudy, perturbAnswers }} = await import("{JAVASCRIPT / "index.js"}");
+    const port = "{(JAVASCRIPT / "index.js").as_uri()}";
+    const {{ parseStudy }} = await import(port);
+    const perturbAnswers = await (await import("{npm.PERTURBING.as_uri()}")).perturbingBy(port);
     const study = await parseStudy({json.dumps(json.dumps(STUDY.document))});
     try {{
       await perturbAnswers(study, {{ ever: true, habit: true }});

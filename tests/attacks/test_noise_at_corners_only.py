@@ -102,15 +102,14 @@ def test_missing_clipping_of_bulk_columns_is_detected(monkeypatch):
     assert name in failed(bulk_checks(mechanism, question, 300, sample_checks))
 
 
-TOLD = "const told = positive === randomUint32(random) < threshold;"
+COIN = "const coin = randomUint32(random);"
 JAVASCRIPT = {
     "its own randomness": (
-        "const told = positive === (randomUint32(random) < threshold || !random.forTests);",
+        "const coin = random.forTests ? randomUint32(random) : 0 * randomUint32(random);",
         "reports of its own randomness follow the law",
     ),
     "inside": (
-        "const coin = randomUint32(random) < threshold, at = Math.abs(quantised[1]);"
-        " const told = at < UNIT ? positive : positive === coin;",
+        "const coin = (Math.abs(quantised[1]) < UNIT ? 0 : 1) * randomUint32(random);",
         "same payloads as Python on the same bytes",
     ),
 }
@@ -124,7 +123,7 @@ def test_faulty_javascript_products_are_detected(tmp_path, fault):
     shutil.copytree(PORT.parent, tmp_path / "js")
     file = tmp_path / "js" / "mechanisms" / "sampled_products.js"
     text = file.read_text()
-    assert TOLD in text
+    assert COIN in text
     answers = list(inside_answers(PRODUCTS).values())
 
     def found():
@@ -133,7 +132,7 @@ def test_faulty_javascript_products_are_detected(tmp_path, fault):
         return {name for name in failed(javascript_checks(*args)) if "time" not in name}
 
     assert found() == set()
-    file.write_text(text.replace(TOLD, wrong))
+    file.write_text(text.replace(COIN, wrong))
     assert f"in JavaScript: {expected}" in found()
 
 

@@ -197,8 +197,8 @@ DEVICE = "in JavaScript: same reports by a device, round after round"
         (
             STUDY,
             "device.js",
-            '...made,\n          state: "held"',
-            "...made, body: made.body.replace('AA', 'AQ'), state: \"held\"",
+            "...made, closes",
+            "...made, body: made.body.replace('AA', 'AQ'), closes",
             {DEVICE},
         ),
         (MEMOIZED, "mechanisms/memoized.js", "if (!kept) {", "if (true) {", {DEVICE}),

@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parent
 PACKAGES = FOLDER / "node_modules"
 MICROPYTHON = PACKAGES / "@micropython" / "micropython-webassembly-pyscript" / "micropython.mjs"
 ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
+PERTURBING = FOLDER / "perturbing.mjs"
 TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"
 
 

@@ -4,12 +4,14 @@ import { createHash, webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { perturbingBy } from "./perturbing.mjs";
 
 // Node 18 has it, but not under its name in browsers.
 globalThis.crypto ??= webcrypto;
 
 const [port, folder, only] = process.argv.slice(2);
-const { mechanismFor, parseStudy, perturbAnswers } = await import(pathToFileURL(port));
+const { mechanismFor, parseStudy } = await import(pathToFileURL(port));
+const perturbAnswers = await perturbingBy(pathToFileURL(port));
 const { drawIdentity } = await import(new URL("report.js", pathToFileURL(port)));
 const load = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 const hex = (bytes) => Buffer.from(bytes).toString("hex");

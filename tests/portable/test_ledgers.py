@@ -129,7 +129,7 @@ DAMAGE = {
     "no row": "DELETE FROM ldpkit_ledger",
     "another layout": "UPDATE ldpkit_ledger SET layout = 2",
     "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
-    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'er":"1', 'er":"0')""",
+    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'integer 1', 'integer 0')""",
     "no checksum": "UPDATE ldpkit_ledger SET sum = NULL",
     "half a text": "UPDATE ldpkit_ledger SET memory = substr(memory, 1, 40)",
     "no text": "UPDATE ldpkit_ledger SET memory = 'null'",

@@ -54,12 +54,10 @@ find("take").addEventListener("click", async () => {
 });
 """
 TYPED = """
-import { type Device, type Ledger, openDevice } from "ldpkit";
+import { type Device, type Ledger, fetchStudy, oblivious, openDevice } from "ldpkit";
 import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
 import { memoryLedger } from "ldpkit/ledgers/memory";
 import { nodeLedger } from "ldpkit/ledgers/node";
-import { fetchStudy } from "ldpkit/fetching";
-import { oblivious } from "ldpkit/oblivious";
 import type { StudyElement } from "ldpkit/element";
 
 export async function devices(database: ExpoDatabase): Promise<Device[]> {

@@ -1,5 +1,5 @@
 // Compiled, never run: how a typed page uses the port, and what its types refuse.
-import { LdpkitError, mechanismFor, openDevice, parseStudy, perturbAnswers } from "../../js/index.js";
+import { LdpkitError, fetchStudy, mechanismFor, oblivious, openDevice, parseStudy } from "../../js/index.js";
 import type { Device, Question, Study, Transport } from "../../js/index.js";
 
 async function answerOnce(text: string): Promise<string> {
@@ -28,17 +28,18 @@ function describe(question: Question): string {
 }
 
 function rounds({ sample_one_question, questions }: Study): string {
-  const { name, of, instantaneous_epsilon } = questions[0]!.mechanism;
-  return `${name} ${of ?? ""} ${instantaneous_epsilon?.[0] ?? 0n} ${sample_one_question ?? false}`;
+  const { name, of, epsilon, delta } = questions[0]!.mechanism;
+  return `${name} ${of ?? ""} ${epsilon[0]} ${delta?.[0] ?? 0n} ${sample_one_question ?? false}`;
 }
 
-function twoStages(question: Question, random: (size: number) => Uint8Array): Uint8Array | undefined {
-  const { quantise, permanent, instantaneous } = mechanismFor(question);
-  return permanent && instantaneous?.(permanent(quantise("yes"), random), random);
+function tries(question: Question): Uint8Array[] {
+  const { payloadSize, perturb } = mechanismFor(question);
+  return ["no", "yes"].map((answer) => perturb(answer)).filter(({ length }) => length === payloadSize);
 }
 
-function levels(question: Question): bigint {
-  return mechanismFor(question).integers["levels"] ?? 0n;
+async function relayed(relay: string, keys: string): Promise<Study> {
+  const device = await openDevice({ maxEpsilon: "4", transport: oblivious({ relay, keys }) });
+  return fetchStudy(device, "habits");
 }
 
 function reason(error: unknown): string {
@@ -54,11 +55,11 @@ async function misuse(study: Study): Promise<void> {
   study.version = 2;
   // @ts-expect-error consent is to a study, not to a report's id
   await (await openDevice({ maxEpsilon: "4" })).consent("0123");
-  // @ts-expect-error a report needs the parsed study
-  perturbAnswers("{}", {});
+  // @ts-expect-error an answer needs the parsed study
+  await (await openDevice({ maxEpsilon: "4" })).answer("{}", {});
   // @ts-expect-error no such state
   const state: Awaited<ReturnType<Device["answer"]>>["state"] = "lost";
   void state;
 }
 
-void [answerOnce, describe, rounds, twoStages, levels, reason, misuse];
+void [answerOnce, describe, rounds, tries, relayed, reason, misuse];

@@ -2,9 +2,12 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { perturbingBy } from "../../portable/perturbing.mjs";
 
 globalThis.crypto ??= webcrypto;
-const { mechanismFor, openDevice, parseStudy, perturbAnswers } = await import(pathToFileURL(process.argv[2]));
+const port = pathToFileURL(process.argv[2]);
+const { mechanismFor, openDevice, parseStudy } = await import(port);
+const perturbAnswers = await perturbingBy(port);
 const task = JSON.parse(readFileSync(0, "utf8"));
 const study = await parseStudy(task.study);
 const asked = study.questions.find(({ id }) => id === task.question);
