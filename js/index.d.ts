@@ -13,6 +13,8 @@ export type ErrorCode =
   | "budget"
   /** It is not one of the study's days, or its collector takes no reports. */
   | "closed"
+  /** The relay says, without proof, that the collector no longer has the key that the app has. */
+  | "key"
   /** What is kept here cannot be used; nothing was answered. */
   | "ledger"
   /** A part of this module did not load: try again, then reload the page. */
@@ -180,7 +182,7 @@ export interface StoredReport {
   readonly closes?: string;
   /**
    * Why the last attempt did not settle it, "" once it is settled: "unreachable", "problem STATUS NAME", "foreign STATUS"
-   * (not of the collector); behind "unserved " if the study was not found, "issuer " for a token.
+   * (not of the collector), or "key" as the error; behind "unserved " if the study was not found, "issuer " for a token.
    */
   readonly reason?: string;
   /** The study's, where it has one: then a report waits for its token, if that has any, and for its moment. */
@@ -225,7 +227,8 @@ export interface Transport {
  * sees who sends, when, and one of a few sizes. The collector sees the content, and when the relay forwards it.
  *
  * relay: its URL; https, or http on this machine. keys: the gateway's key configuration in base64, as
- * `ldpkit ohttp show` prints it. Rejects with LdpkitError "input" if either is wrong or the platform lacks X25519.
+ * `ldpkit ohttp show` prints it. Rejects with LdpkitError "input" if either is wrong or the platform lacks X25519; the
+ * transport's requests reject with "key".
  */
 export function oblivious(options: { relay: string; keys: string }): Promise<Transport>;
 

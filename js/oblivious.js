@@ -13,6 +13,7 @@ import { ask } from "./upload.js";
 const X25519 = { name: "X25519" };
 const REQUEST_TYPE = "message/ohttp-req";
 const ANSWER_TYPE = /^message\/ohttp-res\s*(;|$)/i;
+const KEY_PROBLEM = "http-problem-types#ohttp-key";
 // A key configuration: X25519, and among its suites HKDF-SHA256 with AES-128-GCM.
 const CONFIGURATION = /^.\0 .{34}(.{4})*?\0\x01\0\x01(.{4})*$/s;
 const POINT_AT = 3;
@@ -46,6 +47,8 @@ export async function oblivious({ relay: given, keys }) {
     const isAnswer = status === 200 && ANSWER_TYPE.test(outer.headers.get("Content-Type"));
     if (isAnswer) return plain(await open(new Uint8Array(await outer.arrayBuffer())));
     // What a relay says itself is about no report.
+    const isKeyGone = status === 400 && (await outer.text()).includes(KEY_PROBLEM);
+    if (isKeyGone) fail("key", "the relay says that the collector no longer has this app's key");
     return new Response(null, { status });
   }
   return Object.assign(transport, { relay });

@@ -76,8 +76,10 @@ export async function exchange(transport, url, options, report) {
       again: /^(5|408|42[59])/.test(status),
       reason: problem ? `problem ${status} ${problem}` : `foreign ${status}`,
     };
-  } catch {
-    return { said: {}, again: true, reason: "unreachable" };
+  } catch (error) {
+    // Nothing proves what a relay says. If it is true, no attempt succeeds until people have acted.
+    const reason = error?.code === "key" ? "key" : "unreachable";
+    return { said: {}, again: reason !== "key", reason };
   }
 }
 

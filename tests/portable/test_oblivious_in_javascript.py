@@ -324,3 +324,48 @@ def test_foreign_page_sends_and_withdraws_in_both_browsers(
     assert states == "sent gone"
     assert exported(collector, study) == []
     assert len(passed) == 4
+
+
+KEY_GONE = """
+const {{ fetchStudy, oblivious, openDevice, parseStudy }} = await import("{index}");
+const {{ memoryLedger }} = await import("{memory}");
+const problem = {{ type: "https://iana.org/assignments/http-problem-types#ohttp-key" }};
+let requests = 0;
+globalThis.fetch = async () => {{
+  requests++;
+  return new Response(JSON.stringify(problem), {{ status: 400 }});
+}};
+const study = await parseStudy({text});
+const ledger = memoryLedger();
+const collector = "https://collector.example";
+const device = await openDevice({{ maxEpsilon: "9", collector, ledger, transport: oblivious({relay}) }});
+const found = [await fetchStudy(device, study.id).catch(({{ code }}) => code)];
+await device.answer(study, {{ ever: "yes" }});
+await device.consent(study);
+const flushed = async () => {{
+  requests = 0;
+  await device.flush({{ attempts: 3 }});
+  const {{ state, reason }} = (await device.status(study)).report;
+  found.push([state, reason, requests]);
+}};
+await flushed();
+// As if an earlier attempt had reached the collector.
+await ledger.write(({{ reports }}) => (reports[0].publisher = "c"));
+await device.withdraw(study.id);
+await flushed();
+await flushed();
+console.log(JSON.stringify(found));
+"""
+
+
+def test_key_gone_answer_is_named_and_retried_at_next_flush():
+    """Only the relay says so: nothing is dropped, and a deletion is requested at each flush."""
+    study = Study(studies.document(ASKED))
+    script = KEY_GONE.format(
+        index=INDEX,
+        memory=JAVASCRIPT / "ledgers" / "memory.js",
+        text=json.dumps(study.canonical().decode()),
+        relay=json.dumps({"relay": RELAY, "keys": GOOD}),
+    )
+    said = json.loads(npm.node("--input-type=module", "-e", script))
+    assert said == ["key", ["queued", "unserved key", 1], *[["withdrawn", "key", 1]] * 2]
