@@ -274,7 +274,7 @@ export interface Device {
    */
   withdraw(studyId: string): Promise<number>;
   /**
-   * Ask for deletions and send what is queued, each up to `attempts` times (5) with full jitter. For a
+   * Ask for deletions and send what is queued, in random order, each up to `attempts` times (5) with full jitter. For a
    * study with a channel call it again, best at every start and after `due`: tokens come first. now: ask for deletions at
    * once that else leave in a batch; who watches may then tell whose they were.
    */

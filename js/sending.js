@@ -2,6 +2,7 @@
 
 import { originOf } from "./address.js";
 import { unloaded } from "./errors.js";
+import { randomUint32, systemRandom } from "./randomness.js";
 import { findPublisher, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
@@ -21,9 +22,7 @@ export function send(device, { attempts = 5, now } = {}) {
     const chosen = leaving && (await write(leaving.choose(origin, now, transport.relay)));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
     const isOwn = (report) => REQUESTS[report.state] && report.origin === origin;
-    const waiting = reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id)));
-    // Deletions first, which have no body.
-    waiting.sort((report, other) => !other.body - !report.body);
+    const waiting = shuffledTogether(reports.filter((report) => isOwn(report) && (!chosen || chosen.has(report.id))));
     // Each once before any a second time: what is never settled holds nothing else up.
     for (let attempt = 0; waiting[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
@@ -47,6 +46,17 @@ export function send(device, { attempts = 5, now } = {}) {
       return changes.publisher ? isSettled(id, left) : !again;
     }
   });
+}
+
+/** Alternate both kinds, a deletion first, each kind in random order: what fails always blocks no other for good. */
+function shuffledTogether(reports) {
+  const places = new Map(reports.map((report) => [report, randomUint32(systemRandom)]));
+  const shuffled = reports.sort((one, other) => places.get(one) - places.get(other));
+  // What is to be deleted has no body.
+  const [deletions, uploads] = [false, true].map((has) => shuffled.filter(({ body }) => !!body === has));
+  const turns = [];
+  while (deletions[0] || uploads[0]) turns.push(...deletions.splice(0, 1), ...uploads.splice(0, 1));
+  return turns;
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
