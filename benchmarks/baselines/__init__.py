@@ -2,7 +2,7 @@
 
 `unbiased`: estimates of choice frequencies. `simplex`: their repairs. `noise_naive`: posteriors that take
 noise for data. `ldp_sgd`: regression by noisy gradients. `dense`, `pass_glm`: published likelihoods of summed
-statistics. The posterior of raw answers, without any privacy, is `Family.condition_on_answers`.
+statistics. `raw_answers`: the posterior of raw answers, without any privacy.
 """
 
 from .dense import DenseLinearStatistics

@@ -26,7 +26,7 @@ from inference.models.number_law import NumberLaw
 from inference.models.regression import Scale as RecordScale
 from inference.models.regression import regression, residual_sd
 from inference.models.regressions import second_moments
-from inference.models.shares import Shares, answers_log_prob
+from inference.models.shares import Shares
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from schemas import Question
@@ -91,6 +91,11 @@ def _multinomial(question: Question, mechanism: Mechanism, summary: QuestionSumm
         numpyro.factor("reports", answers_log_prob(counts, shares.draw(order)))
 
     return Model(program, {"counts": counts, "order": shares.order}, shares.initial, shares.parameters)
+
+
+def answers_log_prob(counts: Array, shares: Array) -> Array:
+    """Return the log probability of noiseless answers; choices without answers add 0, even at share 0."""
+    return jnp.sum(counts * jnp.log(jnp.where(counts > 0, shares, 1.0)))
 
 
 def _moments(mechanism: Mechanism, summary: QuestionSummary) -> Matrix:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from inference.demo.collecting import running_collector, send_all
+from inference.demo.raw_answers import raw_draws
 from inference.demo.survey import answers_of, study_for
-from inference.fitting import draw_posterior, fit
+from inference.fitting import fit
 from inference.limits import check_seed
-from inference.models import family_of
 from inference.results.folder import save_report
 from inference.results.posterior import Posterior
 from inference.results.saving import new_folder
@@ -42,9 +42,8 @@ def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progre
         summary = summarize_files(study, [str(folder / "reports.ndjson")])
         (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
         posteriors = fit(study, summary, seed, progress)
-        raw = fit_raw(study, answers, seed, progress)
         progress("drawing the report page")
-        save_report(study, posteriors, folder, {name: found.draws for name, found in raw.items()})
+        save_report(study, posteriors, folder, raw_draws(study, answers, seed))
     return posteriors
 
 
@@ -64,17 +63,3 @@ def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progres
         raise TransferError(
             f"{len(answers)} devices answered, but {stored} reports were stored", code="demo.reports_missing"
         )
-
-
-def fit_raw(
-    study: Study, answers: Sequence[Mapping[str, Any]], seed: int, progress: Progress
-) -> dict[str, Posterior]:
-    """Return the posteriors from the raw answers."""
-    posteriors = {}
-    for question in study.questions:
-        progress(f"fitting the raw answers to {question.id}, for comparison")
-        model = family_of(question).condition_on_answers(
-            question, [person[question.id] for person in answers]
-        )
-        posteriors[question.id] = draw_posterior(study, question, model, len(answers), seed)
-    return posteriors

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Draws, Model, Truth
 from inference.models.choice_forms import Form, form_of, rows_form
-from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.pulled_shares import pulled
 from inference.models.refusals import (
-    count_answers,
     of_all,
     of_answers,
     refusal_draws,
@@ -32,7 +31,6 @@ from inference.models.refusals import (
 from inference.models.scales import scale_draws
 from inference.models.shares import (
     Shares,
-    answers_log_prob,
     noiseless_answers,
     noiseless_answers_of_total,
     prior_note,
@@ -98,17 +96,6 @@ class Bernoulli(Family):
 
         start: dict[str, object] = {"p": float(np.clip(values[0] / max(n, 1), 0.02, 0.98))}
         return Model(program, {"n": n, "total": values}, start, lambda draws: {"p": draws["p"]})
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        counts = count_answers(question, answers)
-
-        def program(counts: Array) -> None:
-            share = draw(question, "p")
-            shares = of_all(question, jnp.stack([1 - share, share]))
-            numpyro.factor("reports", answers_log_prob(counts, shares))
-
-        start = {"p": 0.5, **refusal_start(question, np.full(3, 1 / 3))}
-        return Model(program, {"counts": counts}, start, partial(_bernoulli_parameters, question))
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, random.random(n) < truth.parameters["p"], random)
@@ -193,19 +180,6 @@ class Multinomial(Family):
         return Model(
             program, data, shares.initial, parameters, notes, redrawn=shares.redrawn, resting=resting
         )
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        counts = count_answers(question, answers)
-        estimate = counts / max(counts.sum(), 1)
-        shares = Shares(question, of_answers(question, estimate), float(counts.sum()))
-
-        def program(counts: Array, order: Array) -> None:
-            numpyro.factor("reports", answers_log_prob(counts, of_all(question, shares.draw(order))))
-
-        data = {"counts": counts, "order": shares.order}
-        start = {**shares.initial, **refusal_start(question, estimate)}
-        parameters = partial(_multinomial_parameters, question, shares)
-        return Model(program, data, start, parameters, redrawn=shares.redrawn)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         shares = np.asarray([truth.parameters[f"p[{label}]"] for label in question.choices])

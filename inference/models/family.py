@@ -6,7 +6,7 @@ To add a model, add its file to this folder and its line to ldp_client/documents
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,6 @@ from summaries import QuestionSummary
 
 # {parameter: Stated}, and {parameter: {feature id: Stated}} for parameters that each feature has.
 Priors = Mapping[str, Any]
-Answers = Sequence[Any]
 Sets = NDArray[np.uint8]
 
 
@@ -68,13 +67,6 @@ class Family:
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         """Condition the model on a secure sum's total; by default as on reports with less noise."""
         return self.condition(question, mechanism, summary)
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        """Condition the model on raw answers, one a person: the analysis without privacy."""
-        del answers
-        raise InputError(
-            f"{question.id}: the model {self.name!r} takes no raw answers", code="fit.model_needs_noise"
-        )
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw the answers of n people, in the form that `quantise_many` takes."""

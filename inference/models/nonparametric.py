@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.family import Family, Priors, Sets, draw, register
 from inference.models.nonparametric_law import NonparametricLaw
 from inference.models.number import cell_edges, middle_cells
 from inference.models.refusals import (
     refusal_draws,
     refusal_notes,
-    refusal_start,
-    refusals_log_prob,
-    split_answers,
     split_refused,
     told_by,
     with_refusals,
@@ -97,21 +94,6 @@ class Free(Family):
 
         notes = (TWO_MOMENTS,) if cells is None else approximation_notes(n, noise_sd, values)
         return _model(question, law, program, {"n": n, "total": values}, notes)
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        law = _law_of(question)
-        low, width = number_units(question)
-        answers, refused = split_answers(question, answers)
-        counts = law.counted((np.asarray(answers, np.float64) - low) / width)
-
-        def program(counts: Array) -> None:
-            shares = law.draw(draw(question, "roughness"))
-            logs = jnp.log(jnp.maximum(shares, np.finfo(np.float64).tiny))
-            log_prob = refusals_log_prob(question, len(answers), refused)
-            numpyro.factor("reports", jnp.sum(counts * logs) + log_prob)
-
-        start = refusal_start(question, np.full(2, 0.5))
-        return _model(question, law, program, {"counts": counts}, start=start)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         low, width = number_units(question)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,13 +111,6 @@ class NonparametricLaw:
         place = random.choice(len(shares), n, p=shares / shares.sum())
         inside = (place - 1 + random.random(n)) / self.cells
         return np.clip(np.where(place == 0, 0.0, inside), 0.0, 1.0)
-
-    def counted(self, scaled: Any) -> Values:
-        """Count raw answers by cell, (cells + 2,), with the bounds at 0 and 1."""
-        values = np.asarray(scaled, np.float64)
-        cell = np.floor(values * self.cells).astype(np.int64) + 1
-        cell = np.where(values <= 0, 0, np.where(values >= 1, self.cells + 1, cell))
-        return np.bincount(cell, minlength=self.cells + 2).astype(np.float64)
 
     def moments(self) -> Values:
         """Return E[uᵏ], k = 1 … 4, in each bound and cell (cells + 2, 4), with the bounds at u = −1 and 1."""

@@ -1,4 +1,4 @@
-"""Condition the law of one number on noisy reports, a secure sum's total, or raw answers.
+"""Condition the law of one number on noisy reports or a secure sum's total.
 
 If nearly all answers are at a bound, the data determine the law's distance beyond the bound only in units of
 its sd: a wide law far out fits like a narrow law nearby. The posterior of location and sd is then a wedge
@@ -26,14 +26,11 @@ from inference.likelihoods.numbers.discrete import MOST_POINTS
 from inference.likelihoods.numbers.noise import Noise
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
 from inference.models.base import IDENTITY, Coordinates, Draws, Model, Unbounded
-from inference.models.family import Answers, priors_of
+from inference.models.family import priors_of
 from inference.models.plain_means import PlainMean, beyond_notes, of_two_sums, two_sums_notes
 from inference.models.refusals import (
     refusal_draws,
     refusal_notes,
-    refusal_start,
-    refusals_log_prob,
-    split_answers,
     told_by,
 )
 from inference.models.totals import SQUARE_WEIGHT, approximation_notes, total_of
@@ -197,29 +194,6 @@ def _moments_of_total(shares: NDArray[np.float64], cells: int | None) -> tuple[f
         mean = float(shares[0] + 1) / 2
         variance = float(shares[1] / SQUARE_WEIGHT - shares[0] ** 2) / 4
     return float(np.clip(mean, 0.02, 0.98)), float(np.clip(variance, 0.01, 0.25))
-
-
-def of_answers(law: NumberLaw, question: Question, answers: Answers) -> Model:
-    """Return the model of x from the law, given exact answers."""
-    units = law.units(question)
-    answers, refused = split_answers(question, answers)
-    values, counts = np.unique(np.asarray(answers, dtype=np.float64), return_counts=True)
-
-    def program(values: Array, counts: Array) -> None:
-        scaled = (values - units.zero) / units.unit
-        log_prob = jnp.sum(counts * law.draw(question).log_prob(scaled))
-        numpyro.factor("reports", log_prob + refusals_log_prob(question, len(answers), refused))
-
-    mean, variance = np.average(values, weights=counts), np.cov(values, fweights=counts) + 1e-9
-    start = law.start(Start(float(mean - units.zero) / units.unit, float(variance) / units.unit**2))
-    start = {**start, **refusal_start(question, np.full(2, 0.5))}
-
-    def own(draws: Draws) -> dict[str, NDArray[np.float64]]:
-        return {**law.own(draws, units), **refusal_draws(question, draws)}
-
-    return Model(
-        program, {"values": values, "counts": counts}, start, own, implied=partial(law.implied, question)
-    )
 
 
 class Start(NamedTuple):

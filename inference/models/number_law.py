@@ -16,7 +16,7 @@ from numpyro.distributions import Distribution
 
 from inference.models import number
 from inference.models.base import Draws, Model, Truth
-from inference.models.family import Answers, Family, Sets, draw
+from inference.models.family import Family, Sets, draw
 from inference.models.number import Ridge, Start
 from inference.models.refusals import with_refusals
 from inference.results.answer_law import Implied
@@ -133,9 +133,6 @@ class NumberLaw(Family):
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         return number.of_total(self, question, mechanism, summary)
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        return number.of_answers(self, question, answers)
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         return with_refusals(question, truth, self.sample(question, truth.parameters, n, random), random)

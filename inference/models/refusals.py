@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from inference.likelihoods.common import CellCounts
 from inference.models.base import Draws, Truth
-from inference.models.family import Answers, draw
+from inference.models.family import draw
 from inference.results.intervals import REFUSED
 from ldp_client import Mechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
@@ -72,27 +72,6 @@ def split_refused(parameters: Mapping[str, float]) -> tuple[dict[str, float], di
     """Split parameters into the others and the share of refusals, if present."""
     others = {name: value for name, value in parameters.items() if name != REFUSED}
     return others, {name: value for name, value in parameters.items() if name == REFUSED}
-
-
-def count_answers(question: Question, answers: Answers) -> NDArray[np.int64]:
-    """Count the raw answers of each choice, refusals last if the question offers them."""
-    labels: list[Any] = [False, True] if question.ask == "yes_no" else list(question.choices)
-    labels += [None] if question.refusal else []
-    return np.asarray([sum(answer == label for answer in answers) for label in labels], np.int64)
-
-
-def split_answers(question: Question, answers: Answers) -> tuple[Answers, int]:
-    """Return the raw answers that were given, and the number of refusals."""
-    given = [answer for answer in answers if answer is not None] if question.refusal else answers
-    return given, len(answers) - len(given)
-
-
-def refusals_log_prob(question: Question, given: int, refused: int) -> Array | float:
-    """Return the log probability of the numbers of answers and refusals, inside a NumPyro program."""
-    if not question.refusal:
-        return 0.0
-    share = draw(question, REFUSED)
-    return given * jnp.log1p(-share) + refused * jnp.log(share)
 
 
 class RefusableCounts(CellCounts):

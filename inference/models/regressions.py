@@ -1,8 +1,8 @@
-"""The regressions that studies name: from records' sums, perturbed records (METHODS 5), or raw records."""
+"""The regressions that studies name: from records' sums or perturbed records (METHODS 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -11,7 +11,6 @@ from typing import Any, cast
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from inference.likelihoods import (
 from inference.models import replicates
 from inference.models.base import Model, Truth
 from inference.models.clipping import Moments, beyond_bounds, clipping_notes, possible_clipping
-from inference.models.family import Answers, Family, Priors, Sets, register
+from inference.models.family import Family, Priors, Sets, register
 from inference.models.leveled_cells import random_people
 from inference.models.leveled_regressions import regression_on_levels
 from inference.models.product_cells import logistic_from_products, random_cells
@@ -36,14 +35,11 @@ from inference.models.regression import (
     first_values,
     linear_priors,
     logistic_priors,
-    regression,
-    residual_sd,
 )
 from inference.models.sampled_products import linear_from_products
 from inference.units import has_levels
 from ldp_client import Mechanism, mechanism_for
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.question import Field
 from ldp_client.mechanisms.gaussian_record import GaussianNumberRecord, GaussianYesNoRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.sampled_products import SampledProducts
@@ -205,11 +201,9 @@ class RecordRegression(Family):
     Attributes:
         builds: {mechanism: function that builds the model from its reports' summary}. A secure sum's total
             is read like `gaussian_statistics`, with less noise.
-        start: starting values besides the line's.
     """
 
     builds: Mapping[str, Build]
-    start: Mapping[str, object] = MappingProxyType({})
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -217,21 +211,6 @@ class RecordRegression(Family):
         del sets
         build = self.builds.get(mechanism.name, self.builds["gaussian_statistics"])
         return build(question, mechanism, summary)
-
-    def condition_on_answers(self, question: Question, answers: Answers) -> Model:
-        features, response = _design(question, answers)
-
-        def program(features: Array, response: Array) -> None:
-            line = regression(question)
-            self.observe(question, line.intercept + features @ line.coefficients, response)
-
-        initial = {"intercept": 0.0, "coefficients": np.zeros(features.shape[1]), **self.start}
-        data = {"features": features, "response": response}
-        return Model(program, data, initial, Scale(question).parameters)
-
-    def observe(self, question: Question, line: Array, response: Array) -> None:
-        """Add the site of exact responses (n,) to a program, given the linear predictor (n,), scaled."""
-        raise NotImplementedError
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw records with normal features, as most of these models assume; a yes/no is a normal's sign."""
@@ -298,13 +277,9 @@ class LinearRegression(RecordRegression):
         }
     )
     reads = tuple(builds)
-    start = MappingProxyType({"sd": 0.5})
 
     def priors(self, question: Question) -> Priors:
         return linear_priors(question)
-
-    def observe(self, question: Question, line: Array, response: Array) -> None:
-        numpyro.sample("reports", dist.Normal(line, residual_sd(question)), obs=response)
 
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         return line + random.normal(0, truth["sd"], len(line))
@@ -327,30 +302,6 @@ class LogisticRegression(RecordRegression):
     def priors(self, question: Question) -> Priors:
         return logistic_priors(question)
 
-    def observe(self, question: Question, line: Array, response: Array) -> None:
-        del question
-        numpyro.sample("reports", dist.BernoulliLogits(line), obs=jnp.asarray(response > 0, dtype=int))
-
     def respond(self, line: Matrix, truth: Mapping[str, float], random: Generator) -> NDArray[Any]:
         del truth
         return random.random(len(line)) < 1 / (1 + np.exp(-line))
-
-
-def _columns(field: Field, answers: Sequence[Any]) -> Matrix:
-    """Return one feature's columns (n, columns): for a choice, an indicator of each label but the first."""
-    if not field.choices:
-        return np.asarray(answers, dtype=np.float64)[:, None]
-    return np.asarray([[answer == label for label in field.choices[1:]] for answer in answers], np.float64)
-
-
-def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[Matrix, Matrix]:
-    """Return the line's columns (n, d) and the response (n,) in scaled units, not clipped."""
-    scale = Scale(question)
-    assert question.response is not None
-    columns = [_columns(field, [answer[field.id] for answer in answers]) for field in question.features]
-    features = np.hstack(columns)
-    response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
-    if question.response.bounds is None:
-        response = 2 * response - 1
-    scaled = (features - scale.zero) / scale.unit
-    return scaled, (response - scale.response.zero) / scale.response.unit

@@ -137,11 +137,6 @@ class Shares:
         return self._unknown or float(np.min(self._stated)) < SMALL
 
 
-def answers_log_prob(counts: Array, shares: Array) -> Array:
-    """Return the log probability of noiseless answers; choices without answers add 0, even at share 0."""
-    return jnp.sum(counts * jnp.log(jnp.where(counts > 0, shares, 1.0)))
-
-
 def likely_concentration(estimate: Values, answers: float) -> float:
     """Estimate the concentration by moments: E[Σ p²] = (1 + c)/(1 + k c) under a symmetric Dirichlet."""
     k = len(estimate)

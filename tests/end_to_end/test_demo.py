@@ -6,9 +6,12 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
+from statsmodels.api import OLS, Logit
 
 from inference.demo import collecting
+from inference.demo.raw_answers import raw_draws
 from inference.demo.survey import answers_of, study_for
 from ldp_client.documents.errors import InputError, StudyError
 from tests.end_to_end.conftest import LDPKIT
@@ -88,6 +91,30 @@ def test_the_survey_is_the_real_one():
 def test_the_seed_chooses_the_people():
     assert answers_of(50, 1) == answers_of(50, 1)
     assert answers_of(50, 1) != answers_of(50, 2)
+
+
+def test_raw_answers_have_the_posteriors_of_ordinary_fits():
+    answers = answers_of(3000, 2)
+    draws = raw_draws(study_for("1"), answers, 1)
+    ages = np.asarray([person["age"] for person in answers])
+    assert draws["age"]["mean"].mean() == pytest.approx(ages.mean(), abs=0.02)
+    assert draws["age"]["mean"].std() == pytest.approx(ages.std() / np.sqrt(3000), rel=0.2)
+    assert draws["age"]["sd"].mean() == pytest.approx(ages.std(), rel=0.01)
+    assert sum(values.mean() for values in draws["occupation"].values()) == pytest.approx(1)
+    for question, response, fit in (("children-model", "children", OLS), ("affair-model", "affair", Logit)):
+        records = [person[question] for person in answers]
+        names = [name for name in records[0] if name != response]
+        columns = np.asarray([[1.0, *(record[name] for name in names)] for record in records])
+        fitted = fit(np.asarray([record[response] for record in records], float), columns).fit(cov_type="HC0")
+        found = [draws[question][name] for name in ("intercept", *(f"coefficient[{name}]" for name in names))]
+        assert np.mean(found, axis=1) == pytest.approx(fitted.params, abs=0.02)
+        assert np.std(found, axis=1) == pytest.approx(fitted.bse, rel=0.25)
+
+
+@pytest.mark.parametrize("people", [1, 7])
+def test_raw_answers_of_a_few_people_have_finite_draws(people):
+    for values in raw_draws(study_for("1"), answers_of(people, 2), 1).values():
+        assert all(np.isfinite(draws).all() for draws in values.values())
 
 
 @pytest.mark.parametrize("people", [0, 6367])

@@ -11,7 +11,7 @@ from inference.design.calibration import prior_truths
 from inference.design.plan import questions_to_plan
 from inference.design.simulation import simulate
 from inference.design.truth import with_truth
-from inference.models import MODELS, family_of, model_for, register
+from inference.models import MODELS, model_for, register
 from inference.results.page import render_page
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -90,9 +90,3 @@ def test_studies_with_added_law_can_be_simulated(study, question):
     start = model_for(planned, summary)
     found = start.parameters({name: np.asarray(value) for name, value in start.initial.items()})
     assert found["loc"] == pytest.approx(4.0, rel=0.3)
-
-
-def test_raw_answers_under_added_law_have_a_posterior(question):
-    family, truth = family_of(question), prior_truths(question, 1, seed=0)[0]
-    answers = family.simulate(question, truth, 100, np.random.default_rng(1))
-    assert set(family.condition_on_answers(question, answers).initial) == set(TRUTH)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inference.models import MODELS, family_of, model_for
+from inference.models import MODELS, model_for
 from inference.models.regressions import second_moments
 from inference.sampling import sample
 from ldp_client import mechanism_for
@@ -154,17 +154,3 @@ def test_wide_choices_use_column_sums():
     shares = drawn.sites["p"].reshape(-1, 40).mean(axis=0)
     assert shares[0] == pytest.approx(0.6, abs=0.1)
     assert shares[1] == pytest.approx(0.4, abs=0.1)
-
-
-@pytest.mark.slow
-def test_raw_answer_models_recover_mean_and_sd():
-    answers = list(np.random.default_rng(5).normal(30, 4, 2000))
-    drawn = sample(
-        family_of(question_of(studies.AGE)).condition_on_answers(question_of(studies.AGE), answers),
-        seed=2,
-        kept=300,
-    )
-    model = family_of(question_of(studies.AGE)).condition_on_answers(question_of(studies.AGE), answers)
-    found = model.parameters(drawn.sites)
-    assert found["mean"].mean() == pytest.approx(np.mean(answers), abs=0.05)
-    assert found["sd"].mean() == pytest.approx(np.std(answers), abs=0.05)

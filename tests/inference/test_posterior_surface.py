@@ -268,5 +268,4 @@ def test_every_number_model_has_implied_quantities(law):
         perturb_many(mechanism, [3.0, 5.0], NotForRealAnswers(np.random.default_rng(1).bytes))
     )
     part = QuestionSummary.of(mechanism, payloads)
-    for model in (model_for(question, part), MODELS[law].condition_on_answers(question, [3.0, 5.0])):
-        assert model.implied is not None
+    assert model_for(question, part).implied is not None

@@ -12,7 +12,8 @@ from numpyro.distributions import Dirichlet
 from scipy import stats
 from scipy.special import betaln
 
-from inference.models import family_of, model_for
+from benchmarks.baselines.raw_answers import raw_model_for
+from inference.models import model_for
 from inference.priors.shares import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
@@ -107,9 +108,7 @@ def test_a_small_concentration_lets_few_choices_be_common():
     answers = [0] * 500 + [1] * 300 + [2] * 200
     share = {}
     for concentration in ("1", UNKNOWN):
-        model = family_of(question_of(60, concentration)).condition_on_answers(
-            question_of(60, concentration), answers
-        )
+        model = raw_model_for(question_of(60, concentration), answers)
         found = model.parameters(sample(model, seed=1, kept=300).sites)
         assert all(np.isfinite(draws).all() for draws in found.values())
         assert mixing({"p": found["p[0]"]}).r_hat["p"] < 1.02

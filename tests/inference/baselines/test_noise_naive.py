@@ -7,7 +7,8 @@ import pytest
 from numpyro.infer.util import log_density
 
 from benchmarks.baselines.noise_naive import noise_naive_model_for
-from inference.models import family_of, model_for
+from benchmarks.baselines.raw_answers import raw_model_for
+from inference.models import model_for
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.mechanisms.base import unpack_signed
@@ -91,7 +92,7 @@ def without_noise(study, answers):
 def test_naive_posterior_at_little_noise_matches_raw_answers(name):
     """Device noise is unseeded: for the normal it adds 5 % to the log odds, with an sd of 3.5 %."""
     question = study_with(name, "64").questions[0]
-    raw = family_of(question).condition_on_answers(question, ANSWERS[name])
+    raw = raw_model_for(question, ANSWERS[name])
     assert log_odds(naive(name, "64"), name) == pytest.approx(log_odds(raw, name), rel=0.25)
 
 
@@ -99,7 +100,7 @@ def test_moments_without_noise_give_posterior_of_raw_records():
     name = "linear_regression"
     study = study_with(name, "64")
     naive_model = noise_naive_model_for(study.questions[0], without_noise(study, ANSWERS[name]))
-    raw = family_of(study.questions[0]).condition_on_answers(study.questions[0], ANSWERS[name])
+    raw = raw_model_for(study.questions[0], ANSWERS[name])
     assert log_odds(naive_model, name) == pytest.approx(log_odds(raw, name), rel=0.001)
 
 
