@@ -136,35 +136,3 @@ def with_missing(column: Private) -> Private:
     codes = np.where(gone, len(column.vectors), column.codes)
     vectors = np.vstack([column.vectors, silent])
     return replace(column, codes=codes, vectors=vectors, unknown=unknown, missing=int(gone.sum()))
-
-
-def known_channel(
-    name: str,
-    answers: Sequence[str],
-    reports: Sequence[int] | Codes,
-    matrix: Sequence[Sequence[float]] | Values,
-    ordered: bool = False,
-) -> Private:
-    """Return a private column under one matrix P(report | answer), (answers, reports).
-
-    −1 is a missing report. Raises InputError if the matrix does not hold probabilities.
-    """
-    known = np.asarray(matrix, np.float64)
-    if known.ndim != 2 or len(known) != len(answers):
-        raise InputError(
-            f"{name}: the matrix needs a row for each of its {len(answers)} answers", code="table.matrix_rows"
-        )
-    if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-9):
-        raise InputError(
-            f"{name}: each row of the matrix must be probabilities that add up to 1",
-            code="table.matrix_not_probabilities",
-        )
-    codes = np.asarray(reports, np.int64)
-    width = known.shape[1]
-    looks = Looks(np.eye(width), np.zeros(width, np.int64), known[None])
-    if codes.size and (codes.min() < -1 or codes.max() >= known.shape[1]):
-        raise InputError(
-            f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}",
-            code="table.report_out_of_range",
-        )
-    return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, looks=looks))

@@ -36,13 +36,14 @@ from inference.analyses.noise_bounds import impossible
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.report_page import save_analysis
 from inference.analyses.survey import read_frame, survey_of
-from inference.analyses.table import Private, Table, known_channel, table_of
+from inference.analyses.table import Private, Table, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
 from inference.samplers import Sampler
 from inference.sampling import Sampled, sample_prior
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 CENSUS = pd.DataFrame({"clinic": [0, 8, 9], "region": ["west"] * 3, "count": [100, 100, 100]})

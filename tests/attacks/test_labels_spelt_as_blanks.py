@@ -16,12 +16,13 @@ import pytest
 from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, people_of
 from inference.analyses.survey import DROP, load_survey, load_waves, read_frame
-from inference.analyses.table import Table, known_channel, table_of
+from inference.analyses.table import Table, table_of
 from inference.design.possible_reports import possible_of_design, possible_of_study
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from schemas import Study
 from tests import studies
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 SPELLINGS = ["NA", "n/a", "nan", "null"]

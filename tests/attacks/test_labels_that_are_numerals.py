@@ -12,11 +12,12 @@ from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, people_of
 from inference.analyses.public_columns import as_taken
 from inference.analyses.survey import read_frame
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
 from inference.design.possible_reports import possible_of_study
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.kit.channels import known_channel
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 LABELS = [["\u22121", "0", "1"], ["0,5", "1,5", "2"], ["1", "01", "2"], ["1 000", "2 000", "3"]]

@@ -14,7 +14,8 @@ from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
 from inference.analyses.linear import Linear
 from inference.analyses.subgroups import MOST_LEVELS, levels_or_bands
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
+from tests.kit.channels import known_channel
 
 DICE = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 

@@ -16,12 +16,13 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.parameter_names import united
-from inference.analyses.table import Private, Table, known_channel, table_of
+from inference.analyses.table import Private, Table, table_of
 from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible
 from inference.results.netcdf import netcdf_of
 from inference.results.tree import layout_of, tree_of
 from ldp_client.documents.errors import InputError
+from tests.kit.channels import known_channel
 from tests.kit.errors import Code, raises
 
 YES_NO = ("no", "yes")

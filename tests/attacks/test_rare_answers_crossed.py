@@ -15,7 +15,8 @@ from numpyro import handlers
 
 from inference.analyses.crossing import cross_table
 from inference.analyses.joint_law import JointLaw, log_odds
-from inference.analyses.table import Table, known_channel
+from inference.analyses.table import Table
+from tests.kit.channels import known_channel
 from tests.statistics import share_is
 
 TRUTH_TOLD = np.e / (1 + np.e)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
+from tests.kit.channels import known_channel
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 

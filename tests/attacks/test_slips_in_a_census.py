@@ -18,8 +18,9 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, left_out_of, notes_over, people_of
 from inference.analyses.survey import read_frame
-from inference.analyses.table import Table, known_channel, table_of
+from inference.analyses.table import Table, table_of
 from ldp_client.documents.errors import InputError
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]

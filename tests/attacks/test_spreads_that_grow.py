@@ -15,8 +15,9 @@ import pytest
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
 from tests.attacks.test_laws_behind_columns import sites_at
+from tests.kit.channels import known_channel
 
 KEPT = 0.731
 # Of income: intercept, age, ever, sd; of the logit of ever: intercept, age.

@@ -17,8 +17,9 @@ import pytest
 from inference.analyses.analysing import notes_of
 from inference.analyses.assembling import assemble
 from inference.analyses.population import Population, notes_over, people_of
-from inference.analyses.table import Table, known_channel, table_of
+from inference.analyses.table import Table, table_of
 from ldp_client.documents.errors import InputError
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 CHANNEL = [[0.9, 0.1], [0.1, 0.9]]

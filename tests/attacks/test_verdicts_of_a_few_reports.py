@@ -17,10 +17,11 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import FEW
 from inference.analyses.noise_bounds import FEWEST, impossible
-from inference.analyses.table import Table, known_channel, table_of
+from inference.analyses.table import Table, table_of
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
+from tests.kit.channels import known_channel
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 

@@ -20,7 +20,8 @@ from inference.analyses import analysing
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cross_table
 from inference.analyses.population import Population
-from inference.analyses.table import Private, Table, known_channel, table_of
+from inference.analyses.table import Private, Table, table_of
+from tests.kit.channels import known_channel
 
 pytestmark = [pytest.mark.programs, pytest.mark.filterwarnings("ignore")]
 

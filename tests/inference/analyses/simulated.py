@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from inference.analyses.table import Private, Table, known_channel, table_of
+from inference.analyses.table import Private, Table, table_of
+from tests.kit.channels import known_channel
 
 YES_NO = [[0.8, 0.2], [0.3, 0.7]]
 JOBS = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]]

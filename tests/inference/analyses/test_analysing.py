@@ -15,12 +15,13 @@ from scipy import stats
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
 from inference.results.saving import save_posteriors
 from inference.sampling import sample_prior
 from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 

@@ -13,10 +13,11 @@ from scipy.stats.contingency import association
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cramers_v, cross_table
 from inference.analyses.population import Population
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.inference.analyses.simulated import JOBS, YES_NO, table
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 N = 3000

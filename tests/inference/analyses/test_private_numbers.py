@@ -17,7 +17,7 @@ from inference import analyse
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.table import known_channel, table_of
+from inference.analyses.table import table_of
 from ldp_client import mechanism_for
 from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
@@ -27,6 +27,7 @@ from schemas import Question, Study
 from summaries import Summary
 from tests import studies
 from tests.inference.analyses.simulated import YES_NO
+from tests.kit.channels import known_channel
 from tests.kit.errors import raises
 
 LOW, HIGH = 0.0, 12.0
