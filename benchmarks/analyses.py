@@ -29,10 +29,11 @@ from inference.analyses.crossing import joint_model
 from inference.analyses.joint_law import JointLaw
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.table import Private, Table, known_channel
+from inference.analyses.table import Private, Table
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models.base import Model
 from inference.sampling import sample_prior
+from tests.kit.channels import known_channel
 
 Values = np.ndarray
 # Among 199 draws a truth has one of 200 ranks, and 90 % of these are the middle 180: what interpolated

@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import diagnose, is_fixed, listed
+from inference.results.diagnostics import Diagnostics, diagnose, is_fixed, listed
 from inference.results.posterior import Posterior
-from inference.results.prior_notes import contradictions, informativeness, leaning_notes, prior_notes
+from inference.results.prior_notes import (
+    WIDER,
+    contradictions,
+    informativeness,
+    leaning_notes,
+    prior_notes,
+)
 from inference.results.verdict import Part
 from inference.samplers import OTHER_REMEDY, SAMPLERS
 from inference.sampling import Sampled
@@ -42,23 +48,7 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         n=n,
         draws=drawing.parameters,
         prior_sd=prior_sd,
-        diagnostics=diagnose(
-            drawing.parameters,
-            drawing.drawn.diverging,
-            n,
-            (
-                *drawing.notes,
-                *prior_notes(drawing.parameters, drawing.prior_draws),
-                *leaning_notes(drawing.parameters, drawing.prior),
-            ),
-            (*drawing.drawn.reasons, *_stuck(drawing, method)),
-            drawing.drawn.mixing,
-            SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
-            drawing.drawn.chained,
-            Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
-            informativeness(drawing.parameters, drawing.prior_draws, drawing.prior),
-            drawing.drawn.may_diverge,
-        ),
+        diagnostics=diagnosed(drawing, n, method),
         study_digest=study.digest,
         seed=seed,
         method=method,
@@ -66,6 +56,36 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         prior_draws=drawing.prior_draws,
         diverging=drawing.drawn.diverging if drawing.drawn.chained else None,
         questions=len(study.questions) if study.sample_one_question else 1,
+    )
+
+
+def diagnosed(
+    drawing: Drawing,
+    n: int,
+    method: str,
+    compared: tuple[Parameters, Parameters] | None = None,
+    remedy: str = WIDER,
+    learnt: Part | None = None,
+) -> Diagnostics:
+    """Judge the draws from n reports: their chains, and the parameters against their priors.
+
+    compared: draws after and before the reports that are compared instead of the parameters. remedy: advice
+    if a prior is wrong. learnt: the part on informativeness, if it is not that of the parameters.
+    """
+    drawn, after, before = drawing.drawn, drawing.parameters, drawing.prior_draws
+    of_priors = compared or (after, before)
+    return diagnose(
+        after,
+        drawn.diverging,
+        n,
+        (*drawing.notes, *prior_notes(*of_priors, remedy), *leaning_notes(after, drawing.prior)),
+        (*drawn.reasons, *_stuck(drawing, method)),
+        drawn.mixing,
+        SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
+        drawn.chained,
+        Part.of(contradictions(*of_priors, remedy)),
+        learnt or informativeness(after, before, drawing.prior),
+        drawn.may_diverge,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import Unchecked, checked, judged
+from inference.analyses.checking import Unchecked, checked
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.parameter_names import INTERCEPT, united
@@ -27,6 +27,7 @@ from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table
 from inference.compiling import use_compile_cache
+from inference.judging import Drawing, diagnosed
 from inference.limits import check_sampling
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
@@ -119,7 +120,7 @@ def _posterior(
     prior_draws = {name: values for name, values in known if name not in silent}
     before = {name: float(np.std(values)) for name, values in prior_draws.items()}
     notes = (*table.notes, *notes_of(analysis), *far_beyond(analysis, drawn.sites))
-    diagnostics = judged(parameters, prior_draws, drawn, table.n, notes, method)
+    diagnostics = diagnosed(Drawing(drawn, parameters, prior_draws, {}, notes), table.n, method)
     expected = checked(analysis, None if silent else before_reports, drawn.sites, own_seed, by)
     prior_sd = {name: before.get(name, float("inf")) for name in parameters}
     peak = peaks[1] if peaks else None

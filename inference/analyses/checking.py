@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import jax
@@ -17,12 +17,7 @@ from inference.analyses.table import Codes, Looks, Private, Values
 from inference.analyses.trends import against_columns
 from inference.analyses.whole_reports import Truths
 from inference.models.base import Draws as Sites
-from inference.results.diagnostics import Diagnostics, diagnose
 from inference.results.predictive import Predictive
-from inference.results.prior_notes import contradictions, informativeness, prior_notes
-from inference.results.verdict import Part
-from inference.samplers import SAMPLERS
-from inference.sampling import Sampled
 
 SIMULATED = 60
 # Kinds expected less than once are not judged, unless at least MANY reports of the kind arrived.
@@ -41,29 +36,6 @@ class Unchecked(NamedTuple):
 
     why: str
     against: tuple[str, ...] = ()
-
-
-def judged(
-    parameters: Mapping[str, Values],
-    prior: Mapping[str, Values],
-    drawn: Sampled,
-    n: int,
-    notes: Sequence[str],
-    method: str,
-) -> Diagnostics:
-    """Judge an analysis of n reports by the draws of each parameter, before and after the reports."""
-    return diagnose(
-        parameters,
-        drawn.diverging,
-        n,
-        (*notes, *prior_notes(parameters, prior)),
-        drawn.reasons,
-        drawn.mixing,
-        SAMPLERS[method].remedy,
-        drawn.chained,
-        Part.of(contradictions(parameters, prior)),
-        informativeness(parameters, prior),
-    )
 
 
 def checked(

@@ -19,16 +19,17 @@ from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
+from inference.judging import Drawing, diagnosed
 from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
-from inference.results.diagnostics import Diagnostics, diagnose, listed
-from inference.results.prior_notes import contradictions, informativeness, prior_notes
+from inference.results.diagnostics import listed
+from inference.results.prior_notes import informativeness
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import CHAINS, SAMPLERS
-from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
+from inference.sampling import KEPT, PRIOR_DRAWS
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError, UsageError
 
@@ -65,7 +66,9 @@ def cross_table(
     prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)
     hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
     quantities = _dependence(columns, among, shares)
-    seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
+    drawing = Drawing(drawn, found, prior, {}, _notes(table, cells, columns))
+    # All quoted measures of dependence follow from the log odds ratios.
+    seen = diagnosed(drawing, table.n, method, hang, NO_OTHER_PRIOR, _learnt(found, prior, *hang))
     return AnalysisPosterior(
         question="-".join(names),
         model="joint table",
@@ -110,31 +113,6 @@ def _laid_out(
     return cells, codes, levels, answers
 
 
-def _judged(
-    found: Mapping[str, Values],
-    prior: Mapping[str, Values],
-    odds: Mapping[str, Values],
-    odds_before: Mapping[str, Values],
-    drawn: Sampled,
-    n: int,
-    notes: Sequence[str],
-    method: str,
-) -> Diagnostics:
-    """Judge shares and log odds ratios. All quoted measures of dependence follow from these."""
-    return diagnose(
-        found,
-        drawn.diverging,
-        n,
-        (*notes, *prior_notes(odds, odds_before, NO_OTHER_PRIOR)),
-        drawn.reasons,
-        drawn.mixing,
-        SAMPLERS[method].remedy,
-        drawn.chained,
-        Part.of(contradictions(odds, odds_before, NO_OTHER_PRIOR)),
-        _learnt(found, prior, odds, odds_before),
-    )
-
-
 def _learnt(
     found: Mapping[str, Values],
     prior: Mapping[str, Values],
@@ -170,14 +148,14 @@ def _refuse_large(size: int) -> None:
         )
 
 
-def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
+def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> tuple[str, ...]:
     missing = [f"{one.missing:,} rows have no report of {one.name}" for one in columns if one.missing]
-    return [
+    return (
         *table.notes,
         cells.form,
         "a joint table has no law to check: only whether the noise can give such reports was checked",
         *missing,
-    ]
+    )
 
 
 def _axes(
