@@ -16,11 +16,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jax.typing import ArrayLike
 from numpyro.distributions import (
     Beta,
-    Cauchy,
     Distribution,
-    Gumbel,
-    Laplace,
-    Logistic,
     LogNormal,
     MixtureGeneral,
     MixtureSameFamily,
@@ -222,29 +218,6 @@ def _weibull(base: Weibull, x: Array) -> Tails:
     return jnp.where(some, _log_of_rest(-until), -jnp.inf), jnp.where(some, -until, 0.0)
 
 
-def _gumbel(base: Gumbel, x: Array) -> Tails:
-    # Beyond this the law has no mass left, and its exponential overflows.
-    until = jnp.exp(jnp.minimum((base.loc - x) / base.scale, 80.0))
-    return -until, _log_of_rest(-until)
-
-
-def _logistic(base: Logistic, x: Array) -> Tails:
-    u = (x - base.loc) / base.scale
-    return -jax.nn.softplus(-u), -jax.nn.softplus(u)
-
-
-def _laplace(base: Laplace, x: Array) -> Tails:
-    u = (x - base.loc) / base.scale
-    near = -jnp.abs(u) - jnp.log(2.0)
-    return jnp.where(u < 0, near, _log_of_rest(near)), jnp.where(u < 0, _log_of_rest(near), near)
-
-
-def _cauchy(base: Cauchy, x: Array) -> Tails:
-    u = (x - base.loc) / base.scale
-    below, above = (jnp.arctan2(jnp.ones_like(u), side) / jnp.pi for side in (-u, u))
-    return jnp.log(below), jnp.log(above)
-
-
 def _log_of_rest(log_share: Array) -> Array:
     """Compute log(1 - exp(log_share)), -inf with a derivative of zero if that is zero."""
     rest = -jnp.expm1(log_share)
@@ -257,8 +230,4 @@ _KNOWN: dict[type, Callable[..., Tails]] = {
     Normal: _normal,
     LogNormal: _log_normal,
     Weibull: _weibull,
-    Gumbel: _gumbel,
-    Logistic: _logistic,
-    Laplace: _laplace,
-    Cauchy: _cauchy,
 }
