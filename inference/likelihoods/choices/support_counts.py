@@ -220,15 +220,6 @@ class SubsetCounts(SupportCounts):
         white = white + jnp.einsum("...ia,...ab,...b->...i", axes, gain, along)
         return self.mean + jnp.sqrt(self.total_count)[..., None] * spread * white
 
-    @property
-    def covariance_matrix(self) -> Array:
-        """Covariance of the counts, (..., k, k); singular along the vector of ones."""
-        constant, slope = (x[..., None, None] for x in self._pairs)
-        rise, sums = self._root, self.probs[..., :, None] + self.probs[..., None, :]
-        dense = constant + slope * sums - rise[..., :, None] * rise[..., None, :]
-        diagonal = self._diagonal[..., :, None] * jnp.eye(self.event_shape[0], dtype=rise.dtype)
-        return self.total_count[..., None, None] * (dense + diagonal)
-
     def _energy(self, residual: Array) -> tuple[Array, Array]:
         constant, _ = self._pairs
         residual = residual - residual.mean(-1, keepdims=True)

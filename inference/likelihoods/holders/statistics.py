@@ -65,11 +65,6 @@ class HolderStatistics:
         return self.sums[:, -1, -1]
 
     @property
-    def is_exact(self) -> bool:
-        """True if there is no noise."""
-        return not self.noise.any() and self.count_sd == 0
-
-    @property
     def has_squares(self) -> bool:
         """True if yᵀy was released."""
         return bool(np.isfinite(self.noise[-1, -1]))
