@@ -16,7 +16,7 @@ from inference.false_reports.details import Details
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
 from inference.judging import Drawing, judged
-from inference.limits import check_chains, check_draws, seed_given
+from inference.limits import check_chains, check_draws, check_seed
 from inference.models import model_for, priors_of
 from inference.models.base import Model
 from inference.models.from_reports import SmallSamples, holder_statistics
@@ -74,7 +74,6 @@ def fit(
     priors: Mapping[str, Mapping[str, Any]] | None = None,
     draws: int = KEPT,
     chains: int = CHAINS,
-    random_seed: int | None = None,
     contamination: float = 0.0,
 ) -> dict[str, Posterior]:
     """Fit every question of a study, or some, and judge each posterior.
@@ -93,7 +92,6 @@ def fit(
         draws: how many each chain keeps, a multiple of 100 from 100 to 20,000; NUTS continues, up to four
             times as many, while they do not mix.
         chains: how many, from 2 to 64.
-        random_seed: another name of seed.
         contamination: the share of reports that may be arbitrary, such as 0.01: shares of choices and means
             then also have the bounds that hold whatever these reports say.
 
@@ -106,7 +104,8 @@ def fit(
         InputError: an argument is none of the above, or the method is not for these statistics.
     """
     study, share = study_of(study), check_share(contamination)
-    how = How(seed_given(seed, random_seed), method, draws, chains, share, progress)
+    check_seed(seed)
+    how = How(seed, method, draws, chains, share, progress)
     how.check(study)
     chosen = chosen_among(stated_questions(study, priors or {}), questions)
     return _fit_all(study, chosen, evidence_of(study, reports), how)

@@ -57,17 +57,6 @@ def check_sampling(seed: int, draws: int, chains: int, method: str) -> None:
     check_chains(chains, method)
 
 
-def seed_given(seed: int, random_seed: int | None) -> int:
-    """Return the seed, which others call random_seed. Raises InputError for an invalid seed, or for both."""
-    if random_seed is None:
-        check_seed(seed)
-        return seed
-    if seed != 0:
-        raise UsageError("seed and random_seed are the same: give only one", code="fit.two_seeds")
-    check_seed(random_seed)
-    return random_seed
-
-
 def check_devices(devices: int) -> None:
     """Raise InputError for a number of devices that cannot be simulated."""
     if type(devices) is not int or not 1 <= devices <= MOST_DEVICES:

@@ -10,7 +10,6 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.population import Population
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
-from inference.limits import seed_given
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from schemas import Study
@@ -26,7 +25,6 @@ def analyse(
     family: str | None = None,
     priors: Mapping[str, Any] | str | None = None,
     seed: int = 0,
-    random_seed: int | None = None,
     method: str | None = None,
     draws: int = KEPT,
     chains: int = CHAINS,
@@ -42,7 +40,6 @@ def analyse(
         family: the outcome's family, if the usual one for its kind is unsuitable.
         priors: "flat", or {parameter: "flat" or a distribution}.
         seed: as for `fit`.
-        random_seed: another name of seed.
         method: as for `fit`; None is "nuts", but "gaussian_approx" for very many reports if it is accurate.
         draws: the number that each chain keeps.
         chains: the number of chains, from 2 to 64.
@@ -58,9 +55,17 @@ def analyse(
         InputError: the formula, a prior or a report cannot be fitted.
     """
     study = study_of(study)
-    found, seed = evidence_of(study, reports), seed_given(seed, random_seed)
-    options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
-    options |= {"chains": chains, "progress": progress}
     columns = columns_in(study, formula, population.columns() if population else ())
-    table = table_of_reports(study, found, columns)
-    return analyse_table(table, formula, family=family, population=population, **options)
+    table = table_of_reports(study, evidence_of(study, reports), columns)
+    return analyse_table(
+        table,
+        formula,
+        family=family,
+        priors=priors,
+        seed=seed,
+        method=method,
+        draws=draws,
+        chains=chains,
+        progress=progress,
+        population=population,
+    )

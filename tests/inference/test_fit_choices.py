@@ -29,7 +29,7 @@ def fast(**more):
 
 @pytest.mark.slow
 def test_single_question_gets_same_draws_as_in_full_fit():
-    whole, alone = fast(random_seed=3), fast(seed=3, questions=["colour"])
+    whole, alone = fast(seed=3), fast(seed=3, questions=["colour"])
     assert list(whole) == ["ever", "colour"]
     assert list(alone) == ["colour"]
     for name, draws in alone["colour"].draws.items():
@@ -56,8 +56,7 @@ def test_nuts_draws_the_requested_number_of_chains():
         ({"priors": {"colr": {}}}, ("study.unknown_question", "colr': did you mean colour")),
         ({"chains": 1}, ("fit.wrong_chain_count", "2", "64")),
         ({"chains": 4.0}, ("fit.wrong_chain_count", "2", "64")),
-        ({"seed": 3, "random_seed": 4}, "fit.two_seeds"),
-        ({"random_seed": -1}, "fit.wrong_seed"),
+        ({"seed": -1}, "fit.wrong_seed"),
     ],
 )
 def test_invalid_options_are_rejected_before_reading_reports(asked, said):
@@ -65,14 +64,9 @@ def test_invalid_options_are_rejected_before_reading_reports(asked, said):
         fit(STUDY, None, **asked)
 
 
-def test_analysis_rejects_both_seed_and_random_seed():
-    with raises(InputError, "fit.two_seeds"):
-        analyse(STUDY, REPORTS, "ever ~ 1", seed=1, random_seed=2)
-
-
 @pytest.mark.slow
 def test_analysis_draws_the_requested_number_of_chains():
-    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="gaussian_approx", random_seed=3)
+    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="gaussian_approx", seed=3)
     assert len(found["Intercept"].draws) == 2
     with raises(InputError, "fit.wrong_chain_count", "2", "64"):
         analyse(STUDY, REPORTS, "ever ~ 1", chains=1)
