@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from inference.results.figures import limits, panel, sized, styled, without_side
+from inference.results.figures import limits, sized, styled, without_side
 from inference.results.plot_parameters import PRIOR, wrapped
 from inference.results.posterior import Posterior
 from inference.tail_probabilities import average_ranks, binomial_quantile
@@ -74,9 +74,8 @@ def chains_in_words(posterior: Posterior) -> str:
     )
 
 
-# Sizes in points: the head of the picture, a row, and a row's panels.
-HEAD, ROW, PANEL = 6.0, 78.0, 46.0
-TRACE_LEFT, TRACE_WIDE, RANK_LEFT, RANK_WIDE = 34.0, 170.0, 222.0, 108.0
+# The height in points of a parameter's row.
+ROW = 78.0
 
 
 @styled
@@ -87,12 +86,11 @@ def chains_plot(posterior: Posterior) -> Figure:
         figure = sized(ROW)
         figure.text(0.5, 0.5, "no parameter varies", ha="center", va="center", size=9, color=PRIOR)
         return figure
-    figure = sized(HEAD + ROW * len(names) + 14)
-    for place, name in enumerate(names):
-        top, last = HEAD + place * ROW + 20, name == names[-1]
-        trace = panel(figure, TRACE_LEFT, top, TRACE_WIDE, PANEL)
+    figure = sized(ROW * len(names) + 20)
+    panels = figure.subplots(len(names), 2, squeeze=False, width_ratios=(8, 5))
+    for (trace, bars), name in zip(panels, names, strict=True):
+        last = name == names[-1]
         _traces(trace, name, posterior.draws[name])
-        bars = panel(figure, RANK_LEFT, top, RANK_WIDE, PANEL)
         _rank_bars(bars, ranks(posterior.draws[name]))
         bars.set_title(f"R-hat {posterior.diagnostics.r_hat[name]:.3f}", loc="left", pad=3)
         for axes, words in ((trace, "draw"), (bars, "rank among all draws")):

@@ -1,4 +1,4 @@
-"""Matplotlib figures whose parts are placed in points, written as SVG text for pages and as PNG files."""
+"""Matplotlib figures, written as SVG text for pages and as PNG files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
-from unicodedata import east_asian_width
 
 import matplotlib
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from inference.results.plot_parameters import INCHES_WIDE, POINTS
 
-WIDE = POINTS * INCHES_WIDE
 FONT = "DejaVu Sans"
 # Names are user text: a dollar sign in a name does not begin a formula.
 STYLE: dict[Any, Any] = {
@@ -56,20 +54,7 @@ def limits(*parts: ArrayLike) -> tuple[float, float]:
 
 def sized(high: float) -> Figure:
     """Return an empty figure as wide as a page's column and this many points high."""
-    return Figure(figsize=(INCHES_WIDE, high / POINTS))
-
-
-def panel(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Add axes at a place in points from the figure's upper left corner."""
-    wide, high = figure.get_size_inches() * POINTS
-    axes = figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
-    axes.patch.set_visible(False)
-    return axes
-
-
-def width_of(text: str, size: float) -> float:
-    """Return about how wide a line of text is, in the unit of its size."""
-    return size * sum(1.0 if east_asian_width(letter) in "WF" else 0.62 for letter in text)
+    return Figure(figsize=(INCHES_WIDE, high / POINTS), layout="constrained")
 
 
 def without_side(axes: Axes) -> None:

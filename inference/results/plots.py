@@ -19,27 +19,32 @@ from inference.results.chain_plots import chains_plot
 from inference.results.figures import (
     MARGIN,
     ROUNDING,
-    WIDE,
     limits,
-    panel,
     sized,
     stairs,
     styled,
     to_png,
     to_svg,
-    width_of,
     without_side,
 )
 from inference.results.intervals import USUAL, Interval
-from inference.results.plot_parameters import LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
+from inference.results.plot_parameters import (
+    INCHES_WIDE,
+    LABEL_WIDTH,
+    POINTS,
+    PRIOR,
+    PRIVATE,
+    RAW,
+    shown,
+    wrapped,
+)
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 from ldp_client.words.text import visible
 
 INTERVAL = (0.05, 0.95)
-# Heights in points: a legend; a row of intervals, its part above the axis; a row without ticks.
-LEGEND, ROW, DRAWN, PACKED = 20.0, 31.0, 17.0, 19.0
-LINE, EDGE = 8.4, 12.0
+# Heights in points: a legend; a row of intervals with ticks and without; a line of a label.
+LEGEND, ROW, PACKED, LINE = 20.0, 32.0, 22.0, 8.4
 BAR, THIN, DOT = 3.0, 1.0, 5.2
 
 Draws = Mapping[str, NDArray[np.float64]]
@@ -55,17 +60,13 @@ def interval_plot(
     """
     names = shown(posterior)
     shares = [name for name in names if posterior.model == "multinomial" and name.startswith("p[")]
-    rows = [PACKED if name in shares[:-1] else ROW for name in names]
-    heights = [max(row, _high(name) + row - DRAWN) for row, name in zip(rows, names, strict=True)]
-    # A notebook's figure has a line of words below.
-    foot = 16.0 if figure else 4.0
+    rows = [max(PACKED if name in shares[:-1] else ROW, _high(name) + 6) for name in names]
     figure = figure or sized(0)
-    figure.set_size_inches(WIDE / POINTS, (LEGEND + sum(heights) + foot) / POINTS)
+    figure.set_size_inches(INCHES_WIDE, (LEGEND + sum(rows)) / POINTS)
     _legend(figure, posterior, raw, names)
     one_scale = _row_limits(posterior, raw, shares, interval) if shares else None
-    top, left = LEGEND, _label_width(names)
-    for name, height, row in zip(names, heights, rows, strict=True):
-        axes = panel(figure, left, top, WIDE - EDGE - left, height - row + DRAWN)
+    panels = figure.subplots(len(names), 1, squeeze=False)[:, 0]
+    for axes, name in zip(panels, names, strict=True):
         own = one_scale if one_scale and name in shares else _row_limits(posterior, raw, [name], interval)
         axes.set_xlim(*own)
         axes.set_ylim(0, 1)
@@ -74,8 +75,7 @@ def interval_plot(
         axes.set_ylabel(wrapped(name), rotation=0, ha="right", va="center")
         if posterior.is_share(name):
             axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-        axes.tick_params(labelbottom=row != PACKED)
-        top += height
+        axes.tick_params(labelbottom=name not in shares[:-1])
     return figure
 
 
@@ -83,20 +83,15 @@ def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
     """Return the first axes of the page's intervals, in a pyplot figure that notebooks show."""
     from matplotlib import pyplot
 
-    figure = interval_plot(posterior, None, interval, pyplot.figure())
+    figure = interval_plot(posterior, None, interval, pyplot.figure(layout="constrained"))
     words = f"{posterior.question}: {posterior.verdict.headline()}"
-    figure.supxlabel(words, y=0.01, fontsize=6, parse_math=False)
+    figure.supxlabel(words, fontsize=6, parse_math=False)
     return figure.axes[0]
 
 
 def _high(name: str) -> float:
     """Return the height of a label in points."""
     return (wrapped(name).count("\n") + 1) * LINE
-
-
-def _label_width(names: Sequence[str]) -> float:
-    """Return the width in points of names and the gap next to them."""
-    return 10 + max(width_of(line, 7) for name in names for line in wrapped(name).split("\n"))
 
 
 def _row_limits(
@@ -131,7 +126,7 @@ def _legend(figure: Figure, posterior: Posterior, raw: Draws | None, names: Sequ
     if raw is not None and any(name in raw for name in names):
         marks.append((RAW, BAR, "from the raw answers"))
     lines = [Line2D([], [], color=colour, linewidth=width, label=words) for colour, width, words in marks]
-    figure.legend(handles=lines, loc="upper center", ncols=3, frameon=False, borderpad=0.2)
+    figure.legend(handles=lines, loc="outside upper center", ncols=3, frameon=False, borderpad=0.2)
 
 
 class Row(NamedTuple):
@@ -147,8 +142,7 @@ def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Figure:
     heights = np.asarray([max(20.0, _high(row.name) + 6) for row in rows])
     high = float(heights.sum())
     figure = sized(high + 26)
-    left = _label_width([row.name for row in rows])
-    axes = panel(figure, left, 4, WIDE - EDGE - left, high)
+    axes = figure.subplots()
     known = [interval.of(row.draws) for row in rows]
     axes.set_xlim(*limits(*known, *([np.median(row.draws)] for row in rows), *([[0.0]] if zero else [])))
     axes.set_ylim(high, 0.0)
@@ -166,13 +160,12 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
     """Draw histograms of up to six parameters, private and raw, and the prior as a line."""
     names = list(posterior.draws)[:6]
     columns = min(2, len(names))
-    heads = max(_high(name) for name in names) + 6
-    row = heads + 64 + 18
-    figure = sized(row * -(-len(names) // columns))
-    each = WIDE / columns
-    for place, name in enumerate(names):
-        across, down = place % columns, place // columns
-        axes = panel(figure, each * across + EDGE, row * down + heads, each - 2 * EDGE, 64.0)
+    rows = -(-len(names) // columns)
+    figure = sized(rows * (max(_high(name) for name in names) + 88))
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in panels[len(names) :]:
+        axes.remove()
+    for axes, name in zip(panels, names, strict=False):
         known = [source[name] for source in (posterior.draws, raw or {}) if name in source]
         drawn = [np.histogram(one, 60, _ends(one), density=True) for one in known if np.isfinite(one).all()]
         axes.set_xlim(*limits(*known))
@@ -205,7 +198,7 @@ def _prior_density(axes: Axes, draws: NDArray[np.float64] | None) -> None:
 def law_plot(law: AnswerLaw) -> Figure:
     """Draw the density of the answers between the bounds: its median and its band."""
     figure = sized(150)
-    axes = panel(figure, EDGE, 6, WIDE - 2 * EDGE, 122)
+    axes = figure.subplots()
     low, middle, high = law.density
     edges = np.asarray(law.edges)
     axes.stairs(high, edges, baseline=low, fill=True, color=PRIVATE, alpha=0.25)
@@ -220,22 +213,22 @@ def law_plot(law: AnswerLaw) -> Figure:
 def predictive_plot(found: Predictive) -> Figure:
     """Draw expected and observed entries of the summary, for each report: prior above, posterior below."""
     people = [visible(textwrap.shorten(name, LABEL_WIDTH, placeholder="…")) for name in found.people.values()]
-    room = max((width_of(name, 6) for name in people), default=6.0)
-    figure = sized(206 + room + 18)
+    # A rotated name of that size is about this long.
+    figure = sized(224 + 3.8 * max(map(len, people), default=1))
     panels = [
         ("before the reports", found.prior, found.observed_before, PRIOR),
         ("after the fit", found.posterior, found.observed, PRIVATE),
     ]
-    for top, (label, simulated, observed, colour) in zip((16.0, 124.0), panels, strict=True):
-        axes = panel(figure, 40, top, WIDE - 40 - EDGE, 80)
+    upper, lower = figure.subplots(2, 1)
+    for axes, (label, simulated, observed, colour) in zip((upper, lower), panels, strict=True):
         _predicted(axes, simulated, observed, colour)
         axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)
         axes.tick_params(labelbottom=False)
     if people:
-        axes.tick_params(labelbottom=True)
-        axes.set_xticks(list(found.people), people, rotation=90)
+        lower.tick_params(labelbottom=True)
+        lower.set_xticks(list(found.people), people, rotation=90)
     of_groups = "shares of each kind of report, by group of people"
-    axes.set_xlabel(of_groups if people else "groups of reports, in the summary's order")
+    lower.set_xlabel(of_groups if people else "groups of reports, in the summary's order")
     return figure
 
 
