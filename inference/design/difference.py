@@ -100,7 +100,15 @@ def plan_difference(
     _check(values, share)
     check_wishes(power=power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
-    _check_within(questions[0], parameter, values)
+    question = questions[0]
+    if parameter == "mean" and question.bounds is not None:
+        low, high = (float(bound) for bound in question.bounds)
+        for value in values:
+            if not low <= value <= high:
+                raise InputError(
+                    f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}",
+                    code="plan.mean_beyond_bounds",
+                )
     chosen = tuple(sorted(set(devices)))
     at = {
         str(question.mechanism.epsilon): _Groups(study, question, parameter, values, share, truth or {}, seed)
@@ -110,8 +118,8 @@ def plan_difference(
     chances = {epsilon: groups.power(chosen) for epsilon, groups in at.items()}
     needed = {} if power is None else {epsilon: groups.devices_for(power) for epsilon, groups in at.items()}
     notes = tuple(note for groups in at.values() for note in groups.notes(chosen))
-    head = (question_id, questions[0].model.name, parameter, values, share, chosen)
-    assumed = _assumed(questions[0], {**(truth or {}), parameter: values[0]})
+    head = (question_id, question.model.name, parameter, values, share, chosen)
+    assumed = _assumed(question, {**(truth or {}), parameter: values[0]})
     return Difference(*head, halves, chances, needed, notes, dict(truth or {}), assumed)
 
 
@@ -127,18 +135,6 @@ def _check(values: tuple[float, float], share: float) -> None:
         )
 
 
-def _check_within(question: Question, parameter: str, values: tuple[float, float]) -> None:
-    if parameter != "mean" or question.bounds is None:
-        return
-    low, high = (float(bound) for bound in question.bounds)
-    for value in values:
-        if not low <= value <= high:
-            raise InputError(
-                f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}",
-                code="plan.mean_beyond_bounds",
-            )
-
-
 def _shares(question: Question) -> list[str]:
     """The names of a choice's shares."""
     return [f"p[{label}]" for label in question.choices] if question.ask == "choice" else []
@@ -148,14 +144,6 @@ def _alike(question: Question, drawn: Truth) -> Truth:
     """Return the truth with equal shares, for the shares that are not stated."""
     shares = _shares(question)
     return Truth({**drawn.parameters, **dict.fromkeys(shares, 1 / max(len(shares), 1))}, drawn.sites)
-
-
-def _refuse_unstated(question: Question, drawn: Truth, stated: Mapping[str, float]) -> None:
-    """Raise InputError for a missing parameter that changes the result."""
-    known = {*stated, *_shares(question)}
-    for name in family_of(question).settable(drawn.parameters):
-        if name not in known:
-            raise unstated(name)
 
 
 def _assumed(question: Question, stated: Mapping[str, float]) -> tuple[str, ...]:
@@ -186,7 +174,9 @@ class _Groups:
         check_parameter(question, drawn, parameter)
         stated = [{**truth, parameter: value} for value in values]
         self._truths = [[with_truth(question, _alike(question, drawn), one)] for one in stated]
-        _refuse_unstated(question, drawn, stated[0])
+        for name in family_of(question).settable(drawn.parameters):
+            if name not in (*stated[0], *_shares(question)):
+                raise unstated(name)
 
     def half_widths(self, devices: Sequence[int]) -> Vector:
         """Return half of the difference's 90 % interval, (devices,)."""

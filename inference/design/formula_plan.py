@@ -139,8 +139,23 @@ def plan_formula(
     analysis = assemble(possible.table, formula, priors, family)
     truth = FormulaTruth(analysis, shares or {}, effects or {})
     known = Expected.at(analysis, truth, possible)
-    wanted = _wanted(list(known.truth), parameter)
-    stated = _stated(known, effects or {}, power)
+    names = list(known.truth)
+    if parameter is not None and parameter not in names:
+        raise InputError(
+            f"{parameter!r} is no parameter of the formula, which has {listed(names)}",
+            code="plan.unknown_formula_parameter",
+        )
+    stated = [name for name in known.slopes if name in (effects or {}) and known.truth[name]]
+    if power is not None and not stated:
+        raise UsageError(
+            "--power is of an effect: state it, such as --truth age=0.05", code="plan.power_needs_effect"
+        )
+    chosen = tuple(sorted(set(people)))
+    halves = np.stack([known.half_widths(n) for n in chosen], axis=-1)
+    wanted = (names if parameter is None else [parameter]) if width is not None else []
+    needed = {name: known.people_for(name, width or 0.0) for name in wanted}
+    for_power = {name: known.people_for_power(name, power) for name in stated} if power is not None else {}
+    looked_at = [*chosen, *(n for n in (*needed.values(), *for_power.values()) if n)]
     return FormulaPlan(
         formula=formula,
         family=analysis.outcome.name,
@@ -148,51 +163,13 @@ def plan_formula(
         truth=known.truth,
         odds=known.slopes if analysis.outcome.odds else (),
         assumed=(*truth.words, *possible.words),
-        **_expected(known, tuple(sorted(set(people))), wanted, stated, width, power),
+        people=chosen,
+        half_widths=dict(zip(known.truth, halves, strict=True)),
+        power={name: np.asarray([known.power(name, n) for n in chosen]) for name in stated},
+        rough={n: known.rough(n) for n in looked_at},
+        needed=needed,
+        needed_for_power=for_power,
     )
-
-
-def _wanted(names: list[str], parameter: str | None) -> list[str]:
-    """The parameters whose width is asked."""
-    if parameter is not None and parameter not in names:
-        raise InputError(
-            f"{parameter!r} is no parameter of the formula, which has {listed(names)}",
-            code="plan.unknown_formula_parameter",
-        )
-    return names if parameter is None else [parameter]
-
-
-def _stated(known: Expected, effects: Mapping[str, float], power: float | None) -> list[str]:
-    """The effects that are stated and are not 0, whose power can be told."""
-    stated = [name for name in known.truth if name in effects and known.truth[name] and name in known.slopes]
-    if power is not None and not stated:
-        raise UsageError(
-            "--power is of an effect: state it, such as --truth age=0.05", code="plan.power_needs_effect"
-        )
-    return stated
-
-
-def _expected(
-    known: Expected,
-    people: tuple[int, ...],
-    wanted: Sequence[str],
-    stated: Sequence[str],
-    width: float | None,
-    power: float | None,
-) -> dict[str, Any]:
-    """The members of a plan that numbers of people decide."""
-    halves = np.stack([known.half_widths(n) for n in people], axis=-1)
-    needed = {name: known.people_for(name, width) for name in wanted} if width is not None else {}
-    for_power = {name: known.people_for_power(name, power) for name in stated} if power is not None else {}
-    looked_at = [*people, *(n for n in (*needed.values(), *for_power.values()) if n)]
-    return {
-        "people": people,
-        "half_widths": dict(zip(known.truth, halves, strict=True)),
-        "power": {name: np.asarray([known.power(name, n) for n in people]) for name in stated},
-        "rough": {n: known.rough(n) for n in looked_at},
-        "needed": needed,
-        "needed_for_power": for_power,
-    }
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,10 @@ class _Planned:
         self._devices, self._own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
         self._answers = [answers_of(study, n) for n in self._devices]
         first, self._simulated = self._questions[0], simulated
-        self._truths = truths_of(first, truth, parameter, self._own_seed)
+        drawn = prior_truths(first, REPEATS, self._own_seed)
+        self._truths = [with_truth(first, one, truth) for one in drawn]
+        if parameter is not None:
+            check_parameter(first, self._truths[0], parameter)
         self._notes = _clipping(first, self._truths, truth, self._own_seed)
         self._prior = prior_half_widths(first, self._own_seed)
         self._known = _at_once(self._questions, self._truths, self._answers, self._prior)
@@ -178,7 +181,8 @@ class _Planned:
         self._studies_of: dict[str, slice] = {}
         if not simulated:
             return
-        for said in _in_words(self._known, self._devices):
+        for epsilon, known in (self._known or {}).items():
+            said = at_once.in_words(epsilon, known.parameters[0], known.half[:, 0], self._devices)
             progress(f"{question_id}: {said}")
         for question in self._questions:
             begin = len(self.studies)
@@ -193,55 +197,31 @@ class _Planned:
                 epsilon: widths_of(results[own], len(self._truths))
                 for epsilon, own in self._studies_of.items()
             }
+        elif self._known is None:
+            raise InputError(
+                f"{first.id}: there is no formula for {first.model.name} under {first.mechanism.name}: "
+                "leave --at-once out, so that studies are simulated",
+                code="plan.no_formula",
+            )
         else:
-            found = _formula(first, self._known)
-            notes += _rough(found, chosen, self._prior)
+            found = self._known
+            for epsilon, widths in found.items():
+                halves = dict(zip(widths.parameters, widths.half.T, strict=True))
+                notes += at_once.rough_note(epsilon, halves, chosen, self._prior)
         notes += mixing_notes(largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
         names = next(reversed(found.values())).parameters
         notes += prior_widths(found, chosen, self._prior)
         head = (first.id, first.model.name, self._seed, chosen, names, self._stated)
+        halves = {epsilon: widths.half for epsilon, widths in found.items()}
         known = (self._known or {}).items()
-        by_formula = {epsilon: one.half for epsilon, one in known if one.parameters == names}
-        drawn = _drawn(first, self._truths)
-        return Plan(*head, _halves(found), notes, by_formula, self._simulated, drawn)
+        by_formula = {epsilon: widths.half for epsilon, widths in known if widths.parameters == names}
+        return Plan(*head, halves, notes, by_formula, self._simulated, _drawn(first, self._truths))
 
 
 def _drawn(question: Question, truths: Sequence[Truth]) -> tuple[str, ...]:
     """Return the parameters that could be stated, and were not: truths differ in them."""
     first = family_of(question).settable(truths[0].parameters)
     return tuple(name for name in first if any(one.parameters[name] != first[name] for one in truths))
-
-
-def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
-    return {epsilon: one.half for epsilon, one in found.items()}
-
-
-def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list[str]:
-    """Return the formula's result for the first parameter, a sentence for each epsilon."""
-    return [
-        at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
-        for stated, one in (known or {}).items()
-    ]
-
-
-def _rough(found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
-    """Return notes on where the formula is rough."""
-    notes: tuple[str, ...] = ()
-    for stated, one in found.items():
-        halves = dict(zip(one.parameters, one.half.T, strict=True))
-        notes += at_once.rough_note(stated, halves, chosen, prior)
-    return notes
-
-
-def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, Widths]:
-    """Return the formula's widths. Raises InputError if there is no formula."""
-    if known is None:
-        raise InputError(
-            f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
-            "leave --at-once out, so that studies are simulated",
-            code="plan.no_formula",
-        )
-    return known
 
 
 def _at_once(
@@ -256,16 +236,6 @@ def _at_once(
         widths = np.stack(list(known.values()), axis=-1)
         found[str(question.mechanism.epsilon)] = Widths(tuple(known), widths, dict.fromkeys(known, 0.0))
     return found
-
-
-def truths_of(
-    question: Question, given: Mapping[str, float], parameter: str | None, seed: int
-) -> list[Truth]:
-    """Return the truths of REPEATS studies. Raises InputError if a required parameter is missing."""
-    truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
-    if parameter is not None:
-        check_parameter(question, truths[0], parameter)
-    return truths
 
 
 def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
