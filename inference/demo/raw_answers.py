@@ -1,6 +1,6 @@
 """Posteriors from the raw answers by the Bayesian bootstrap (Rubin 1981), for the demo's comparison.
 
-Each draw weighs the people anew, by a uniform Dirichlet, and computes all parameters from weighted answers.
+Each draw weighs the people by a uniform Dirichlet and computes all parameters from the weighted answers.
 """
 
 from __future__ import annotations
