@@ -26,6 +26,7 @@ from tests.ldp_client.devices import Server, consenting
 STUDY = Study(studies.document(studies.YES_NO))
 ANOTHER_PROCESS = """
 import sys
+from ldp_client.device.ledger import BusyError, locked
 try:
     with locked(sys.argv[1], 0):
         print("taken")
@@ -148,6 +149,7 @@ FORKED = """
 import os, sys, threading
 from ldp_client import Device
 from ldp_client.device.ledger import locked
+from ldp_client.documents.errors import LedgerError
 
 device = Device(sys.argv[1], "4")
 inside, done = threading.Event(), threading.Event()

@@ -13,6 +13,7 @@ from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.explain import in_words
 from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
@@ -157,14 +158,14 @@ def test_a_single_vector_is_never_a_possible_report(name):
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_description_mentions_shares_and_no_sufficient_noise(name):
-    words = mechanism_for(build_study(name).questions[0]).in_words()
+    words = in_words(mechanism_for(build_study(name).questions[0]))
     assert words.startswith("Secret shares of ")
     assert "only the sum over all devices is ever seen" in words
     assert "each device adds a share of standard deviation" in words
 
 
 def test_description_names_the_summed_entries_of_a_record():
-    words = mechanism_for(build_study("rating").questions[0]).in_words()
+    words = in_words(mechanism_for(build_study("rating").questions[0]))
     assert "5 products of its entries, scaled to its bounds, features clipped to norm 1," in words
 
 
