@@ -86,7 +86,9 @@ def load_waves(
         except InputError as error:
             raise InputError(f"wave {name}: {error}", code="wave.table_invalid") from None
         public = [column for column in used if column in table.public.columns and column != WAVE]
-        tables[name] = replace(table, public=table.public[public])
+        # Equal notes of two waves are about other rows.
+        notes = tuple(f"wave {name}: {note}" for note in table.notes)
+        tables[name] = replace(table, public=table.public[public], notes=notes)
     parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     found = joined(tables, WAVE)

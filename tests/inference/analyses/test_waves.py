@@ -374,3 +374,12 @@ def test_wave_accepts_reports_in_exported_csv(files, capsys):
         assert done in (0, 4), capsys.readouterr().err
     found = [json.loads(Path(out, "posterior.json").read_text())["questions"] for out in ("out", "same")]
     assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("tables")
+def test_blank_rows_are_counted_for_each_wave(tables):
+    for name in ("a", "b"):
+        write(tables / f"{name}.csv", ["q", "age"], [[0, 30], [1, ""], [1, 40]])
+    waves = {"a": "a.csv", "b": "b.csv"}
+    table, _ = load_waves(waves, "d.json", "q ~ wave + age", "drop", [])
+    assert [note[:15] for note in table.notes if "blank" in note] == ["wave a: 1 row o", "wave b: 1 row o"]
