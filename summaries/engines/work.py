@@ -17,7 +17,7 @@ from schemas import Study
 from summaries.engines.addresses import opened
 from summaries.engines.counting import Counting
 from summaries.engines.dataset import ReportFile, refuse_changed
-from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.packing import COLUMNS, NEEDED, Packer
 from summaries.engines.parts import Part
 from summaries.engines.reducer import Reducer
 from summaries.engines.rows import ROW_BITS, Rows, halves_of, once, parts_of
@@ -70,7 +70,8 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
             refuse_repeated(table.schema_arrow, file.path)
             _refuse_other_count(file, table.metadata.num_rows)
             there = [name for name in table.schema_arrow.names if name in COLUMNS]
-            whole = None if len(there) < len(COLUMNS) - 1 else there
+            # Other columns are those of an export in JSON.
+            whole = there if set(NEEDED) <= set(there) else None
             yield from table.iter_batches(BATCH, columns=whole, use_threads=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # An OSError with a number comes from the system; errors about a file's content have texts of several

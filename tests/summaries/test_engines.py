@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +14,7 @@ from ldpkit.cli import main
 from schemas import Study
 from summaries import summarize, summarize_dataset
 from summaries.engines import running, work
+from summaries.reading import load_evidence
 from tests import studies
 from tests.kit.errors import raises
 from tests.summaries.engines_data import (
@@ -72,6 +74,14 @@ def test_fsspec_address_is_read(folder):
     assert summarize_dataset(STUDY, "memory://elsewhere").to_json() == RIGHT
     found = summarize_dataset(STUDY, "memory://files/*.parquet")
     assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
+
+
+def test_parquet_file_with_the_columns_of_json_is_read(tmp_path):
+    documents = [report.to_document() for report in REPORTS[:40]]
+    pq.write_table(pa.Table.from_pylist(documents), tmp_path / "nested.parquet")
+    assert [report.id for report in load_evidence(STUDY, str(tmp_path / "nested.parquet"))] == [
+        report.id for report in REPORTS[:40]
+    ]
 
 
 def test_uppercase_parquet_suffix_is_accepted(tmp_path):
