@@ -99,7 +99,7 @@ def _parsed(text: str) -> list[Section]:
     for block in re.split(r"\n\s*\n", text):
         lines = [line.strip() for line in block.splitlines() if line.strip()]
         if lines and lines[0].startswith("# "):
-            sections.append(Section(lines[0][2:], []))
+            sections.append(Section(rendering.own_text(lines[0][2:]), []))
         elif lines:
             sections[-1].parts.append(_part(lines))
     return sections
@@ -107,13 +107,11 @@ def _parsed(text: str) -> list[Section]:
 
 def _part(lines: list[str]) -> Part:
     """Return the part that a block of lines states."""
-    mark, text = lines[0][:2], " ".join(lines).replace(rendering.BAR, "|")
+    mark, text = lines[0][:2], rendering.own_text(" ".join(lines))
     if mark == "- ":
-        return Part("list", rows=tuple((line[2:].replace(rendering.BAR, "|"),) for line in lines))
+        return Part("list", rows=tuple((rendering.own_text(line[2:]),) for line in lines))
     if mark == "| ":
-        head, *rows = (
-            tuple(cell.replace(rendering.BAR, "|") for cell in line[2:].split(" | ")) for line in lines
-        )
+        head, *rows = (tuple(map(rendering.own_text, line[2:].split(" | "))) for line in lines)
         return Part("table", head=head, rows=tuple(rows))
     return Part("blank", text[2:]) if mark == "? " else Part("text", text)
 

@@ -35,11 +35,19 @@ def markdown(text: object) -> str:
 
 # Stands for a bar in a value; `block` shows this character itself as its escape.
 BAR = "\ue000"
+# Stands before a value that starts as a heading, a list or a blank does.
+PLAIN = "\ue001"
 
 
 def block(text: object) -> str:
-    """Return a value for one cell of a table whose cells are separated by bars."""
-    return " ".join(visible(str(text)).split()).replace("|", BAR)
+    """Return a value for one cell of a table whose cells are separated by bars, or for a line of its own."""
+    line = " ".join(visible(str(text)).split()).replace("|", BAR)
+    return PLAIN + line if line.startswith(("#", "-", "?")) else line
+
+
+def own_text(line: str) -> str:
+    """Return a line without the marks of `block`."""
+    return line.replace(BAR, "|").replace(PLAIN, "")
 
 
 def _environment(finalize: Callable[[object], object] | None = None) -> Environment:

@@ -96,3 +96,12 @@ def test_pack_has_owner_ethics_board_and_retention():
     for words in ("Owner: One clinic", "Ethics: Ethics board", "deleted 365 days after the day they arrived"):
         assert words in said
     assert "The controller: name" not in said
+
+
+@pytest.mark.parametrize("purpose", ["# of reused passwords", "? Why do people reuse", "- to learn | more"])
+def test_texts_of_a_study_are_no_markup_of_the_dossier(purpose):
+    plain = sections_of(Study(studies.document(studies.YES_NO, purpose="To learn more")))
+    marked = sections_of(Study(studies.document(studies.YES_NO, purpose=purpose)))
+    assert [section.title for section in marked] == [section.title for section in plain]
+    shown = [part.text for section in marked for part in section.parts if part.kind == "text"]
+    assert purpose in shown
