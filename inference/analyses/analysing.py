@@ -125,7 +125,7 @@ def _posterior(
     prior_sd = {name: before.get(name, float("inf")) for name in parameters}
     peak = peaks[1] if peaks else None
     diagnostics = diagnostics.with_informativeness(
-        without_bound(analysis, peak, parameters, prior_draws, prior_sd)
+        (*without_bound(analysis, peak, parameters, prior_draws, prior_sd), *overruled_by_priors(analysis))
     )
     return AnalysisPosterior(
         question=analysis.formula.outcome,
@@ -244,6 +244,16 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
     if not sets_levels(analysis):
         found.append("shares by level are left out: there are too many cells. Request them with --by")
     return (*found, *_notes_of_privates(analysis))
+
+
+def overruled_by_priors(analysis: Assembled) -> tuple[str, ...]:
+    """Return a reason if default priors, not the reports, decide products or powers of numbers far from 0."""
+    if not analysis.law.overruled:
+        return ()
+    return (
+        f"default priors decide {listed(analysis.law.overruled)}: a number there is far from 0. "
+        "Write center() around it in the formula, or state priors",
+    )
 
 
 def _one_spread(analysis: Assembled) -> str:

@@ -26,6 +26,8 @@ DEPENDENT = 1e-9
 MOST_COLUMNS = 500
 # In a number's own sds: a mean farther from 0 makes a prior at 0 a prior about nobody.
 FAR = 2.0
+# Of a product's or power's variance by other columns: 100 where a number's mean is some ten sds from 0.
+MOST_INFLATION = 100.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Linear:
     combinations, columns). middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: the
     prefix of names. priors: of each coefficient and output. intercept_priors: of each output's intercept, at
     the middle unless stated. empty: columns that are zero everywhere. far: products of a level with a number
-    that is far from 0.
+    that is far from 0. overruled: products and powers so nearly collinear with other columns that default
+    priors decide their coefficients.
     """
 
     site: str
@@ -64,6 +67,7 @@ class Linear:
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
     far: tuple[str, ...] = ()
+    overruled: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Values]:
         """Return the program's data."""
@@ -225,11 +229,14 @@ def linear_of(
     spreads[empty] = 1.0
     _refuse_collinear(centred / spreads, weights, names, empty)
     units, far = _units(matrix, columns, weights, spreads)
-    priors = []
+    overruled = _overruled(matrix, columns, centred / spreads, weights, empty)
+    priors, defaults = [], []
     for column, sd in zip(columns, scales.coefficient / units, strict=True):
         default = state("normal", loc=0.0, scale=sd)
         keys = [_keys(lead, matrix.terms[column], matrix.levels[column], output) for output in outputs]
-        priors.append(tuple(given.of(own, default)[0] for own in keys))
+        both = [given.of(own, default) for own in keys]
+        priors.append(tuple(prior for prior, _ in both))
+        defaults.append(not all(was_stated for _, was_stated in both))
     for place in empty:
         if any(is_flat(prior) for prior in priors[place]):
             raise InputError(
@@ -250,7 +257,8 @@ def linear_of(
         tuple(priors),
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
-        tuple(names[place] for place in far),
+        tuple(names[place] for place in far if defaults[place] and place not in overruled),
+        tuple(names[place] for place in overruled if defaults[place]),
     )
 
 
@@ -277,6 +285,28 @@ def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> 
             if ":" in matrix.terms[column] and abs(middle) > FAR * found[place]:
                 far.append(place)
     return found, far
+
+
+def _overruled(
+    matrix: Matrix, columns: Codes, standard: Values, weights: Values, empty: Sequence[int]
+) -> list[int]:
+    """Return the indices of products and powers that other columns nearly determine.
+
+    If a number is far from 0, its square is nearly a line, and its product with a level nearly the level.
+    Default priors of standardised columns then hold for a difference that no data show.
+    """
+    full = [place for place in range(len(columns)) if place not in empty]
+    if not full:
+        return []
+    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(columns))[:, full]
+    triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
+    inverse = np.linalg.inv(triangle)
+    inflation = dict(zip(full, (inverse**2).sum(axis=1) * (tall**2).sum(axis=0), strict=True))
+    return [
+        place
+        for place in full
+        if inflation[place] > MOST_INFLATION and set(":(*") & set(matrix.terms[columns[place]])
+    ]
 
 
 def _coefficients(matrix: Matrix) -> Codes:

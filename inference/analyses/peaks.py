@@ -14,6 +14,7 @@ from numpyro import handlers
 from scipy.linalg import cho_solve
 from scipy.stats import norm
 
+from inference.analyses.matrices import weights_of
 from inference.analyses.program import Assembled
 from inference.compiling import compiled
 from inference.models.base import Draws, Model
@@ -120,13 +121,16 @@ def _plain(own: Callable[[Array, Arrays], Array], at: Vector, covariance: Vector
 
 
 def _far_out(analysis: Assembled, sites: Draws) -> bool:
-    """Return True if coefficients are so large that only shares of 0 and 1 are left."""
+    """Return True if a linear predictor is so large that only shares of 0 and 1 are left."""
     if not analysis.outcome.answers:
         return False
-    far = FAR_OUT * analysis.outcome.scales.coefficient
-    sizes = np.abs(sites.get("law_slopes", np.zeros((1, 1, 1)))[0])
+    law = analysis.law
     middles = sites.get("law_middle", np.zeros((1, 1)))[0]
-    return bool(max(sizes.max(initial=0.0), np.abs(middles).max()) > far)
+    # The slopes' sum: nearly collinear columns have large slopes that cancel.
+    effects = law.standard @ sites.get("law_slopes", np.zeros((1, len(law.columns), 1)))[0]
+    sds = np.sqrt(np.einsum("ck,cko->o", weights_of(law.matrix, analysis.cells.sizes), effects**2))
+    far = FAR_OUT * analysis.outcome.scales.coefficient
+    return bool(max(sds.max(initial=0.0), np.abs(middles).max()) > far)
 
 
 def without_bound(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpyro import handlers
 
-from inference.analyses.analysing import model_of, notes_of
+from inference.analyses.analysing import analyse_table, model_of, notes_of, overruled_by_priors
 from inference.analyses.assembling import assemble
 from inference.sampling import sample_prior
 from tests.inference.analyses.simulated import table
@@ -36,6 +36,35 @@ def log_prior(law, coefficients):
 )
 def test_product_with_number_far_from_zero_is_noted(formula, noted):
     assert any("far from all people" in note for note in notes_of(assemble(table(200), formula))) == noted
+
+
+FAR = "I(age + 2000)"
+
+
+@pytest.mark.parametrize(
+    ("formula", "overruled"),
+    [
+        (f"ever ~ {FAR} + I((age + 2000) ** 2)", (FAR, "I((age + 2000) ** 2)")),
+        (f"ever ~ region * {FAR}", (f"region:{FAR}[north]", f"region:{FAR}[west]")),
+        ("ever ~ center(age) + I(center(age) ** 2)", ()),
+        ("ever ~ region * age", ()),
+    ],
+)
+def test_priors_that_decide_powers_and_products_are_a_reason(formula, overruled):
+    analysis = assemble(table(200), formula)
+    assert set(overruled) == set(analysis.law.overruled)
+    reasons = overruled_by_priors(analysis)
+    assert all(name in reasons[0] for name in overruled) if overruled else reasons == ()
+
+
+@pytest.mark.parametrize("formula", [f"ever ~ {FAR} + I((age + 2000) ** 2)", f"ever ~ region * {FAR}"])
+def test_flat_priors_are_taken_although_numbers_are_far_from_zero(formula):
+    flat = analyse_table(table(2000), formula, priors="flat", method="gaussian_approx")
+    centred = analyse_table(
+        table(2000), formula.replace(FAR, "center(age)").replace("age + 2000", "center(age)")
+    )
+    last = list(flat.draws)[-1]
+    assert flat.draws[last].mean() == pytest.approx(list(centred.draws.values())[-1].mean(), abs=0.3)
 
 
 def test_prior_draws_match_prior_density():
