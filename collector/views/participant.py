@@ -231,6 +231,9 @@ def asset(name: str) -> Response:
     response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected(origins))
     if name in SHARED:
         response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Cache-Control"] = "no-cache"
+        response.set_etag(_asset(name).version)
+        response.make_conditional(request)
     if request.args.get("v") == _version_of(name, origins):
         response.headers["Cache-Control"] = FOR_EVER
     return response

@@ -89,6 +89,15 @@ def test_assets_are_immutable_only_under_their_content_hash(habits):
         assert habits.client.get(f"/assets/{name}?v=0").headers["Cache-Control"] == "no-store"
 
 
+def test_scripts_for_other_sites_are_sent_once(habits):
+    for name in ("ldpkit.js", "element.js"):
+        first = habits.client.get(f"/assets/{name}")
+        assert first.headers["Access-Control-Allow-Origin"] == "*"
+        assert first.headers["Cache-Control"] == "no-cache"
+        again = habits.client.get(f"/assets/{name}", headers={"If-None-Match": first.headers["ETag"]})
+        assert (again.status_code, again.data) == (304, b"")
+
+
 def worker_of(harness):
     """The address of the page's worker, and what it may connect to."""
     address = next(part for part in page(harness).text.split('"') if "/assets/worker.js?v=" in part)
