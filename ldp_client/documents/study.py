@@ -112,7 +112,11 @@ class Study:
     def _read(self, document: "Any") -> "dict[str, Any]":
         """Parse the document in its own language. Raise StudyError if it is invalid in any language."""
         languages = self.languages
-        own = plain(document, languages[0], StudyError) if languages else document
+        try:
+            own = plain(document, languages[0], StudyError) if languages else document
+        except RuntimeError:
+            # CPython's RecursionError is one, and MicroPython's error of deep calls.
+            raise StudyError("", "is nested too deeply", code="study.too_deep") from None
         parsed: "dict[str, Any]" = self._shape.read(own, "", StudyError)
         for language in languages[1:]:
             self._shape.read(plain(document, language, StudyError), "", StudyError)

@@ -13,6 +13,7 @@ from ldp_client.documents.errors import StudyError
 from schemas import Rational, Study
 from schemas.models import MODELS
 from tests import studies
+from tests.kit.errors import raises
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 
@@ -155,3 +156,9 @@ def test_schemas_exports_every_error_and_document():
     """Every error, and the documents: named one by one."""
     errors = {name for name in vars(errors_module) if name.endswith("Error")}
     assert {*schemas.__all__} == errors | {"Question", "Rational", "Report", "Study"}
+
+
+def test_deeply_nested_document_is_refused():
+    nested = {"languages": ["en"], "questions": json.loads("[" * 900 + "]" * 900)}
+    with raises(StudyError, "study.too_deep"):
+        Study(nested)
