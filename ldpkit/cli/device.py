@@ -17,6 +17,7 @@ from ldp_client.documents.errors import (
     DocumentError,
     InputError,
     RefusedError,
+    StudyError,
     TransferError,
     UsageError,
 )
@@ -385,6 +386,9 @@ def split_settings(study: Study, settings: list[str]) -> dict[str, str]:
     from ldp_client.files.answers import all_columns
 
     known = all_columns(study)
+    if len(set(known)) < len(known):
+        # Authors' tools refuse such a study, devices need not: an app names a record's fields in an object.
+        raise StudyError("questions", "two answers have one name", code="study.id_like_record_field")
     texts: dict[str, str] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
