@@ -121,7 +121,7 @@ _HOMES = {
 def _refuse_hidden_packages() -> None:
     """Raise ImportError if a file of the user has the name of a package of ldpkit, and hides it."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for name in ("schemas", "summaries", "collector", "inference"):
+    for name in ("ldp_client", "schemas", "summaries", "collector", "inference"):
         spec = find_spec(name)
         ours = os.path.join(home, name, "__init__.py")
         if spec is None or not os.path.exists(ours):

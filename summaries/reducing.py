@@ -176,8 +176,8 @@ def check_study(study: object) -> None:
     """
     if not isinstance(study, Study):
         raise InputError(
-            f"the study must be a Study, is a {type(study).__name__}: Study.from_json(text) reads a "
-            "document's text, ldp_client.files.disk.load_study(path) a file",
+            f"the study must be a schemas.Study, is a {type(study).__module__}.{type(study).__name__}: "
+            "ldpkit.Study.from_json reads a document's text, such as study.to_json()",
             code="reports.study_not_a_study",
         )
 

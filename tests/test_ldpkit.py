@@ -56,7 +56,9 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
         _ = ldpkit.plan
 
 
-@pytest.mark.parametrize("name", ["schemas.py", "collector/__init__.py", "inference/__init__.py"])
+@pytest.mark.parametrize(
+    "name", ["ldp_client.py", "schemas.py", "collector/__init__.py", "inference/__init__.py"]
+)
 def test_import_beside_a_file_that_hides_a_package_names_the_file(name, pytestconfig, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("raise RuntimeError('this is the app')")

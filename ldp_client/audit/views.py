@@ -25,12 +25,8 @@ AnyView = Union["View", "BitPair"]
 _BIT_TABLES = [bytes([48 + (value >> place & 1) for value in range(256)]) for place in range(8)]
 
 
-def _ones(value: int) -> int:
-    return bin(value).count("1")
-
-
-# The number of bits that are 1; Python 3.9 has no int.bit_count.
-ones: Callable[[int], int] = getattr(int, "bit_count", _ones)
+# The number of bits that are 1.
+ones: Callable[[int], int] = int.bit_count
 
 
 class Batch:

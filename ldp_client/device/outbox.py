@@ -87,8 +87,8 @@ def digest_of(body: str) -> str:
 def plain_invitation(given: Any) -> str:
     """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
 
-    A header could not hold them. For a whole link, return the invitation that it carries. js/pasted.js is its
-    twin. Raises InputError unless `given` is text.
+    A header could not hold them. For a whole link, return the invitation that it carries, as `readInvitation`
+    of js/changing.js does. Raises InputError unless `given` is text.
     """
     if not isinstance(given, str):
         raise InputError.say("device.text", name="invitation", found=type(given).__name__)
