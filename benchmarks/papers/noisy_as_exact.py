@@ -74,7 +74,8 @@ def summed(statistics: HolderStatistics, prior: ConjugatePrior) -> Summed:
 
 
 def _exact(statistics: HolderStatistics) -> str:
-    return "" if statistics.is_exact else "needs exact statistics; naive takes noisy ones for exact"
+    is_exact = not statistics.noise.any() and statistics.count_sd == 0
+    return "" if is_exact else "needs exact statistics; naive takes noisy ones for exact"
 
 
 NON_PRIVATE = independent_method(
