@@ -18,8 +18,7 @@ from inference.priors.shares import ShareSticks, coordinates_of, shares_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
 from ldp_client import mechanism_for
-from ldp_client.explain import describe
-from schemas import Study
+from ldpkit.cli import main
 from summaries import QuestionSummary
 from tests import studies
 from tests.inference.sparse_shares import question_of
@@ -118,9 +117,13 @@ def test_a_small_concentration_lets_few_choices_be_common():
     assert learnt == pytest.approx(0.5, abs=0.01)
 
 
-def test_study_check_prints_the_prior():
+def test_study_check_prints_the_prior(tmp_path, capsys):
     question = {**studies.CHOICE, "model": json.loads(json.dumps({"name": "multinomial"}))}
     question["model"]["prior"] = {"p": {"distribution": "dirichlet", "concentration": UNKNOWN}}
-    lines = describe(Study(studies.document(question)))
-    assert "  prior: p ~ dirichlet(concentration ~ log_normal(loc -1, scale 1))" in lines
-    assert not any("prior" in line for line in describe(Study(studies.document(studies.CHOICE))))
+    for asked, prints in ((question, True), (studies.CHOICE, False)):
+        path = tmp_path / "study.json"
+        path.write_text(json.dumps(studies.document(asked)))
+        assert main(["check", str(path)]) == 0
+        said = capsys.readouterr().out
+        assert ("p ~ dirichlet(concentration ~ log_normal(loc -1, scale 1))" in said) == prints
+        assert ("prior" in said) == prints
