@@ -227,9 +227,15 @@ def linear_of(
     empty = _unseen(matrix, columns, values)
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
-    _refuse_collinear(centred / spreads, weights, names, empty)
+    full = [place for place in range(len(names)) if place not in empty]
+    triangle = _triangle((centred / spreads)[:, :, full], weights)
+    _refuse_collinear(triangle, [names[place] for place in full])
     units, far = _units(matrix, columns, weights, spreads)
-    overruled = _overruled(matrix, columns, centred / spreads, weights, empty)
+    overruled = [
+        full[place]
+        for place in np.flatnonzero(_inflation(triangle) > MOST_INFLATION)
+        if set(":(*") & set(matrix.terms[columns[full[place]]])
+    ]
     priors, defaults = [], []
     for column, sd in zip(columns, scales.coefficient / units, strict=True):
         default = state("normal", loc=0.0, scale=sd)
@@ -287,26 +293,14 @@ def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values) -> 
     return found, far
 
 
-def _overruled(
-    matrix: Matrix, columns: Codes, standard: Values, weights: Values, empty: Sequence[int]
-) -> list[int]:
-    """Return the indices of products and powers that other columns nearly determine.
+def _inflation(triangle: Values) -> Values:
+    """Return how much the other columns inflate the variance of each column's coefficient.
 
     If a number is far from 0, its square is nearly a line, and its product with a level nearly the level.
     Default priors of standardised columns then hold for a difference that no data show.
     """
-    full = [place for place in range(len(columns)) if place not in empty]
-    if not full:
-        return []
-    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(columns))[:, full]
-    triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
     inverse = np.linalg.inv(triangle)
-    inflation = dict(zip(full, (inverse**2).sum(axis=1) * (tall**2).sum(axis=0), strict=True))
-    return [
-        place
-        for place in full
-        if inflation[place] > MOST_INFLATION and set(":(*") & set(matrix.terms[columns[place]])
-    ]
+    return np.asarray((inverse**2).sum(axis=1) * (triangle**2).sum(axis=0))
 
 
 def _coefficients(matrix: Matrix) -> Codes:
@@ -343,21 +337,21 @@ def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int]
             )
 
 
-def _refuse_collinear(standard: Values, weights: Values, names: Sequence[str], empty: Sequence[int]) -> None:
-    """Raise InputError if columns are collinear, except empty ones."""
-    full = [place for place in range(len(names)) if place not in empty]
-    if not full:
+def _triangle(standard: Values, weights: Values) -> Values:
+    """Return R of the QR decomposition of weighted columns, (columns, columns)."""
+    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(weights.size, standard.shape[-1])
+    return np.asarray(qr(tall, mode="r", check_finite=False)[0][: standard.shape[-1]])
+
+
+def _refuse_collinear(triangle: Values, names: Sequence[str]) -> None:
+    """Raise InputError if columns are collinear."""
+    if not names:
         return
-    tall = (standard * np.sqrt(weights)[:, :, None]).reshape(-1, len(names))[:, full]
     # The pivots come from the small triangle of the first decomposition.
-    triangle = qr(tall, mode="r", check_finite=False)[0][: len(full)]
     pivots, order = qr(triangle, mode="r", pivoting=True)
     strengths = np.abs(np.diag(pivots))
-    if len(triangle) < len(full) or strengths[-1] < DEPENDENT * strengths[0]:
-        raise InputError(
-            _collinear(triangle, [names[place] for place in full], order[-1]),
-            code="formula.collinear_columns",
-        )
+    if len(triangle) < len(names) or strengths[-1] < DEPENDENT * strengths[0]:
+        raise InputError(_collinear(triangle, names, order[-1]), code="formula.collinear_columns")
 
 
 def _collinear(triangle: Values, names: Sequence[str], last: int) -> str:
