@@ -6,8 +6,8 @@ The tables of the limit decide no answer. So the ledger's seal omits them, and t
 from __future__ import annotations
 
 import sqlite3
-import time
 from itertools import zip_longest
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from ldp_client.device import outbox
@@ -49,7 +49,7 @@ class Sender:
         self._transport = transport
         self._now = now
         self._delivery = Delivery(ledger, collector, transport)
-        self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
+        self._until = monotonic() + LONGEST_FLUSH_SECONDS
         self._result = Flushed()
         self._channels: Channels
 
@@ -177,7 +177,7 @@ class Sender:
         turns = [report for pair in zip_longest(*kinds) for report in pair if report]
         for attempt in range(attempts):
             if turns and attempt:
-                time.sleep(backoff(attempt))
+                sleep(backoff(attempt))
             again = []
             for report in turns:
                 awaits = bool(report.body) and self._channels.awaits_token(report)
@@ -194,7 +194,7 @@ class Sender:
         awaits: the request is for a token. The outcome may also be "paced" (too many requests lately) or
         "withdrawn" (meanwhile).
         """
-        if time.monotonic() > self._until:
+        if monotonic() > self._until:
             return Outcome("kept", say("device.flush_too_long"))
         with self._ledger.writing() as connection:
             if not allows(connection, outbox.now(), not report.body):

@@ -8,7 +8,7 @@ from typing import Any
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import Source, urandom
-from ldp_client.documents.errors import AnswerError, InputError, RefusedError
+from ldp_client.documents.errors import AnswerError, InputError, MissingExtraError, RefusedError
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
@@ -142,9 +142,7 @@ def perturb_people(
         return one_by_one
     try:
         from ldp_client.bulk.perturbing import reports_of
-    except ModuleNotFoundError as missing:
-        if missing.name != "numpy":
-            raise
+    except MissingExtraError:
         return one_by_one
     return reports_of(study, mechanisms, people, random, values)
 

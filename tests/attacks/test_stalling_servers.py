@@ -199,7 +199,7 @@ def test_flush_ends_despite_many_stalled_reports(tmp_path, monkeypatch, waits):
     monkeypatch.setattr(sending, "LONGEST_FLUSH_SECONDS", 0.5)
     # Time goes on only while an exchange is waited for, and none ends.
     waits.wait = lambda _thread, _seconds: None
-    monkeypatch.setattr(sending, "time", SimpleNamespace(monotonic=lambda: sum(waits.seconds)))
+    monkeypatch.setattr(sending, "monotonic", lambda: sum(waits.seconds))
     with stalling_server(*STALLS["silent"]) as url:
         device = consenting(tmp_path, "4", url)
         for number in range(12):

@@ -24,7 +24,7 @@ class Life:
     def __init__(self, folder, server, monkeypatch):
         self.now = 1_000_000_000.0
         monkeypatch.setattr(time, "time", lambda: self.now)
-        monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+        monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
         monkeypatch.setattr(sending, "MOST_REQUESTS", MOST_REQUESTS)
         monkeypatch.setattr(sending, "MOST_DELETIONS", MOST_DELETIONS)
         self.device = consenting(folder, "4", server.url)

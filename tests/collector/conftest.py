@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import date, timedelta
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,7 @@ class Server:
         while time.monotonic() < deadline:
             try:
                 return self.put(report)
-            except OSError:
+            except (OSError, HTTPException):
                 time.sleep(0.05)
         raise AssertionError("the server did not come back")
 

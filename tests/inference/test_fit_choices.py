@@ -76,12 +76,9 @@ def test_analysis_draws_the_requested_number_of_chains():
 def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
-    own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out", f"{tmp_path}/out"]
-    shown = ["--level", "0.8", "--interval", "hdi"]
-    assert main([*own, "--method", "gaussian_approx", "--question", "ever", "--chains", "3", *shown]) in (
-        0,
-        4,
-    )
+    own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out"]
+    shown = ["--level", "0.8", "--interval", "hdi", "--method", "gaussian_approx"]
+    assert main([*own, f"{tmp_path}/out", "--question", "ever", "--chains", "3", *shown]) in (0, 4)
     printed = capsys.readouterr().out
     assert "80 % HDI" in printed
     assert "90 %" not in printed
@@ -93,5 +90,5 @@ def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
         (["--question", "evr"], 3, "did you mean ever?"),
         (["--formula", "ever ~ 1", "--chains", "1"], 2, "a whole number from 2 to 64"),
     ):
-        assert main([*own, *wrong]) == code
+        assert main([*own, f"{tmp_path}/other", *wrong]) == code
         assert said in capsys.readouterr().err

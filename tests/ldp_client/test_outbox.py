@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ldp_client import Direct
-from ldp_client.device import outbox
+from ldp_client.device import outbox, sending
 from ldp_client.device.outbox import due_within
 from ldp_client.device.requests import put_report
 from ldp_client.device.sending import MOST_REQUESTS, PERIOD_SECONDS, allows
@@ -157,7 +157,7 @@ def test_pace_is_kept_across_processes(tmp_path, server):
 
 @pytest.mark.slow
 def test_failed_attempts_count_towards_the_pace(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
     device = consenting(tmp_path, "4", server.url)
     for number in range(6):
         device.answer(study_number(number), YES)

@@ -2,11 +2,11 @@
 
 import socket
 import threading
-import time
 
 import pytest
 
 from ldp_client import Direct
+from ldp_client.device import sending
 from ldp_client.device.requests import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
@@ -50,7 +50,7 @@ def test_report_waits_for_an_unreachable_collector():
 
 def test_retries_send_the_same_bytes_with_growing_random_delays(tmp_path, server, monkeypatch):
     delays = []
-    monkeypatch.setattr(time, "sleep", delays.append)
+    monkeypatch.setattr(sending, "sleep", delays.append)
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     server.statuses = [503, 500, 503]
@@ -61,7 +61,7 @@ def test_retries_send_the_same_bytes_with_growing_random_delays(tmp_path, server
 
 
 def test_retries_stop_at_a_final_refusal(tmp_path, server, monkeypatch):
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(sending, "sleep", lambda _seconds: None)
     device = consenting(tmp_path, "4", server.url)
     device.answer(STUDY, {"ever": True})
     server.statuses, server.refusals = [503, 422], {422: problem("report-invalid", STUDY.digest)}

@@ -17,6 +17,8 @@ from jax.typing import ArrayLike
 from numpyro.distributions import (
     Beta,
     Distribution,
+    Gumbel,
+    Laplace,
     LogNormal,
     MixtureGeneral,
     MixtureSameFamily,
@@ -218,6 +220,18 @@ def _weibull(base: Weibull, x: Array) -> Tails:
     return jnp.where(some, _log_of_rest(-until), -jnp.inf), jnp.where(some, -until, 0.0)
 
 
+def _gumbel(base: Gumbel, x: Array) -> Tails:
+    # Beyond this the law has no mass left, and its exponential overflows.
+    until = jnp.exp(jnp.minimum((base.loc - x) / base.scale, 80.0))
+    return -until, _log_of_rest(-until)
+
+
+def _laplace(base: Laplace, x: Array) -> Tails:
+    u = (x - base.loc) / base.scale
+    near = -jnp.abs(u) - jnp.log(2.0)
+    return jnp.where(u < 0, near, _log_of_rest(near)), jnp.where(u < 0, _log_of_rest(near), near)
+
+
 def _log_of_rest(log_share: Array) -> Array:
     """Compute log(1 - exp(log_share)), -inf with a derivative of zero if that is zero."""
     rest = -jnp.expm1(log_share)
@@ -230,4 +244,7 @@ _KNOWN: dict[type, Callable[..., Tails]] = {
     Normal: _normal,
     LogNormal: _log_normal,
     Weibull: _weibull,
+    # Quadrature has no finite gradient of these far beyond a bound.
+    Gumbel: _gumbel,
+    Laplace: _laplace,
 }
