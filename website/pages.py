@@ -47,13 +47,32 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def attacks_page() -> str:
-    """Every attack that a test tries, with its defence: the first lines of the tests."""
-    lines = ["# Attacks", "", "Each is tried by a test of the repository, whose first lines these are.", ""]
-    for path in sorted((ROOT / "tests" / "attacks").glob("test_*.py")):
-        attack, *more = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")
-        lines += [f"**{path.stem.removeprefix('test_').replace('_', ' ')}**: {' '.join(attack.split())}", ""]
-        lines += [line for one in more for line in (" ".join(one.split()), "")]
-    return "\n".join(lines)
+    """Every attack that a test tries, under the promise that it tries to break."""
+    lines = [
+        "# Attacks",
+        "",
+        "Each is tried by a test of the repository, and each promise by a planted fault of `tests/promises`.",
+    ]
+    attacks = marked_attacks()
+    for path in sorted((ROOT / "tests" / "promises").glob("test_*.py")):
+        if tried := attacks.pop(int(path.stem.split("_")[1]), []):
+            promise = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+            lines += ["", f"## {promise}", "", *tried]
+    return "\n".join([*lines, ""])
+
+
+def marked_attacks() -> dict[int, list[str]]:
+    """List the tests marked `attack` with their docstrings, by the promise's number."""
+    attacks: dict[int, list[str]] = {}
+    for path in sorted((ROOT / "tests").glob("**/test_*.py")):
+        statements = [] if "node_modules" in path.parts else ast.parse(path.read_text("utf-8")).body
+        for test in (one for one in statements if isinstance(one, ast.FunctionDef)):
+            marks = " ".join(map(ast.unparse, test.decorator_list))
+            for promise in re.findall(r"pytest\.mark\.attack\((\d+)\)", marks):
+                about = " ".join((ast.get_docstring(test) or "").split())
+                name = test.name.removeprefix("test_").replace("_", " ")
+                attacks.setdefault(int(promise), []).append(f"- **{name}**: {about}")
+    return attacks
 
 
 def python_page() -> str:
