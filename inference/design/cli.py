@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.design.plan_cli import SAME_NUMBERS, add_plan
-from ldp_client.commands.output import add_output, progress_of, show, show_written
+from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 from schemas.study import load_study
@@ -18,16 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register dossier, plan and calibrate."""
-    text = "write a dossier for an ethics board and a data protection impact assessment"
-    dossier = add_command(subparsers, "dossier", text, "dossier study.json --out dossier")
-    dossier.add_argument("study", metavar="STUDY.json")
-    dossier.add_argument(
-        "--out", required=True, metavar="DIR", help="a new folder: gets dossier.md and dossier.html"
-    )
-    add_output(dossier)
-    dossier.set_defaults(run=run_dossier)
-
+    """Register plan and calibrate."""
     add_plan(subparsers)
 
     text = "simulate whether intervals contain the truth as often as they say"
@@ -44,17 +35,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     )
     add_output(calibrate)
     calibrate.set_defaults(run=run_calibrate)
-
-
-def run_dossier(arguments: argparse.Namespace) -> int:
-    """ldpkit dossier STUDY.json --out DIR"""
-    from inference.design.dossier import FILES, save_dossier
-
-    folder = Path(arguments.out)
-    save_dossier(load_study(arguments.study), folder)
-    line = f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”"
-    show(arguments, [line], {"folder": arguments.out, "files": FILES})
-    return 0
 
 
 def run_calibrate(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from ldp_client.words.text import visible
 
@@ -33,27 +33,13 @@ def markdown(text: object) -> str:
     return _MARKDOWN.sub(lambda found: f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}", line)
 
 
-# Stands for a bar in a value; `block` shows this character itself as its escape.
-BAR = "\ue000"
-# Stands before a value that starts as a heading, a list or a blank does.
-PLAIN = "\ue001"
+def environment(finalize: Callable[[object], object] | None = None, *packages: str) -> Environment:
+    """Return an environment: pages autoescape; in texts, every value passes through `finalize`.
 
-
-def block(text: object) -> str:
-    """Return a value for one cell of a table whose cells are separated by bars, or for a line of its own."""
-    line = " ".join(visible(str(text)).split()).replace("|", BAR)
-    return PLAIN + line if line.startswith(("#", "-", "?")) else line
-
-
-def own_text(line: str) -> str:
-    """Return a line without the marks of `block`."""
-    return line.replace(BAR, "|").replace(PLAIN, "")
-
-
-def _environment(finalize: Callable[[object], object] | None = None) -> Environment:
-    """Return an environment: pages autoescape; in texts, every value passes through `finalize`."""
+    packages: whose templates it has besides those of this package.
+    """
     return Environment(
-        loader=PackageLoader("inference.results"),
+        loader=ChoiceLoader([PackageLoader(package) for package in ("inference.results", *packages)]),
         autoescape=select_autoescape(default=True, default_for_string=True) if finalize is None else False,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -61,5 +47,4 @@ def _environment(finalize: Callable[[object], object] | None = None) -> Environm
     )
 
 
-PAGES, MARKDOWN, LATEX = _environment(), _environment(markdown), _environment(latex)
-BLOCKS = _environment(block)
+PAGES, MARKDOWN, LATEX = environment(), environment(markdown), environment(latex)

@@ -40,6 +40,7 @@ from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
 from ldpkit.cli.budget import add_budget
 from ldpkit.cli.device import add_device
+from ldpkit.cli.dossier import add_dossier
 from ldpkit.cli.signing import add_signing
 from schemas.study import load_study
 
@@ -161,6 +162,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_commands(subparsers)
     collector_cli.add_commands(subparsers)
     inference_cli.add_commands(subparsers)
+    add_dossier(subparsers)
     return parser
 
 

@@ -19,11 +19,11 @@ import math
 
 import pytest
 
-from inference.design.dossier import sections_of
 from ldp_client import Device
 from ldp_client.documents.errors import RefusedError
 from ldp_client.explain import odds
 from ldpkit.cli import main
+from ldpkit.dossier import sections_of
 from schemas import Study
 from schemas.study_warnings import warnings_of
 from tests import studies

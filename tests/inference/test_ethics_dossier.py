@@ -4,9 +4,9 @@ from math import exp
 
 import pytest
 
-from inference.design.dossier import _sure, sections_of
 from ldp_client.mechanisms import mechanism_for
 from ldpkit.cli import main
+from ldpkit.dossier import _sure, sections_of
 from schemas import Study
 from tests import studies
 from tests.secure_sum.conftest import build_study

@@ -18,10 +18,10 @@ import mpmath
 import pytest
 
 import ldpkit
-from inference.design.dossier import sections_of
 from ldp_client import Device, describe, mechanism_for
 from ldp_client.words import text
 from ldpkit import ask
+from ldpkit.dossier import sections_of
 from schemas import Rational, Study
 from tests import studies
 from tests.collector.conftest import Harness
@@ -149,7 +149,7 @@ def test_the_epsilon_of_texts_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text_problems(tmp_path) == []
 
 
-@pytest.mark.parametrize("home", ["ldp_client.explain", "inference.design.dossier"])
+@pytest.mark.parametrize("home", ["ldp_client.explain", "ldpkit.dossier"])
 def test_a_planted_text_that_states_0999_of_epsilon_is_found(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from math import exp
 from pathlib import Path
 from typing import NamedTuple
 
-from inference.results import rendering
+from inference.results.rendering import environment, markdown
 from inference.results.saving import new_folder
 from ldp_client import mechanisms_of
 from ldp_client.explain import (
@@ -27,13 +27,34 @@ from ldp_client.explain import (
 )
 from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import cells_in_words, public_lines
-from ldp_client.words.text import rounded_up
+from ldp_client.words.text import rounded_up, visible
 from schemas import Study
 from schemas.study_warnings import notes_of, warnings_of
 
 FILES = ("dossier.md", "dossier.html")
 # How sure an observer may have been before, besides the even guess.
 BEFORE = (0.01, 0.1, 0.5)
+
+
+# Stands for a bar in a value; `block` shows this character itself as its escape.
+BAR = "\ue000"
+# Stands before a value that starts as a heading, a list or a blank does.
+PLAIN = "\ue001"
+
+
+def block(text: object) -> str:
+    """Return a value for one cell of a table whose cells are separated by bars, or for a line of its own."""
+    line = " ".join(visible(str(text)).split()).replace("|", BAR)
+    return PLAIN + line if line.startswith(("#", "-", "?")) else line
+
+
+def own_text(line: str) -> str:
+    """Return a line without the marks of `block`."""
+    return line.replace(BAR, "|").replace(PLAIN, "")
+
+
+MARKDOWN, PAGES = environment(markdown, "ldpkit"), environment(None, "ldpkit")
+BLOCKS = environment(block, "ldpkit")
 
 
 class Part(NamedTuple):
@@ -56,7 +77,7 @@ def save_dossier(study: Study, folder: Path) -> None:
     """Write dossier.md and dossier.html, to a new folder: blanks may be filled in. Raises InputError."""
     shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
     with new_folder(folder) as made:
-        for name, templates in zip(FILES, (rendering.MARKDOWN, rendering.PAGES), strict=True):
+        for name, templates in zip(FILES, (MARKDOWN, PAGES), strict=True):
             text = templates.get_template(f"{name}.j2").render(shown)
             (made / name).write_text(text, encoding="utf-8")
 
@@ -69,7 +90,7 @@ def sections_of(study: Study) -> list[Section]:
         shown = study.shown_in(language)
         return list(filter(None, (shown.title, shown.purpose, *(one.full_text for one in shown.questions))))
 
-    text = rendering.BLOCKS.get_template("dossier.txt.j2").render(
+    text = BLOCKS.get_template("dossier.txt.j2").render(
         study=study,
         mechanisms=mechanisms_of(study),
         channel=channel_lines(study),
@@ -99,7 +120,7 @@ def _parsed(text: str) -> list[Section]:
     for block in re.split(r"\n\s*\n", text):
         lines = [line.strip() for line in block.splitlines() if line.strip()]
         if lines and lines[0].startswith("# "):
-            sections.append(Section(rendering.own_text(lines[0][2:]), []))
+            sections.append(Section(own_text(lines[0][2:]), []))
         elif lines:
             sections[-1].parts.append(_part(lines))
     return sections
@@ -107,11 +128,11 @@ def _parsed(text: str) -> list[Section]:
 
 def _part(lines: list[str]) -> Part:
     """Return the part that a block of lines states."""
-    mark, text = lines[0][:2], rendering.own_text(" ".join(lines))
+    mark, text = lines[0][:2], own_text(" ".join(lines))
     if mark == "- ":
-        return Part("list", rows=tuple((rendering.own_text(line[2:]),) for line in lines))
+        return Part("list", rows=tuple((own_text(line[2:]),) for line in lines))
     if mark == "| ":
-        head, *rows = (tuple(map(rendering.own_text, line[2:].split(" | "))) for line in lines)
+        head, *rows = (tuple(map(own_text, line[2:].split(" | "))) for line in lines)
         return Part("table", head=head, rows=tuple(rows))
     return Part("blank", text[2:]) if mark == "? " else Part("text", text)
 
