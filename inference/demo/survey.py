@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -42,77 +44,47 @@ def study_for(epsilon: str) -> Study:
             "version": 1,
             "title": "Marriage and affairs, 1974",
             "purpose": "How common affairs are, and what goes with them, without learning anyone's answer.",
-            "questions": [*_questions(epsilon), *_regressions(epsilon)],
+            "questions": list(_questions(epsilon)),
         }
     )
 
 
-def _part(epsilon: str, question: str) -> str:
-    """Return a question's epsilon. The study rejects it if it is not a number."""
-    try:
-        return str(Rational.parse(epsilon) * Rational.parse(SHARES[question]))
-    except ValueError:
-        return epsilon
+# The id, kind and text of each question, its mechanism and model, and what else its kind needs.
+QUESTIONS: tuple[tuple[str, str, str, str, str, dict[str, Any]], ...] = (
+    ("affair", "yes_no", "Have you ever had an affair?", "randomized_response", "bernoulli", {}),
+    (
+        "occupation", "choice", "What is your occupation?",
+        "oue", "multinomial", {"choices": list(OCCUPATIONS)},
+    ),
+    ("age", "number", "How old are you?", "laplace", "normal", {"bounds": ["15", "45"]}),
+    (
+        "years-married", "number", "How many years have you been married?",
+        "laplace", "exponential", {"bounds": ["0", "25"]},
+    ),
+    (
+        "children-model", "record",
+        "How many children you have, and whether you have been married for six years or more",
+        "sampled_products", "linear_regression",
+        {"features": [LONG], "response": {"id": "children", "bounds": ["0", "6"]}},
+    ),
+    (
+        "affair-model", "record",
+        "Whether you had an affair, call your marriage good or very good, and have been married "
+        "for six years or more",
+        "sampled_products", "logistic_regression",
+        {"features": [HAPPY, LONG], "response": {"id": "affair", "ask": "yes_no"}},
+    ),
+)  # fmt: skip
 
 
-def _questions(epsilon: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": "affair",
-            "ask": "yes_no",
-            "text": "Have you ever had an affair?",
-            "mechanism": {"name": "randomized_response", "epsilon": _part(epsilon, "affair")},
-            "model": {"name": "bernoulli"},
-        },
-        {
-            "id": "occupation",
-            "ask": "choice",
-            "text": "What is your occupation?",
-            "choices": list(OCCUPATIONS),
-            "mechanism": {"name": "oue", "epsilon": _part(epsilon, "occupation")},
-            "model": {"name": "multinomial"},
-        },
-        {
-            "id": "age",
-            "ask": "number",
-            "text": "How old are you?",
-            "bounds": ["15", "45"],
-            "mechanism": {"name": "laplace", "epsilon": _part(epsilon, "age")},
-            "model": {"name": "normal"},
-        },
-        {
-            "id": "years-married",
-            "ask": "number",
-            "text": "How many years have you been married?",
-            "bounds": ["0", "25"],
-            "mechanism": {"name": "laplace", "epsilon": _part(epsilon, "years-married")},
-            "model": {"name": "exponential"},
-        },
-    ]
-
-
-def _regressions(epsilon: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": "children-model",
-            "ask": "record",
-            "text": "How many children you have, and whether you have been married for six years or more",
-            "features": [LONG],
-            "response": {"id": "children", "bounds": ["0", "6"]},
-            "mechanism": {"name": "sampled_products", "epsilon": _part(epsilon, "children-model")},
-            "model": {"name": "linear_regression"},
-        },
-        {
-            "id": "affair-model",
-            "ask": "record",
-            "text": "Whether you had an affair, call your marriage good or very good, and have been married "
-            "for six years or more",
-            "features": [HAPPY, LONG],
-            "response": {"id": "affair", "ask": "yes_no"},
-            "mechanism": {"name": "sampled_products", "epsilon": _part(epsilon, "affair-model")},
-            "model": {"name": "logistic_regression"},
-        },
-    ]
+def _questions(epsilon: str) -> Iterator[dict[str, Any]]:
+    for name, ask, text, mechanism, model, more in QUESTIONS:
+        # The study rejects an epsilon that is not a number.
+        part = epsilon
+        with suppress(ValueError):
+            part = str(Rational.parse(epsilon) * Rational.parse(SHARES[name]))
+        stated = {"name": mechanism, "epsilon": part}
+        yield {"id": name, "ask": ask, "text": text, "mechanism": stated, "model": {"name": model}, **more}
 
 
 def answers_of(people: int | None, seed: int) -> list[dict[str, Any]]:

@@ -116,36 +116,24 @@ def plan(
             a question without a formula if nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
+    options = {"parameter": parameter, "simulated": simulated}
     return plan_each(
-        study,
-        [question_id],
-        devices,
-        epsilons,
-        truth,
-        seed,
-        progress,
-        parameter=parameter,
-        simulated=simulated,
+        study, [question_id], devices, epsilons, truth or {}, seed, progress=progress, **options
     )[0]
 
 
 def plan_each(
     study: Study,
-    question_ids: Sequence[str],
-    devices: Sequence[int] = DEVICES,
-    epsilons: Sequence[str] = (),
-    truth: Mapping[str, float] | None = None,
-    seed: int = 0,
-    progress: Progress = lambda _message: None,
-    *,
-    parameter: str | None = None,
-    simulated: bool = True,
+    names: Sequence[str],
+    devices: Sequence[int],
+    epsilons: Sequence[str],
+    truth: Mapping[str, float],
+    seed: int,
+    progress: Progress,
+    **options: Any,
 ) -> list[Plan]:
-    """`plan` for several questions."""
-    each = [
-        _Planned(study, name, devices, epsilons, truth or {}, seed, parameter, simulated, progress)
-        for name in question_ids
-    ]
+    """`plan` for several questions, whose studies are simulated together."""
+    each = [_Planned(study, name, devices, epsilons, truth, seed, progress, **options) for name in names]
     found = iter(fit_studies([studies for one in each for studies in one.studies], progress))
     return [one.plan([next(found) for _ in one.studies]) for one in each]
 
@@ -161,9 +149,9 @@ class _Planned:
         epsilons: Sequence[str],
         truth: Mapping[str, float],
         seed: int,
-        parameter: str | None,
-        simulated: bool,
         progress: Progress,
+        parameter: str | None = None,
+        simulated: bool = True,
     ) -> None:
         self._stated, self._seed = truth, seed
         self._questions = questions_to_plan(study, question_id, devices, epsilons, seed)

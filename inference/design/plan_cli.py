@@ -176,7 +176,9 @@ def _own_models(study: Study | None, arguments: argparse.Namespace, folder: Path
     use_compile_cache()
     options = {"parameter": arguments.parameter, "simulated": not arguments.at_once}
     progress = progress_of(arguments)
-    plans = plan_each(study, asked, devices, _epsilons(arguments), truth, arguments.seed, progress, **options)
+    plans = plan_each(
+        study, asked, devices, _epsilons(arguments), truth, arguments.seed, progress=progress, **options
+    )
     lines = [line for one in plans for line in plan_lines(one, arguments.margin, arguments.parameter)]
     _write(folder, study.digest, {one.question: one.to_document() for one in plans}, seed=arguments.seed)
     from inference.design.pictures import plan_plot

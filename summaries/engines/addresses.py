@@ -9,7 +9,6 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Any, cast
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError
@@ -103,15 +102,9 @@ def _walked(folder: str) -> Iterator[str]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot list {error.filename}: {line_of(error)}", code="files.not_listed")
 
-    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
-        folders[:] = [name for name in folders if not _leads_back(os.path.join(place, name))]
+    for place, _, names in os.walk(folder, onerror=refuse):
         inside = "" if place == folder else os.path.relpath(place, folder).replace(os.sep, "/") + "/"
         yield from (inside + name for name in names)
-
-
-def _leads_back(path: str) -> bool:
-    """Return True if it is a link to a folder that contains it."""
-    return os.path.islink(path) and Path(path).resolve() in Path(path).parent.resolve().joinpath("x").parents
 
 
 def _store_of(address: str) -> tuple[Any, str]:

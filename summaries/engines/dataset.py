@@ -149,10 +149,9 @@ def _of_manifest(study: Study, root: str) -> Dataset:
             refused = refused or error
         else:
             found |= {} if text is None else {folder: text}
-    if len(found) > 1 and _is_of(study, found[root]):
+    if len(found) > 1:
         raise InputError(
-            f"{inner} is a dataset inside the dataset {root}: name the Parquet files of one, or move the "
-            "inner one away",
+            f"both {root} and {inner} have {MANIFEST}: name the inner folder, or the Parquet files",
             code="merge.nested_dataset",
         )
     if found:
@@ -176,15 +175,6 @@ def _manifest_in(folder: str) -> bytes | None:
         raise InputError(
             f"cannot read {folder}/{MANIFEST}: {line_of(error)}", code="merge.manifest_not_readable"
         ) from None
-
-
-def _is_of(study: Study, text: bytes) -> bool:
-    """Return True if it is a manifest of this study; other programs have files with this name too."""
-    try:
-        manifest = json.loads(text)
-        return bool(manifest["format"] == FORMAT and manifest["study"] == study.id)
-    except (ValueError, KeyError, TypeError):
-        return False
 
 
 def _entries(manifest: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
