@@ -16,7 +16,6 @@ from collector.views import handling
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.foreign_pages import ForeignPages
-from collector.views.forms import changing
 from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.gateway import OnlyOblivious, gateway
 from collector.views.health import health
@@ -58,9 +57,7 @@ def create_app(
     if collector.node is not None:
         _register(app, studies, operating, retaining, shares, health)
     else:
-        _register(
-            app, studies, operating, retaining, reports, export, summary, health, page, changing, participant
-        )
+        _register(app, studies, operating, retaining, reports, export, summary, health, page, participant)
         _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
         if settings.ohttp_keys:

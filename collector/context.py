@@ -216,7 +216,7 @@ def _check_token(token: str | None, database: Database) -> None:
     if token is None:
         return
     with database.read() as session:
-        found = find_key(session, token)
+        found = find_key(session, hash_key(token))
         removed = was_removed(session, token)
     if found is not None:
         what = f"for {found.role.value}"

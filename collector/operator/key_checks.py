@@ -6,6 +6,7 @@ import hmac
 import logging
 from collections.abc import Callable
 from datetime import date
+from typing import Protocol, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -16,10 +17,27 @@ from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.storage import audit_log
 from collector.storage.database import Database
-from collector.storage.keys import TOKEN_KEY, Key, find_key, hash_key, known_hashes, note_use
+from collector.storage.keys import (
+    TOKEN_KEY,
+    Key,
+    begin_session,
+    end_session,
+    find_key,
+    hash_key,
+    key_of_session,
+    known_hashes,
+    note_use,
+)
 
 WRONG_A_SECOND = 5.0
-Act = Callable[[Callable[[Session], None]], None]
+T = TypeVar("T")
+
+
+class Act(Protocol):
+    """Makes a change durable, and returns its result."""
+
+    def __call__(self, change: Callable[[Session], T], /) -> T:
+        """Make the change."""
 
 
 class KeyChecks:
@@ -59,14 +77,41 @@ class KeyChecks:
     def find(self, key: str, challenge: dict[str, str]) -> Key:
         """Return a valid key's rights. Raises ProblemError for a wrong key, with the headers `challenge`."""
         hashed = hash_key(key)
-        if self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash):
+        # Wrong keys of others never refuse the operator's token.
+        if self._is_token(hashed):
             return TOKEN_KEY
+        return self._rights(hashed, lambda _session: hashed, challenge)
+
+    def begin_session(self, key: str) -> str:
+        """Sign a browser in with a valid key; return the word for its cookie."""
+        return self._act(lambda session: begin_session(session, hash_key(key), self._today()))
+
+    def find_session(self, word: str, challenge: dict[str, str]) -> Key:
+        """Return the rights of the key with which a browser signed in. Raises ProblemError as `find` does."""
+        return self._rights(
+            hash_key(word), lambda session: key_of_session(session, word, self._today()), challenge
+        )
+
+    def end_session(self, word: str) -> None:
+        """Sign a browser out."""
+        self._act(lambda session: end_session(session, word))
+
+    def _is_token(self, hashed: bytes) -> bool:
+        return self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash)
+
+    def _rights(
+        self, given: bytes, key_in: Callable[[Session], bytes | None], challenge: dict[str, str]
+    ) -> Key:
+        """Return the rights of a key. given: the hash of what came. key_in: reads the hash of its key."""
         seconds = self._wrong.let_in(1)
-        found = None
-        if not seconds or hashed in self._hashes.get():
+        found = hashed = None
+        if not seconds or given in self._hashes.get():
             with self._database.read() as session:
-                found = find_key(session, key)
-        if found is None:
+                hashed = key_in(session)
+                found = None if hashed is None else find_key(session, hashed)
+        if hashed is not None and self._is_token(hashed):
+            return TOKEN_KEY
+        if hashed is None or found is None:
             raise self._refusal(seconds, challenge)
         if found.has_expired(self._today()):
             detail = f"the key {found.name} was good until {found.expires}: have another one made"

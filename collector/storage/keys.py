@@ -7,20 +7,22 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage import audit_log, queries
-from collector.storage.models import KeyRow, RemovedKeyRow
+from collector.storage.models import KeyRow, RemovedKeyRow, SessionRow
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Identifier
 
 KEY_BYTES = 32
+# A browser stays signed in until it is closed, and not after the next day.
+SESSION = timedelta(days=1)
 
 
 class Role(Enum):
@@ -154,18 +156,36 @@ def list_keys(session: Session) -> list[Key]:
 
 
 def known_hashes(session: Session) -> frozenset[bytes]:
-    """Return the hashes of all keys."""
-    return frozenset(session.scalars(select(KeyRow.hash)))
+    """Return the hashes of all keys, and of the words of all sessions."""
+    return frozenset((*session.scalars(select(KeyRow.hash)), *session.scalars(select(SessionRow.hash))))
 
 
-def find_key(session: Session, key: str) -> Key | None:
-    """Return a key's facts, None for an unknown key. Its timing reveals nothing about the existing keys."""
-    given = hash_key(key)
+def find_key(session: Session, given: bytes) -> Key | None:
+    """Return the facts of the key with this hash, or None. Its timing reveals nothing about the keys."""
     found = None
     for row in session.scalars(select(KeyRow)):
         if hmac.compare_digest(given, row.hash):
             found = _key_of(row)
     return found
+
+
+def begin_session(session: Session, key: bytes, today: date) -> str:
+    """Sign a browser in with the key of this hash. Return the word for its cookie, which is not stored."""
+    session.execute(delete(SessionRow).where(SessionRow.until < today))
+    word = new_key()
+    session.add(SessionRow(hash=hash_key(word), key=key, until=today + SESSION))
+    return word
+
+
+def key_of_session(session: Session, word: str, today: date) -> bytes | None:
+    """Return the hash of the key with which a browser signed in, or None if no session has this word."""
+    row = session.get(SessionRow, hash_key(word))
+    return None if row is None or row.until < today else row.key
+
+
+def end_session(session: Session, word: str) -> None:
+    """Sign a browser out."""
+    session.execute(delete(SessionRow).where(SessionRow.hash == hash_key(word)))
 
 
 def note_use(session: Session, name: str, today: date) -> None:

@@ -101,6 +101,16 @@ class RemovedKeyRow(Base):
     hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
 
 
+class SessionRow(Base):
+    """A browser in which an operator signed in. hash: of the word in its cookie. key: the hash of the key."""
+
+    __tablename__ = "sessions"
+
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary(32))
+    until: Mapped[date]
+
+
 class AuditRow(Base):
     """One action of an operator: see audit_log.py. Triggers prevent changes and deletions."""
 

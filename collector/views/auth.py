@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -24,8 +24,12 @@ from ldp_client.documents.report import SECRET_BYTES, report_id_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
 WITHDRAWAL = "LDPKit-Withdrawal"
+# The cookie of a browser that signed in on the operator's page, and the header of that page's requests.
+COOKIE = "ldpkit-session"
+OWN_PAGE = "LDPKit-Page"
 SECRET = Hex(2 * SECRET_BYTES)
 
 
@@ -38,7 +42,7 @@ def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], 
     def decorate(view: Callable[P, T]) -> Callable[P, T]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-            g.key = require_role(_bearer_key(), needed, of_some=of_some)
+            g.key = require_role(_key_of_request(), needed, of_some=of_some)
             return view(*args, **kwargs)
 
         return guarded
@@ -46,21 +50,17 @@ def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], 
     return decorate
 
 
-def require_role(
-    given: str, needed: Role, challenge: Mapping[str, str] = CHALLENGE, of_some: bool = False
-) -> Key:
-    """Return the given key's rights.
+def require_role(key: Key, needed: Role, of_some: bool = False) -> Key:
+    """Return the key.
 
     Args:
-        given: the key, as text.
+        key: a valid key's rights.
         needed: the role that it must have.
-        challenge: headers that ask for a key.
         of_some: as `requires` takes it.
 
     Raises:
         ProblemError: the key does not have the role, or does not cover the study in the address.
     """
-    key = current_collector().keys.find(given, dict(challenge))
     if not key.role.allows(needed):
         raise ProblemError(FORBIDDEN, f"the key is for {key.role.value}, this needs {needed.value}")
     study_id = (request.view_args or {}).get("study_id")
@@ -88,9 +88,9 @@ def given_key(needed: Role, of_some: bool = False) -> Key | None:
 
     Raises ProblemError for a wrong key.
     """
-    if "Authorization" not in request.headers:
+    if "Authorization" not in request.headers and OWN_PAGE not in request.headers:
         return None
-    return require_role(_bearer_key(), needed, of_some=of_some)
+    return require_role(_key_of_request(), needed, of_some=of_some)
 
 
 def withdrawing_key(report_id: str) -> Key | None:
@@ -127,8 +127,18 @@ def credentials() -> Authorization | None:
         return None
 
 
-def _bearer_key() -> str:
+def _key_of_request() -> Key:
+    """Return the rights of a program's key, or of the browser that signed in on the operator's page.
+
+    Raises ProblemError. No other site can send the cookie: it is bound to this one (SameSite), a browser says
+    that the request comes from this site, and no foreign page may add the header OWN_PAGE.
+    """
+    keys = current_collector().keys
+    if "Authorization" not in request.headers and OWN_PAGE in request.headers and COOKIE in request.cookies:
+        if request.headers.get("Sec-Fetch-Site") != "same-origin":
+            raise ProblemError(FORBIDDEN, "the operator's page did not send this")
+        return keys.find_session(request.cookies[COOKIE], dict(CHALLENGE))
     given = credentials()
     if given is None or given.type != "bearer" or not given.token:
         raise no_key()
-    return given.token
+    return keys.find(given.token, dict(CHALLENGE))

@@ -14,7 +14,7 @@ from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
-from collector.views.auth import credentials, require_role
+from collector.views.auth import CHALLENGE, COOKIE, credentials, require_role
 from collector.views.operating import status
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of
@@ -26,9 +26,6 @@ from summaries.influence import FALSE_SHARE, influence_in_words
 MOST_OF_FORM = 4096
 
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
-# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
-CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
-COOKIE = "ldpkit-key"
 SAME_SITE = ("same-origin", "none")
 # The picture of a study's reports shows so many last days.
 MOST_DAYS = 60
@@ -63,18 +60,18 @@ def show() -> Response:
     given = credentials()
     if given is not None and given.type == "basic":
         # For programs, such as `curl -u`.
-        return _page_of(given.password or "")
+        return _page_of(current_collector().keys.find(given.password or "", dict(CHALLENGE)))
     if COOKIE in request.cookies:
         try:
-            return _page_of(request.cookies[COOKIE])
+            return _page_of(current_collector().keys.find_session(request.cookies[COOKIE], dict(CHALLENGE)))
         except ProblemError as problem:
             return sign_in_form(problem)
     return sign_in_form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
 
 
-def _page_of(given: str) -> Response:
+def _page_of(key: Key) -> Response:
     """Return the page for a key. Raises ProblemError."""
-    key = require_role(given, Role.READ, CHALLENGE, of_some=True)
+    require_role(key, Role.READ, of_some=True)
     state = request.args.get("state", "")
     wanted = Wanted(
         request.args.get("words", "")[:MOST_WORDS],
@@ -93,26 +90,29 @@ def sign_in_form(problem: ProblemError) -> Response:
 
 @page.post("/sign-in")
 def sign_in() -> Response:
-    """Store the key in a session cookie, which scripts cannot read, and redirect to the page."""
+    """Begin a session, whose word goes into a cookie that scripts cannot read, and redirect to the page."""
     require_own_page()
     # Anyone may send a form, and it may carry files, which are stored while they are read.
     request.max_content_length = MOST_OF_FORM
     given = request.form.get("key", "").strip()
+    keys = current_collector().keys
     try:
-        require_role(given, Role.READ, CHALLENGE, of_some=True)
+        require_role(keys.find(given, dict(CHALLENGE)), Role.READ, of_some=True)
+        word = keys.begin_session(given)
     except ProblemError as problem:
         return sign_in_form(problem)
     response = make_response(redirect(url_for("page.show"), 303))
-    # The key must not cross a network unencrypted, so without TLS browsers discard this cookie.
+    # The word must not cross a network unencrypted, so without TLS browsers discard this cookie.
     is_here = (request.host.rpartition(":")[0] or request.host).strip("[]") in LOOPBACK
-    response.set_cookie(COOKIE, given, httponly=True, samesite="Strict", secure=not is_here)
+    response.set_cookie(COOKIE, word, httponly=True, samesite="Strict", secure=not is_here)
     return response
 
 
 @page.post("/sign-out")
 def sign_out() -> Response:
-    """Delete the key's cookie."""
+    """End the session."""
     require_own_page()
+    current_collector().keys.end_session(request.cookies.get(COOKIE, ""))
     response = make_response(redirect(url_for("page.show"), 303))
     response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
     return response
@@ -204,6 +204,10 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
         "respondent": rules.study.respondent,
         "public": [public_line(field) for field in rules.study.public],
+        "carried": [
+            {"id": field.id, "text": field.text, "choices": list(field.choices or ())}
+            for field in rules.study.carried
+        ],
         "cells": f"{rules.study.cells:,}",
         "few": _few(rules.study.cells, overview.reports_now),
         "questions": _questions(rules),

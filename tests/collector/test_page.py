@@ -9,8 +9,10 @@ from datetime import timedelta
 
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
+from sqlalchemy import select
 
 from collector.limiter import REST, CostBoundCache
+from collector.storage.models import SessionRow
 from collector.views import page
 from collector.views.operating import status
 from schemas import Study
@@ -185,10 +187,54 @@ def test_operator_signs_in_and_out(habits, token):
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert "Habits" in client.get("/").text
-    # The page is all that a cookie is for: no other site can have it do anything.
-    assert client.get("/v1/studies/habits/export").status_code == 401
+    assert token not in cookie
     assert client.post("/sign-out").status_code == 303
     assert client.get("/").status_code == 401
+
+
+OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (OF_PAGE, 200),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "same-site"}, 403),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "none"}, 403),
+        ({"LDPKit-Page": "1"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 401),
+        ({}, 401),
+    ],
+    ids=str,
+)
+@pytest.mark.attack(14)
+def test_only_the_pages_own_script_acts_with_the_cookie(habits, token, headers, status):
+    """Another site has an operator's browser close a study: the cookie alone does nothing."""
+    client = habits.app.test_client()
+    sign_in(client, token)
+    assert client.post("/v1/studies/habits/close", headers=headers).status_code == status
+    assert habits.collector.studies.get()[0].closed == (status == 200)
+
+
+def test_no_foreign_page_may_send_the_pages_header(make_harness):
+    harness = make_harness(cors_origins="https://survey.example")
+    asked = {"Origin": "https://survey.example", "Access-Control-Request-Method": "DELETE"}
+    answer = harness.client.options("/v1/studies/habits/reports/x", headers=asked).headers
+    assert "LDPKit-Page" not in answer["Access-Control-Allow-Headers"]
+    assert "Access-Control-Allow-Credentials" not in answer
+
+
+def test_a_session_ends_after_the_next_day(habits, token):
+    client = habits.app.test_client()
+    sign_in(client, token)
+    habits.day += timedelta(1)
+    assert client.get("/v1/keys", headers=OF_PAGE).status_code == 200
+    habits.day += timedelta(1)
+    assert client.get("/v1/keys", headers=OF_PAGE).status_code == 401
+    sign_in(client, token)
+    with habits.collector.database.read() as session:
+        assert len(session.scalars(select(SessionRow)).all()) == 1
 
 
 def test_cookie_is_secure_except_on_localhost(habits, token):

@@ -85,12 +85,12 @@ def requests_of(harness: Harness, report: Report) -> Iterator[Request]:
     """Every address with every method, with the canaries where a device or an operator puts them."""
     word, secret = report.payloads["fruit"].hex(), report.secret.hex()
     rights = {"LDPKit-Invitation": CODE, "LDPKit-Withdrawal": secret}
-    key = {"Authorization": f"Bearer {CODE}", "Cookie": f"ldpkit-key={CODE}"}
+    key = {"Authorization": f"Bearer {CODE}", "Cookie": f"ldpkit-session={CODE}"}
     query = f"?version={word}&after={report.id}0&through={CODE}&format={CODE}&limit={word}&since={word}"
     first, *others = bodies(report)
     form = f"key={CODE}&token={report.id}".encode(), {"Content-Type": "application/x-www-form-urlencoded"}
     for rule in [*(rule.rule for rule in harness.app.url_map.iter_rules()), "/v1/<report_id>"]:
-        names = {"study_id": "habits", "report_id": report.id, "action": "close"}
+        names = {"study_id": "habits", "report_id": report.id}
         path = re.sub(r"<(?:path:)?(\w+)>", lambda match, names=names: names.get(match[1], "absent"), rule)
         for method in METHODS:
             for body, headers in (first, form):

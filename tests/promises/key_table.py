@@ -12,7 +12,7 @@ from schemas import Report
 from tests.collector.conftest import TOKEN, Harness, build_report, build_study
 
 WRONG = "a-word-that-is-no-key"
-STUDY, DO = "/v1/studies/<study_id>", "/do/studies/<study_id>"
+STUDY = "/v1/studies/<study_id>"
 # Keys for one study, but for the last three; "elsewhere" may do everything to another study.
 KINDS = ("none", "wrong", "expired", "read", "publish", "operate", "elsewhere", "reader", "operator", "token")
 # fmt: off
@@ -21,12 +21,6 @@ ANSWERS = {
     f"DELETE {STUDY}/reports/<report_id>":        "401 401 401 403 403 200 403 403 200 200",
     "DELETE /v1/keys/<name>":                     "401 401 401 403 403 403 403 403 403 200",
     "GET /":                                      "401 401 401 200 403 200 200 200 200 200",
-    "GET /do/audit-log":                          "401 401 401 403 403 200 200 403 200 200",
-    "GET /do/keys":                               "401 401 401 403 403 403 403 403 403 200",
-    "GET /do/keys/<name>":                        "401 401 401 403 403 403 403 403 403 200",
-    f"GET {DO}/close":                            "401 401 401 403 200 200 403 403 200 200",
-    f"GET {DO}/open":                             "401 401 401 403 200 200 403 403 200 200",
-    f"GET {DO}/retention":                        "401 401 401 403 403 200 403 403 200 200",
     "GET /metrics":                               "401 401 401 403 403 403 403 200 200 200",
     "GET /v1/audit-log":                          "401 401 401 403 403 200 200 403 200 200",
     "GET /v1/keys":                               "401 401 401 403 403 403 403 403 403 200",
@@ -35,19 +29,12 @@ ANSWERS = {
     f"GET {STUDY}/export":                        "401 401 401 200 403 200 403 200 200 200",
     f"GET {STUDY}/status":                        "401 401 401 200 403 200 403 200 200 200",
     f"GET {STUDY}/summary":                       "401 401 401 200 403 200 403 200 200 200",
-    "POST /do/keys":                              "401 401 401 403 403 403 403 403 403 200",
-    "POST /do/keys/<name>":                       "401 401 401 403 403 403 403 403 403 200",
-    f"POST {DO}/close":                           "401 401 401 403 200 200 403 403 200 200",
-    f"POST {DO}/open":                            "401 401 401 403 200 200 403 403 200 200",
-    f"POST {DO}/retention":                       "401 401 401 403 403 200 403 403 200 200",
     "POST /sign-in":                              "401 401 401 303 403 303 303 303 303 303",
     "POST /v1/keys":                              "401 401 401 403 403 403 403 403 403 201",
     "POST /v1/studies":                           "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/expire":                       "401 401 401 403 403 200 403 403 200 200",
-    f"GET {DO}/invite":                           "401 401 401 403 403 200 403 403 200 200",
-    f"POST {DO}/invite":                          "401 401 401 403 403 200 403 403 200 200",
     f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
     # Only a node of a secure sum takes a list.
     f"POST {STUDY}/invitations/list":             "401 401 401 403 403 422 403 403 422 422",
@@ -78,9 +65,8 @@ BODIES: dict[str, Callable[[str], Any]] = {
     "POST /v1/upkeep": lambda _kind: {"recount": True},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }
-# What the operator's page can do to a study.
-ACTIONS = ("close", "open", "invite", "retention")
-FORM_TOKEN = re.compile(r'name="token" value="([0-9a-f]+)"')
+# What the operator's page sends with its cookie.
+OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
 
 
 def words_of(harness: Harness) -> dict[str, str]:
@@ -97,11 +83,11 @@ def words_of(harness: Harness) -> dict[str, str]:
 
 def requests_of(harness: Harness) -> list[str]:
     """Every method and address that the application has, those last that end what others need."""
-    made = []
-    for rule in harness.app.url_map.iter_rules():
-        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            actions = ACTIONS if "<action>" in rule.rule else ("",)
-            made += [f"{method} {rule.rule.replace('<action>', action)}" for action in actions]
+    made = [
+        f"{method} {rule.rule}"
+        for rule in harness.app.url_map.iter_rules()
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
 
     def place(request: str) -> tuple[bool, bool, bool, str]:
         return request == f"DELETE {STUDY}", "invit" in request, "report_id" not in request, request
@@ -109,8 +95,11 @@ def requests_of(harness: Harness) -> list[str]:
     return sorted(made, key=place)
 
 
-def status_of(harness: Harness, request: str, kind: str, word: str) -> int:
-    """The status of one request with a key, sent as a program or as a browser sends it."""
+def status_of(harness: Harness, request: str, kind: str, word: str, in_page: bool = False) -> int:
+    """The status of one request with a key, sent as a program or as a browser sends it.
+
+    in_page: the operator's page sends it, after its user signed in with the key.
+    """
     method, rule = request.split(" ")
     report = build_report(build_study())
     prepare(harness, request, report)
@@ -118,16 +107,18 @@ def status_of(harness: Harness, request: str, kind: str, word: str) -> int:
     path = re.sub(r"<(?:path:)?(\w+)>", lambda match: names.get(match[1], "absent"), rule)
     client = harness.app.test_client()
     options: dict[str, Any] = {}
-    if rule.startswith("/v1") or rule == "/metrics":
+    if in_page:
+        options["headers"] = OF_PAGE
+    elif rule.startswith("/v1") or rule == "/metrics":
         options["headers"] = {"Authorization": f"Bearer {word}"} if word else {}
-    elif word:
-        client.set_cookie("ldpkit-key", word)
+    if in_page or request == "GET /":
+        signed_in = client.post("/sign-in", data={"key": word}).status_code
+        if signed_in == 403:
+            return signed_in
     if request in BODIES or method == "PUT":
         options["json"] = BODIES[request](kind) if request in BODIES else report.to_document()
     elif method == "POST":
-        shown = FORM_TOKEN.search(client.get(path).text) if rule.startswith("/do") else None
-        form = {"key": word, "name": f"form-{kind}", "role": "read", "count": "1"}
-        options["data"] = {**form, "token": shown[1] if shown else ""}
+        options["data"] = {"key": word}
     return client.open(path, method=method, **options).status_code
 
 

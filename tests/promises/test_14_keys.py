@@ -24,7 +24,7 @@ from collector.storage.keys import Key, Role, add_key
 from collector.views import auth, operating
 from tests.collector import conftest
 from tests.collector.conftest import INVITATION_KEY, Harness, build_report, build_study
-from tests.promises.key_table import ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
+from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
 from tests.statistics import seed_the_system
 
 log_everything, make_harness = conftest.log_everything, conftest.make_harness
@@ -78,6 +78,18 @@ def withdrawals(harness: Harness) -> list[str]:
 
 def test_each_key_opens_only_its_listed_addresses(harness: Harness) -> None:
     assert problems(harness, requests_of(harness)) == []
+
+
+def test_the_page_may_do_what_the_key_of_its_user_may(harness: Harness) -> None:
+    words, wrong = words_of(harness), []
+    alike = {request for requests in ALIKE.values() for request in requests}
+    for request in (one for one in requests_of(harness) if " /v1" in one and one not in alike):
+        for kind, expected in zip(KINDS, ANSWERS[request].split(), strict=True):
+            # Only a key that may read signs in.
+            if kind in ("read", "operate", "reader", "token"):
+                status = status_of(harness, request, kind, words[kind], in_page=True)
+                wrong += [f"{request} with {kind}: {status}"] * (str(status) != expected)
+    assert wrong == []
 
 
 class AnyId:
@@ -160,10 +172,10 @@ def test_wrong_keys_cost_a_bounded_amount(harness: Harness, monkeypatch: Patch, 
 def hash_each_row(monkeypatch: Patch) -> None:
     find = key_checks.find_key
 
-    def slow(session: Any, key: str) -> Key | None:
-        for _ in keys.list_keys(session):
-            keys.hash_key(key)
-        return find(session, key)
+    def slow(session: Any, given: bytes) -> Key | None:
+        for key in keys.list_keys(session):
+            keys.hash_key(key.name)
+        return find(session, given)
 
     monkeypatch.setattr(key_checks, "find_key", slow)
 
