@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from collector.serving.certificates import HTTP, HTTPS, Certificate
 from collector.settings import METRICS_FOLDER
@@ -85,22 +85,31 @@ def held(place: Place) -> Iterator[Address]:
         yield Address(host, port, url, kept.close)
 
 
-def _keep(kept: ExitStack, held: socket.socket) -> socket.socket:
-    """Close a socket when the stack ends, and at once in workers, which would keep it while they live."""
+T = TypeVar("T", socket.socket, IO[bytes])
+
+
+def _keep(kept: ExitStack, held: T) -> T:
+    """Close a socket or file when the stack ends, and at once in workers, which would keep it."""
     os.register_at_fork(after_in_child=held.close)
     return kept.enter_context(held)
 
 
-def turn(place: Place) -> socket.socket:
-    """Take the turn to start at a port, and return its socket; closing it ends the turn.
+def turn(place: Place) -> IO[bytes]:
+    """Take the turn to start at a port, and return a locked file; closing it ends the turn.
 
-    One server of this machine has the turn at a time. The wait for another holder ends after START_SECONDS.
+    One server of this user has the turn at a time; servers of two users cannot share a port. The wait for
+    another server ends after START_SECONDS. Another user's file of this name gives nobody a turn.
     """
-    taken, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + START_SECONDS
-    # An abstract name is not a file: it ends with its process and network namespace, as ports do.
-    while place.port and sys.platform == "linux" and time.monotonic() < deadline:
+    path = Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}-{place.port}.lock")
+    try:
+        taken = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "rb")
+    except OSError:
+        return os.fdopen(os.open(os.devnull, os.O_RDONLY), "rb")
+    deadline = time.monotonic() + START_SECONDS
+    is_own = os.fstat(taken.fileno()).st_uid == os.getuid()
+    while place.port and is_own and time.monotonic() < deadline:
         try:
-            taken.bind(f"\0ldpkit starts at port {place.port}")
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except OSError:
             time.sleep(POLL_SECONDS)

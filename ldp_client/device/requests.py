@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ldp_client.core.tokens import header_of
 from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
 from ldp_client.device.transport import TEMPORARY
-from ldp_client.documents.errors import RefusedError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
 from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
@@ -100,10 +100,11 @@ def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
         ) from None
     if answer.problem == "study-deleted":
         raise RefusedError.say("device.deleted", url=url)
-    if answer.status != 200:
+    if answer.status == 404:
         absent = "device.http_absent_signed" if is_signed else "device.http_absent"
-        key = absent if answer.status == 404 else "device.http_status"
-        raise TransferError.say(key, url=url, status=answer.status)
+        raise InputError.say(absent, url=url, status=answer.status)
+    if answer.status != 200:
+        raise TransferError.say("device.http_status", url=url, status=answer.status)
     return answer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import os
 import re
@@ -19,7 +20,7 @@ from granian.net import SocketSpec
 
 from collector.logs import refuse_ready, write_ready
 from collector.remote.download import fetch_reports
-from collector.serving.place import Place, held, listen
+from collector.serving.place import Place, held, listen, turn
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import REPOSITORY, START_SECONDS, TOKEN
 from tests.kit.errors import raises
@@ -266,6 +267,17 @@ def test_second_server_on_the_same_port_exits(tmp_path, port):
             server.terminate()
             server.wait(timeout=60)
             server.stderr.close()
+
+
+@pytest.mark.attack(15)
+def test_another_users_lock_delays_no_start(tmp_path, monkeypatch):
+    """A user of the machine makes and locks the file with which servers take turns at a port."""
+    monkeypatch.setattr("collector.serving.place.tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("collector.serving.place.os.getuid", lambda: os.geteuid() + 1)
+    monkeypatch.setattr("collector.serving.place.time.sleep", lambda _seconds: pytest.fail("it waits"))
+    with (tmp_path / f"ldpkit-{os.geteuid() + 1}-8000.lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        turn(Place(port=8000)).close()
 
 
 def test_port_used_on_ipv4_is_not_shared_by_a_dual_stack_server():

@@ -179,7 +179,7 @@ def test_fetch_errors_are_clear(server):
     with raises(TransferError, "device.another_study"):
         fetch_study(f"{server.url}/v1/studies/other")
     server.statuses = [404]
-    with raises(TransferError, "device.http_absent", "404"):
+    with raises(InputError, "device.http_absent", "404"):
         fetch_study(f"{server.url}/v1/studies/survey")
     server.content = b"{}"
     with pytest.raises(StudyError):
