@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from threading import Lock
 
 import numpy as np
 
@@ -208,14 +209,23 @@ def require_same(published: Mapping[int, str], rules: Iterable[Rules]) -> None:
             raise ProblemError(UNAVAILABLE, "the database was replaced; the server has to be started again")
 
 
+# Of documents. Their rules take some ten times as much memory.
+MOST_BYTES = 1 << 23
+
+
 class RuleBook:
-    """The rules of every version in use, built once in a process: finding the integers takes milliseconds."""
+    """The rules of the versions in use: finding the integers takes milliseconds.
+
+    Documents of MOST_BYTES together are kept ready. The one that was read first goes first.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rules: dict[tuple[str, int], Rules] = {}
         self._by_digest: dict[tuple[str, bytes], Rules] = {}
         self._studies: set[str] = set()
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._lock = Lock()
 
     def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
         """Return the rules of one published version. Raises UnknownVersionError.
@@ -239,7 +249,14 @@ class RuleBook:
         if canonical is None:
             raise UnknownVersionError(f"study {study_id!r} has no version {version}")
         rules = Rules.of(Study.from_json(canonical))
-        self._rules[(study_id, version)] = rules
-        self._studies.add(study_id)
-        self._by_digest[(study_id, rules.study.digest.encode())] = rules
+        with self._lock:
+            self._rules[(study_id, version)] = rules
+            self._studies.add(study_id)
+            self._by_digest[(study_id, rules.study.digest.encode())] = rules
+            self._sizes[(study_id, version)] = len(canonical)
+            while sum(self._sizes.values()) > MOST_BYTES and len(self._sizes) > 1:
+                oldest = next(iter(self._sizes))
+                del self._sizes[oldest]
+                gone = self._rules.pop(oldest)
+                self._by_digest.pop((oldest[0], gone.study.digest.encode()), None)
         return rules

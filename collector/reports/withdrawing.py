@@ -22,7 +22,7 @@ from collector.problems import (
 from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
-from collector.storage.emptying import insert_withdrawn, withdraw_report
+from collector.storage.emptying import insert_withdrawn, was_withdrawn, withdraw_report
 from collector.storage.packing import PackedReport
 from collector.storage.upkeep import settled_day
 
@@ -44,9 +44,10 @@ def withdraw(
 
     by_device: its device asked, which may do so before the report arrives. refuse: raises if the study does
     not allow this deletion. Raises ProblemError for an unknown study, for an unknown report that no device
-    asks for, and above the limits.
+    asks for, and for devices above the limits: strangers never limit an operator.
     """
-
+    if by_device and _is_done(collector, study_id, report_id):
+        return
     find = partial(collector.rules.find, reserved=True)
 
     def act(session: Session) -> None:
@@ -58,9 +59,26 @@ def withdraw(
         if report is not None:
             take_back_reports(session, find, study_id, study.number, [report])
 
-    collector.deletions.take()
     collector.writer.change((study_id, report_id), act)
     collector.deletions.count(by_device)
+
+
+def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
+    """Return True for a report that was withdrawn before: that needs no write.
+
+    Otherwise the deletion is charged: that of an unknown id to an allowance of its own, so that invented ids
+    use up nothing of the others'. Raises ProblemError for an unknown study, and above the limits.
+    """
+    with collector.database.read(reserved=True) as session:
+        study = queries.study_state(session, study_id)
+        if study is None:
+            raise unknown_study(study_id)
+        is_withdrawn = was_withdrawn(session, study.number, report_id)
+    if is_withdrawn is None:
+        collector.deletions.take_unknown()
+    elif not is_withdrawn:
+        collector.deletions.take()
+    return bool(is_withdrawn)
 
 
 def _withdraw_stored(
@@ -71,11 +89,9 @@ def _withdraw_stored(
     report = withdraw_report(session, study.number, day, report_id)
     if report is None and not by_device:
         raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
-    if report is None and not study.final:
-        collector.deletions.take_unknown()
-        if not insert_withdrawn(session, study.number, day, report_id):
-            # The report arrived meanwhile.
-            report = withdraw_report(session, study.number, day, report_id)
+    if report is None and not study.final and not insert_withdrawn(session, study.number, day, report_id):
+        # The report arrived meanwhile.
+        report = withdraw_report(session, study.number, day, report_id)
     return report
 
 

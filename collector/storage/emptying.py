@@ -49,6 +49,15 @@ def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -
     return PackedReport(*row)
 
 
+def was_withdrawn(session: Session, study: int, report_id: bytes) -> bool | None:
+    """Return True for the id of a withdrawn report, False for another stored id, None for an unknown id."""
+    found = select(REPORTS.c.payloads, REPORTS.c.day).where(
+        REPORTS.c.study == study, REPORTS.c.id == report_id
+    )
+    row = session.connection().execute(found).first()
+    return None if row is None else row.payloads == b"" and row.day != EXPIRED
+
+
 def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
     """Store the id of a report that has not arrived, so that it is never accepted. False if it has."""
     version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()

@@ -45,6 +45,8 @@ from schemas.study import SignedStudy
 LIFETIME = 1.0
 # Most studies in the cache: as many as one collector serves in a second.
 MOST = 256
+# Versions of one study: each that reports name is kept ready in memory.
+MOST_VERSIONS = 50
 
 
 class Published(NamedTuple):
@@ -118,6 +120,9 @@ def publish(session: Session, study: Study) -> bool:
             "a closed study takes no new version; open it first, if it can be opened",
             "version",
         )
+    if len(queries.published_versions(session, study.id)) >= MOST_VERSIONS:
+        detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
+        raise ProblemError(STUDY_CONFLICT, detail, "version")
     _refuse_both(session, row, study)
     refuse_changed_questions(session, study)
     refuse_keys_of_others(session, row.number, study)
@@ -239,6 +244,19 @@ def publish_signed(
     for signature in signed.signatures:
         queries.add_signature(session, document, signature)
     return is_new
+
+
+def is_published(session: Session, signed: SignedStudy) -> bool:
+    """Return True if the study's current version is this one, with all these signatures."""
+    study = signed.study
+    document, state = queries.find_document(session, study.id), queries.study_state(session, study.id)
+    if state is None or state.deleted or document is None:
+        return False
+    if (document.version, document.digest) != (study.version, study.digest):
+        return False
+    # A stored signature is never replaced.
+    signers = {row.key for row in queries.signatures(session, document)}
+    return all(signature.key in signers for signature in signed.signatures)
 
 
 def fetch_signed(session: Session, study_id: str, version: int | None) -> str:

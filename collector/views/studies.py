@@ -17,6 +17,7 @@ from collector.studies import publishing
 from collector.studies.publishing import (
     Published,
     fetch_signed,
+    is_published,
     is_signed,
     publish_signed,
     signed_by,
@@ -67,6 +68,11 @@ def publish() -> Response:
         require_reach(key, brought.study.id)
     signed = trusted if key is None else brought
     study = signed.study
+    # A signed study is public: its repetition by strangers keeps no upload waiting.
+    if collector.node is None:
+        with collector.database.read() as session:
+            if is_published(session, signed):
+                return _published(study, 200)
     rules = Rules.of(study)
     if collector.node is None:
         _check_taken(rules, collector.settings.body_limit)
@@ -84,8 +90,12 @@ def publish() -> Response:
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
+    return _published(study, 201 if is_new else 200)
+
+
+def _published(study: Study, status: int) -> Response:
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
-    response.status_code = 201 if is_new else 200
+    response.status_code = status
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response
 
