@@ -54,7 +54,7 @@ def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
         for output, choice in enumerate(law.outputs):
             against = f"= {choice or answers[1]} against {answers[0]}"
             of = "being higher" if analysis.outcome.name == "ordered" else against
-            words = f"odds ratio of {analysis.formula.outcome} {of}, exp of {names[place][output]}"
+            words = f"odds ratio of {names[place][output]}, for {analysis.formula.outcome} {of}"
             yield Quantity(f"odds ratio {names[place][output]}", words, draws[..., place, output])
 
 
