@@ -11,11 +11,26 @@ from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,
 )
+from ldp_client.files.signing import new_key
 from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
 
 consenting = functools.partial(Device, require_consent=False)
+
+STUDY = Study(studies.document(studies.YES_NO))
+YES = {"ever": True}
+
+
+@functools.cache
+def signing_pair(_number=0):
+    """A private and a public key in PEM, made once for each number."""
+    return new_key()
+
+
+def cheap_study(name):
+    """A study of another id, which costs a thousandth."""
+    return Study(studies.document(studies.with_epsilon(studies.YES_NO, "0.001"), id=name))
 
 
 class Memoized(RandomizedResponse):

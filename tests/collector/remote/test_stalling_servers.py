@@ -1,0 +1,174 @@
+"""An operator's commands against servers that stall, never end or answer something else."""
+
+from __future__ import annotations
+
+import json
+from threading import Timer
+from types import SimpleNamespace
+
+import pytest
+
+from collector.remote import client, download, nodes
+from collector.remote.download import fetch_reports, fetch_summary
+from collector.remote.nodes import NodeClient
+from ldp_client.device import http
+from ldp_client.documents.errors import TransferError
+from ldpkit.cli import main
+from tests.kit.errors import raises
+from tests.kit.stalling import STALLS, Waits, raw_server, stalling_server
+from tests.ldp_client.devices import STUDY, Server
+
+KEY = "operators-token-0123456789"
+SUMMARY = b'{"format":"ldpkit.summary/1"}'
+COMMANDS = {
+    "export": lambda url: list(fetch_reports(url, "survey", "key")),
+    "summary": lambda url: fetch_summary(url, "survey", "key"),
+    "node": lambda url: NodeClient(url, "survey", "key").document(1),
+}
+CHUNKS = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0")
+REFUSAL = (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100000\r\n\r\n", b" ")
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize(
+    ("command", "stall"),
+    [
+        ("export", STALLS["dripping headers"]),
+        ("export", CHUNKS),
+        ("export", REFUSAL),
+        ("summary", STALLS["dripping body"]),
+        ("node", STALLS["silent"]),
+    ],
+)
+def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, stall):
+    """A server is silent or sends a byte now and then, to hold up an operator's export."""
+    allowed, waits = [], Waits(monkeypatch)
+
+    class Allowed(Timer):
+        def __init__(self, seconds, cut):
+            super().__init__(seconds, cut)
+            allowed.append(seconds)
+
+    monkeypatch.setattr(client, "Timer", Allowed)
+    for module, name in (
+        (client, "MOST_WAITING_SECONDS"),
+        (download, "DEADLINE_SECONDS"),
+        (nodes, "DEADLINE_SECONDS"),
+    ):
+        monkeypatch.setattr(module, name, 0.3)
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0.01)
+    code = "server.too_slow" if command == "export" else "server.no_whole_answer"
+    with stalling_server(*stall) as url, raises(TransferError, code):
+        COMMANDS[command](url)
+    # What is left of it, for each wait: together no more than the whole.
+    assert sum(waits.seconds) <= 0.3
+    assert max(allowed, default=0) <= 0.3
+
+
+def test_slow_steady_export_is_not_aborted(monkeypatch):
+    """The reader's own time does not count against the server."""
+    now, most = [0.0], 1.0
+    monkeypatch.setattr(client, "MOST_WAITING_SECONDS", most)
+    monkeypatch.setattr(client, "SLOWEST_BYTES", 10)
+    monkeypatch.setattr(client, "STEP_BYTES", 100)
+
+    class Slow:
+        """A server takes 0.4 s for all that is waited for; only so does time go on."""
+
+        def __init__(self, seconds, cut):
+            self.seconds, self.cut = seconds, cut
+
+        def start(self):
+            now[0] += 0.4
+            if self.seconds < 0.4:
+                self.cut()
+
+        def cancel(self):
+            pass
+
+    def whole(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000)
+
+    monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(client, "Timer", Slow)
+    with raw_server(whole) as url:
+        came = 0
+        with client.stream(url, "key", "it", client.Allowance()) as pieces:
+            for some in pieces:
+                came += len(some)
+                now[0] += 1.2 * most
+    assert came == 2000
+    assert now[0] > 20 * most
+
+
+@pytest.mark.attack(15)
+def test_endless_line_is_not_kept_in_memory(monkeypatch):
+    """A server sends one line without end, to fill the memory of the machine that exports."""
+    monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
+    sent = []
+
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1000):
+            connection.sendall(b"x" * (1 << 16))
+            sent.append(1 << 16)
+
+    with raw_server(endless) as url, raises(TransferError, "server.line_too_long"):
+        list(fetch_reports(url, "survey", "key"))
+    assert sum(sent) < 16 << 20
+
+
+@pytest.fixture
+def server():
+    with Server(SUMMARY) as started:
+        yield started
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b'{"format":1}', b"\xff"])
+def test_invalid_summary_is_rejected(server, body):
+    server.content = body
+    with raises(TransferError, "server.not_a_summary"):
+        fetch_summary(server.url, "survey", "key")
+
+
+def test_operator_key_for_local_server_bypasses_proxy(server, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert fetch_summary(server.url, "survey", "key") == SUMMARY.decode()
+
+
+def test_server_error_shown_to_operator_is_short_and_printable(server):
+    text = json.dumps({"detail": "\x1b[2Jowned\n" + "x" * 10_000})
+    server.refusals, server.statuses = {403: ("application/problem+json", text)}, [403]
+    with pytest.raises(TransferError) as caught:
+        fetch_summary(server.url, "survey", "key")
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.attack(14)
+@pytest.mark.parametrize("keys", [f"{KEY} {KEY[::-1]}", f"{KEY}\r\nX-Odd: 1", "clé" * 9])
+def test_list_of_keys_is_not_sent_to_one_server(server, keys, tmp_path, monkeypatch):
+    """LDPKIT_TOKEN has the keys of all nodes for `ldpkit node close`; others would send them to one."""
+    monkeypatch.setenv("LDPKIT_TOKEN", keys)
+    path = tmp_path / "study.json"
+    path.write_bytes(STUDY.canonical())
+    for command in (
+        ("status",),
+        ("invite", "habits", "--count", "2"),
+        ("publish", str(path)),
+        ("export", "habits", "--out", str(tmp_path / "out.ndjson")),
+    ):
+        assert main([*command, "--collector", server.url]) == 2
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("address", ["ask.example.org", "javascript:alert(1)", "https://a?b=1", "https://[a"])
+@pytest.mark.parametrize("option", ["--address", "--collector"])
+def test_invite_rejects_wrong_addresses_before_any_request(server, address, option, monkeypatch, capsys):
+    monkeypatch.setenv("LDPKIT_TOKEN", KEY)
+    places = {"--collector": server.url, option: address}
+    options = [part for place in places.items() for part in place]
+    assert main(["invite", "habits", "--count", "2", *options]) == 2
+    assert capsys.readouterr().out == ""
+    assert server.requests == []

@@ -1,0 +1,204 @@
+"""One request and its whole answer: redirects, certificates, proxies, the deadline."""
+
+import random
+import ssl
+import threading
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from email.message import Message
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from ldp_client import Direct
+from ldp_client.device import http
+from ldp_client.device.requests import put_report
+from ldp_client.documents.errors import TransferError
+from tests.kit.errors import raises
+from tests.kit.stalling import LONGEST_SECONDS, STALLS, raw_server, stalling_server
+from tests.ldp_client.devices import STUDY, YES, Server, consenting, fetch_study
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+
+@pytest.mark.parametrize(
+    ("code", "follows"), [(307, True), (308, True), (301, False), (302, False), (303, False)]
+)
+def test_report_follows_only_redirects_that_preserve_the_request(server, code, follows):
+    """The body of a redirect may be endless, so it is not read."""
+    server.statuses = [code]
+    server.headers = {"Location": f"{server.url}/moved/x", "Content-Length": str(10**12)}
+    put_report(Direct(), f"{server.url}/x", "{}")
+    moved = [(verb, body) for verb, path, body, _ in server.requests if path == "/moved/x"]
+    assert moved == ([("PUT", b"{}")] if follows else [])
+
+
+def test_redirect_loop_is_ended(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    server.headers, server.statuses = {"Location": "/again"}, [307] * 50
+    assert device.flush(attempts=1).waiting == 1
+    assert len(server.requests) == http.MOST_REDIRECTS + 1
+
+
+@pytest.mark.attack(9)
+def test_no_redirect_leads_to_another_host_or_port(server, other):
+    """A collector redirects reports and studies to another host, port or scheme."""
+    elsewhere = server.url.replace("127.0.0.1", "localhost")
+    for target in (elsewhere, other.url, f"http://127.0.0.1:{10**30}", "file:///etc/hosts"):
+        server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
+        assert put_report(Direct(), f"{server.url}/x", "{}").state == "kept"
+        with raises(TransferError, "device.http_status", "307"):
+            fetch_study(f"{server.url}/v1/studies/survey")
+    assert other.requests == []
+    server.statuses, server.headers = [302], {"Location": f"{server.url}/v1/studies/survey"}
+    assert fetch_study(f"{server.url}/old/v1/studies/survey")[0] == STUDY
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1 that signs itself, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "collector")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + built.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+@pytest.fixture
+def secure(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with Server(STUDY.canonical(), context) as server:
+        yield server
+
+
+@pytest.mark.attack(9)
+@pytest.mark.parametrize("is_patched", [False, True])
+def test_collector_with_an_untrusted_certificate_gets_nothing(tmp_path, secure, monkeypatch, is_patched):
+    """A server with its own certificate poses as the collector, in an app that turned verification off."""
+    if is_patched:
+        monkeypatch.setattr(ssl, "_create_default_https_context", ssl._create_unverified_context)
+    device = consenting(tmp_path, "4", secure.url)
+    device.answer(STUDY, YES)
+    assert "certificate verify failed" in device.flush(attempts=1).reason
+    with raises(TransferError, "device.unreachable", "certificate"):
+        device.fetch("survey")
+    assert secure.requests == []
+
+
+@pytest.mark.attack(9)
+def test_redirect_from_https_to_http_is_not_followed(tmp_path, secure, certificate, monkeypatch):
+    """A proxy redirects a report to a connection that others can read."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    device = consenting(tmp_path, "4", secure.url)
+    device.answer(device.fetch("survey"), YES)
+    # Even on the same host and port, which the wrong scheme would reach.
+    secure.statuses, secure.headers = [307], {"Location": secure.url.replace("https", "http") + "/x"}
+    assert "307" in device.flush(attempts=1).reason
+    assert device.flush(attempts=1).sent == 1
+
+
+def test_local_requests_bypass_proxy(tmp_path, server, other, monkeypatch):
+    for name in PROXIES:
+        monkeypatch.setenv(name, other.url)
+        monkeypatch.setenv(name.upper(), other.url)
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(device.fetch("survey"), YES)
+    assert device.flush(attempts=1).sent == 1
+    assert (other.requests, len(server.requests)) == ([], 2)
+    # This name only looks like a local address.
+    put_report(Direct(), "http://127.elsewhere.example/x", "{}")
+    assert len(other.requests) == 1
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("stall", STALLS.values(), ids=STALLS)
+def test_whole_request_has_one_deadline(monkeypatch, waits, stall):
+    """A server holds a device up: it is silent, or sends a byte now and then."""
+    monkeypatch.setattr(http, "DEADLINE_SECONDS", 0.2)
+    with stalling_server(*stall) as url, raises(TransferError, "device.no_whole_answer"):
+        http.exchange(urllib.request.Request(url))
+    assert waits.seconds == [0.2]
+
+
+def test_nothing_is_sent_after_the_deadline(server, monkeypatch, waits):
+    """The connection is made too late; a deletion may have been sent meanwhile."""
+    connect, over, threads = http.HTTPConnection.connect, threading.Event(), []
+
+    def late(connection):
+        assert over.wait(LONGEST_SECONDS)
+        connect(connection)
+
+    waits.wait = lambda thread, _seconds: threads.append(thread)
+    monkeypatch.setattr(http.HTTPConnection, "connect", late)
+    assert put_report(Direct(), f"{server.url}/x", "{}").state == "waiting"
+    over.set()
+    (thread,) = threads
+    threading.Thread.join(thread, LONGEST_SECONDS)
+    assert not thread.is_alive()
+    assert server.requests == []
+
+
+@pytest.mark.attack(15)
+def test_endless_answer_is_not_read_whole():
+    """A server sends an answer without end, to fill a device's memory."""
+    sent = []
+
+    def endless(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        for _ in range(3000):
+            connection.sendall(b" " * (1 << 16))
+            sent.append(1 << 16)
+
+    with raw_server(endless) as url:
+        assert put_report(Direct(), f"{url}/x", "{}").state == "kept"
+    assert sum(sent) < 50 << 20
+
+
+def test_truncated_answer_is_rejected():
+    def broken(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
+
+    with raw_server(broken) as url, raises(TransferError, "device.cut_off"):
+        http.exchange(urllib.request.Request(url))
+
+
+@pytest.mark.parametrize(
+    ("coding", "shown"),
+    [("GZIP", "Content-Encoding gzip"), ("br", "Content-Encoding br"), ("identity", "application/json")],
+)
+def test_answer_that_a_proxy_compressed_is_no_document(coding, shown):
+    headers = Message()
+    headers["Content-Type"], headers["Content-Encoding"] = "Application/JSON; charset=utf-8", coding
+    answer = http.Answer(200, headers, b'{"id":"a"}')
+    assert answer.media_type == shown
+    assert bool(answer.document) == (coding == "identity")
+
+
+def test_pauses_between_attempts_differ_despite_a_seed():
+    """A program seeds `random`, so that all its devices would try again in the same moments."""
+    drawn = set()
+    for _ in range(3):
+        random.seed(1)
+        drawn.add(http.backoff(1))
+    assert len(drawn) == 3

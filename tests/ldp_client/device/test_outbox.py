@@ -1,0 +1,216 @@
+"""The reports of a device: when each leaves, and what a withdrawal wipes."""
+
+import statistics
+import time
+
+import pytest
+
+from ldp_client import Direct
+from ldp_client.device import outbox
+from ldp_client.device.outbox import due_within, plain_invitation
+from ldp_client.documents.errors import InputError, LedgerError, RefusedError
+from tests.kit.errors import raises
+from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
+from tests.ldp_client.issuers import HOUR
+from tests.statistics import follows, seed_the_system
+
+DAY = 24 * HOUR
+NOON = 20_000 * DAY + 12 * HOUR
+
+
+class Clock:
+    def __init__(self, monkeypatch):
+        self.now = 1_000_000_000.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+
+
+def test_a_report_waits_for_its_drawn_time_across_restarts(tmp_path, server, monkeypatch):
+    clock = Clock(monkeypatch)
+    device = consenting(tmp_path, "4", server.url, send_window=3600)
+    device.answer(STUDY, YES)
+    due = device.ledger.queued()[0].due
+    assert clock.now <= due <= clock.now + 3600
+    clock.now = due - 1
+    for window in (3600, 0):
+        flushed = consenting(tmp_path, "4", server.url, send_window=window).flush()
+        assert (flushed.sent, flushed.scheduled, flushed.waiting, server.requests) == (0, 1, 0, [])
+    clock.now = due
+    assert consenting(tmp_path, "4", server.url, send_window=3600).flush().sent == 1
+
+
+def test_report_is_sent_at_once_with_now_or_after_a_clock_reset(tmp_path, server, monkeypatch):
+    clock = Clock(monkeypatch)
+    for number, move in enumerate([0, -8 * 86_400]):
+        device = consenting(tmp_path / str(number), "4", server.url, send_window=3600)
+        device.answer(STUDY, YES)
+        clock.now += move
+        assert device.flush(now=not move).sent == 1
+
+
+def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
+    """Mean and spread of 4000 draws, five standard errors each; half a window would fail both."""
+    clock = Clock(monkeypatch)
+    seed_the_system(monkeypatch, "waits")
+    waits = [due_within(1e6) - clock.now for _ in range(4000)]
+    assert 0 <= min(waits) < 1e4
+    assert 0.99e6 < max(waits) <= 1e6
+    assert abs(statistics.fmean(waits) - 5e5) < 5 * 1e6 / 12**0.5 / 4000**0.5
+    assert due_within(0) == 0
+
+
+def test_batched_time_is_drawn_evenly_from_the_next_window(monkeypatch):
+    monkeypatch.setattr(outbox, "now", lambda: float(NOON))
+    seed_the_system(monkeypatch, "moments")
+    drawn = [outbox.in_next_window(24) for _ in range(6000)]
+    start = (NOON // DAY + 1) * DAY
+    assert all(start <= moment < start + DAY for moment in drawn)
+    hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]
+    assert follows(hours, [1 / 24] * 24)
+    assert not follows([2 * hours[0], *hours[1:]], [1 / 24] * 24)
+
+
+@pytest.mark.attack(12)
+def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
+    """A collector reads an answer from when its report came."""
+    windows = []
+    monkeypatch.setattr(outbox, "due_within", lambda window: windows.append(window) or 7)
+    for answer in (True, False):
+        device = consenting(tmp_path / str(answer), "4", send_window=60)
+        device.answer(STUDY, {"ever": answer})
+        assert device.ledger.queued()[0].due == 7
+    assert windows == [60, 60]
+
+
+@pytest.mark.attack(13)
+def test_printed_queue_shows_no_secret(tmp_path):
+    """An app's log or error report prints the waiting reports."""
+    device = consenting(tmp_path, "4", "https://collector.example")
+    device.answer(STUDY, YES, "CODE")
+    (queued,) = device.ledger.queued()
+    secrets = (queued.body, queued.secret, queued.report_id, queued.invitation)
+    assert all(secrets)
+    assert not [secret for secret in secrets if secret in repr([queued])]
+
+
+def test_full_outbox_or_large_report_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(outbox, "MOST_PENDING", 2)
+    device = consenting(tmp_path, "4")
+    for name in ("a", "b"):
+        device.answer(cheap_study(name), YES)
+    left = device.epsilon_left
+    with raises(RefusedError, "device.outbox_full", "2"):
+        device.answer(cheap_study("c"), YES)
+    device.withdraw("a")
+    monkeypatch.setattr(Direct, "most_report_bytes", 100)
+    with raises(RefusedError, "device.report_large", "100"):
+        device.answer(cheap_study("c"), YES)
+    assert device.epsilon_left == left
+    monkeypatch.undo()
+    device.answer(cheap_study("c"), YES)
+
+
+@pytest.mark.attack(12)
+def test_bodies_of_one_study_have_one_size(tmp_path):
+    """A network reads an answer from the size of its report."""
+    sizes = set()
+    for number, answer in enumerate([True, False] * 3):
+        device = consenting(tmp_path / str(number), "4")
+        device.answer(STUDY, {"ever": answer})
+        sizes.add(len(device.ledger.queued()[0].body))
+    assert len(sizes) == 1
+
+
+def test_a_damaged_body_is_not_sent(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body.encode()
+    file = tmp_path / "ledger.sqlite3"
+    content = file.read_bytes()
+    assert content.count(body) == 1
+    file.write_bytes(content.replace(body, body.replace(b'"version":1', b'"version":2')))
+    with raises(LedgerError, "device.report_changed"):
+        device.flush()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "given", ["CODE", " CO DE\n", "“CODE”", "(CODE).", "https://a.example/s#invitation=CODE"]
+)
+def test_invitation_is_read_as_letters_print_it(given):
+    assert plain_invitation(given) == "CODE"
+
+
+@pytest.mark.attack(11)
+def test_withdrawn_unsent_report_is_wiped_without_a_request(tmp_path, server):
+    """Someone reads the ledger's file after the person withdrew."""
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body
+    device.answer(cheap_study("kept"), YES)
+    assert device.withdraw(STUDY.id) == 0
+    assert device.flush().sent == 1
+    assert server.asked("DELETE") == []
+    for file in tmp_path.iterdir():
+        assert report_id.encode() not in file.read_bytes()
+        assert body.encode() not in file.read_bytes()
+
+
+def test_deletion_is_retried_until_acknowledged(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    assert device.flush().sent == 1
+    assert device.withdraw(STUDY.id) == 1
+    server.statuses = [503, 403]
+    for _ in range(2):
+        flushed = consenting(tmp_path, "4", server.url).flush(attempts=1)
+        assert (flushed.deleted, flushed.undeleted) == (0, 1)
+    assert consenting(tmp_path, "4", server.url).flush().deleted == 1
+    assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"] * 3
+    assert not any(vars(device.flush()).values())
+    assert report_id.encode() not in (tmp_path / "ledger.sqlite3").read_bytes()
+
+
+@pytest.mark.parametrize("final", [None, 404, 422])
+def test_withdrawn_report_that_may_have_arrived_is_deleted_and_never_sent_again(tmp_path, server, final):
+    """The first attempt may have been taken, and its answer lost; the next may be refused."""
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    body = device.ledger.queued()[0].body
+    server.statuses = [503]
+    assert device.flush(attempts=1).waiting == 1
+    if final:
+        server.statuses, server.refusals = [final], {final: problem("report-invalid", STUDY.digest)}
+        assert len(device.flush(attempts=1).refused) == 1
+        assert device.ledger.queued() == []
+        assert body.encode() not in (tmp_path / "ledger.sqlite3").read_bytes()
+    attempts = len(server.asked("PUT"))
+    assert device.withdraw(STUDY.id) == 1
+    assert device.flush().deleted == 1
+    assert server.asked("DELETE") == [f"/v1/studies/survey/reports/{report_id}"]
+    assert len(server.asked("PUT")) == attempts
+
+
+@pytest.mark.attack(12)
+def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server, monkeypatch):
+    """Someone reads in the ledger, much later, at which second a person answered."""
+    clock = Clock(monkeypatch)
+    device = consenting(tmp_path, "4", server.url, send_window=3600)
+    device.answer(STUDY, YES)
+    device.flush(now=True)
+    clock.now += 61
+    device.flush()
+    with device.ledger.reading() as connection:
+        assert connection.execute("SELECT state, due FROM reports").fetchall() == [("sent", 0)]
+        assert connection.execute("SELECT * FROM attempts").fetchall() == []
+
+
+@pytest.mark.parametrize("given", [None, 7, b"code"])
+def test_invitation_that_is_no_text_is_refused(tmp_path, given):
+    device = consenting(tmp_path, "4")
+    with raises(InputError, "device.text"):
+        device.answer(STUDY, YES, invitation=given)
+    device.answer(STUDY, YES)
+    for name, invitation in ((STUDY.id, given), (given, "code"), ("typo", "code")):
+        with pytest.raises(InputError):
+            device.invite(name, invitation)
+    assert len(device.ledger.queued()) == 1

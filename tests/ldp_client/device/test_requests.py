@@ -1,0 +1,161 @@
+"""The outcome of each upload, deletion and fetch, as its answer states it."""
+
+import json
+
+import pytest
+
+from ldp_client import Direct
+from ldp_client.device.requests import delete_report, put_report
+from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
+from ldp_client.files.signing import sign_study
+from tests import studies
+from tests.kit.errors import raises
+from tests.kit.stalling import raw_server
+from tests.ldp_client.devices import STUDY, YES, consenting, fetch_study, problem, signing_pair
+
+
+@pytest.mark.parametrize(
+    ("request_once", "status", "state"),
+    [
+        *[(put_report, status, "sent") for status in (200, 201)],
+        *[(put_report, status, "kept") for status in (404, 409, 422)],
+        *[(put_report, status, "waiting") for status in (408, 425, 429, 500, 503)],
+        *[(delete_report, status, "kept") for status in (204, 404, 410, 403)],
+        (delete_report, 200, "sent"),
+        (delete_report, 503, "waiting"),
+    ],
+)
+def test_each_status_gives_its_outcome(server, request_once, status, state):
+    server.statuses = [status]
+    assert request_once(Direct(), f"{server.url}/x", "ab" * 16).state == state
+
+
+def test_report_waits_without_a_valid_answer():
+    assert put_report(Direct(), "http://127.0.0.1:9/x", "{}").state == "waiting"
+    with raw_server(lambda connection: connection.sendall(b"garbage\r\n\r\n")) as url:
+        assert put_report(Direct(), f"{url}/x", "{}").state == "waiting"
+
+
+@pytest.mark.attack(12)
+def test_requests_contain_no_identifying_headers(tmp_path, server):
+    """A collector tells devices apart by what their requests say about the program."""
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    device.flush()
+    ((_, _, _, headers),) = server.requests
+    known = {"Accept-Encoding", "Content-Length", "Content-Type", "Host", "User-Agent", "Connection"}
+    assert set(headers) <= known
+    assert headers["User-Agent"] == "ldpkit"
+
+
+HTML = ("text/html", "<html>\x1b[31mLog in</html>")
+
+
+@pytest.mark.attack(10)
+@pytest.mark.parametrize("status", [200, 204, 302, 404, 410, 422])
+def test_html_page_settles_no_upload_and_no_withdrawal(tmp_path, server, status):
+    """A captive portal or a proxy answers with a page in the collector's place."""
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    server.refusals, server.statuses = {status: HTML}, [status]
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
+    assert str(status) in flushed.reason
+    assert len(device.ledger.queued()) == 1
+    server.refusals = {}
+    assert device.flush(attempts=1).sent == 1
+    device.withdraw(STUDY.id)
+    server.refusals, server.statuses = {status: HTML}, [status]
+    assert device.flush(attempts=1).undeleted == 1
+
+
+@pytest.mark.attack(10)
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "",
+        "[1]",
+        '{"id":"' + "0" * 32 + '","result":"stored"}',
+        '{"id":"ID","result":"withdrawn"}',
+        '{"id":"ID"}',
+        "[" * 100_000,
+    ],
+)
+def test_json_that_is_not_the_reports_receipt_settles_no_upload(tmp_path, server, receipt):
+    """A server answers with another report's receipt, or with JSON that is none."""
+    device = consenting(tmp_path, "4", server.url)
+    report_id = device.answer(STUDY, YES)
+    server.refusals = {200: ("application/json", receipt.replace("ID", report_id))}
+    assert device.flush(attempts=1).waiting == 1
+    server.refusals = {}
+    assert device.flush(attempts=1).sent == 1
+
+
+def test_server_message_is_shortened_and_escaped(tmp_path, server):
+    device = consenting(tmp_path, "4", server.url)
+    device.answer(STUDY, YES)
+    text = json.dumps(
+        {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}
+    )
+    server.refusals, server.statuses = {400: ("application/problem+json", text)}, [400]
+    reason = device.flush(attempts=1).reason
+    assert reason.isprintable()
+    assert reason.isascii()
+    assert len(reason) < 300
+
+
+def test_each_failed_fetch_has_its_error(server):
+    assert fetch_study(f"{server.url}/v1/studies/survey") == (STUDY, server.url)
+    for url in ("ftp://host/v1/studies/a", f"{server.url}/survey", f"{server.url}/v1/studies/a?version=1"):
+        with raises(InputError, "device.study_url"):
+            fetch_study(url)
+    with raises(TransferError, "device.unreachable"):
+        fetch_study("http://127.0.0.1:9/v1/studies/survey")
+    server.statuses = [404]
+    with raises(TransferError, "device.http_absent", "404"):
+        fetch_study(f"{server.url}/v1/studies/survey")
+    server.statuses, server.refusals = [410], {410: problem("study-deleted")}
+    with raises(RefusedError, "device.deleted"):
+        fetch_study(f"{server.url}/v1/studies/survey")
+    server.content = b"{}"
+    with raises(StudyError, "study.invalid", field="format"):
+        fetch_study(f"{server.url}/v1/studies/survey")
+    document = studies.document(studies.YES_NO)
+    document["questions"][0]["mechanism"]["name"] = "quantum"
+    server.content = json.dumps(document).encode()
+    with raises(RefusedError, "device.cannot_be_answered", "quantum"):
+        fetch_study(f"{server.url}/v1/studies/survey")
+
+
+@pytest.mark.attack(16)
+def test_fetch_rejects_another_study_than_requested(server):
+    """A collector answers a request for one study with another, which the device would charge for."""
+    with raises(TransferError, "device.another_study", "survey"):
+        fetch_study(f"{server.url}/v1/studies/other")
+
+
+def test_pinned_key_fetches_the_signed_form(tmp_path, server):
+    private, public = signing_pair()
+    (tmp_path / "public.pem").write_text(public)
+    server.content = sign_study(STUDY, private.encode()).to_json().encode()
+    device = consenting(tmp_path / "d", "4", server.url, signing_keys=[tmp_path / "public.pem"])
+    device.answer(device.fetch("survey"), YES)
+    assert server.asked("GET") == ["/v1/studies/survey/signed"]
+    server.content = STUDY.canonical()
+    with pytest.raises(StudyError):
+        device.fetch("survey")
+
+
+def test_study_that_the_collector_closed_costs_nothing(tmp_path, server):
+    """An answered report still waits: the study may have been closed by mistake."""
+    server.headers = {"LDPKit-Study": "closed"}
+    device = consenting(tmp_path, "4", server.url)
+    with raises(RefusedError, "device.closed_early"):
+        device.answer(device.fetch("survey"), YES)
+    assert device.epsilon_left == 4
+    server.headers = {"LDPKit-Study": "open"}
+    device.answer(device.fetch("survey"), YES)
+    server.headers, server.statuses = {"LDPKit-Study": "closed"}, [200, 410]
+    device.fetch("survey")
+    server.refusals = {410: problem("study-closed", STUDY.digest)}
+    assert device.flush(attempts=1).waiting == 1
