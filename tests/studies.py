@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from schemas import Study
+
 FEATURES = [{"id": "age", "bounds": ["17.5", "42"]}, {"id": "years", "bounds": ["0", "23"]}]
 GAUSSIAN = {"name": "gaussian_statistics", "epsilon": "1", "delta": "1e-6"}
 
@@ -130,3 +132,10 @@ def document(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
 def with_epsilon(question: dict[str, Any], epsilon: str) -> dict[str, Any]:
     """The question with another epsilon."""
     return {**question, "mechanism": {**question["mechanism"], "epsilon": epsilon}}
+
+
+def of_large_choices(count: int, **fields: Any) -> Study:
+    """A study of questions whose reports are as large as they come."""
+    oue = {"mechanism": {"name": "oue", "epsilon": "0.05"}, "model": {"name": "multinomial"}}
+    large = {"ask": "choice", "choices": {"count": 65_536}, **oue}
+    return Study(document(*[{"id": f"q{place}", **large} for place in range(count)], **fields))

@@ -12,7 +12,6 @@ import pytest
 from collector.oblivious.keys import GatewayKeys
 from schemas import Study
 from tests import studies
-from tests.attacks.test_reports_too_large import of_questions
 from tests.browser.visiting import visit
 from tests.collector.conftest import Server
 from tests.ldp_client.issuers import channel_of
@@ -294,7 +293,7 @@ def test_study_with_tokens_is_rejected_before_answering():
 
 
 def test_report_too_large_for_a_relay_is_rejected_before_answering():
-    study = of_questions(24)
+    study = studies.of_large_choices(24)
     with_relay, without = refused(study, {f"q{number}": 7 for number in range(24)})
     assert with_relay == ["study ", 9]
     assert without[0] == ""

@@ -1,34 +1,21 @@
-"""Reports that need a token: asked for once, in one window, and sent with it in another.
-
-Attack: Telling whose report it was by its deletion, right after the person did something that is seen: the
-device: deletes a batched report in the next window, apart from requests for tokens. Known limit: a person
-who deletes at once (`--now`, the page's button), as the text there says; boards, which do not wait, but send
-no deletion on a waking that asks for a token (`test_tokens_beside_reports_of_boards.py`).
-
-Attack: Answer a device's request for a token with a wrong signature, another key's, a stalled or a
-redirected answer: the device: accepts only signatures of the study's key, and otherwise keeps the report and
-repeats the same request.
-"""
+"""The tokens of reports: requested once from the issuer in one window, sent with the report in another."""
 
 import sqlite3
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from ldp_client import Direct
 from ldp_client.core.tokens import short_id_of, token_in
-from ldp_client.device import outbox, shares
+from ldp_client.device import outbox
 from ldp_client.device.budget import disclosures_of
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
-from ldp_client.secure_sum.messages import node_invitation
 from ldpkit.cli import main
 from schemas import Study
 from schemas.channel_warnings import issuer_warnings
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server, consenting, problem
+from tests.ldp_client.devices import YES, Server, consenting, problem
 from tests.ldp_client.issuers import (
     HOUR,
     REGION,
@@ -42,9 +29,7 @@ from tests.ldp_client.issuers import (
     refusing,
     study_of,
 )
-from tests.statistics import follows, seed_the_system
 
-YES = {"ever": True}
 DAY = 24 * HOUR
 # Noon of some day.
 NOON = 20_000 * DAY + 12 * HOUR
@@ -82,9 +67,14 @@ def answered(folder, places, **fields):
     return device, study
 
 
-def changed(study):
-    """Another study of the same issuer."""
-    return Study({**study.document, "id": "other"})
+def in_strata(folder, places, south="south"):
+    """A device whose report waits for a token, of a study with a key for each of two regions."""
+    server, issuer = places
+    device = consenting(folder, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": south})
+    region = {**REGION, "choices": ["north", south]}
+    device.answer(Study(studies.document(studies.YES_NO, public=[region], channel=channel)), YES, "CODE")
+    return device
 
 
 def deletion(device):
@@ -123,8 +113,9 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert len(token) == 354
 
 
+@pytest.mark.attack(12)
 def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
-    """Requests to the issuer share no value with requests to the collector."""
+    """Issuer and collector compare all that they see, to join a person and a report."""
     server, issuer = places
     device, _ = answered(tmp_path, places)
     device.flush()
@@ -141,7 +132,9 @@ def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
     assert not [piece for piece in pieces if piece in asked]
 
 
+@pytest.mark.attack(12)
 def test_ledger_forgets_invitation_and_request_after_the_token(tmp_path, places, at):
+    """Someone reads in the ledger which token request a sent report belongs to."""
     device, _ = answered(tmp_path, places)
     device.flush()
     ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
@@ -167,66 +160,40 @@ def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(tmp_path, pla
     assert len(set(bodies)) == 1
 
 
-def stalling(_body, _headers):
-    return 200, RESPONSE, b""
-
-
 LIES = {
     "another key signed": (other_key, "did not sign"),
-    "nothing": (stalling, "did not sign"),
-    "the request itself": (lambda body, _: (200, RESPONSE, body[3:]), "did not sign"),
+    "nothing": (lambda *_: (200, RESPONSE, b""), "did not sign"),
     "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
     "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
     "another invitation's": (refusing(409, "token-issued"), "no second token"),
     "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
     "unknown key": (refusing(422, "token-key-unknown"), "a key that its issuer does not have"),
     "a key that there is not": (refusing(409, "token-key-other", key=1), "token-key-other"),
-    "no index": (refusing(409, "token-key-other", key=True), "token-key-other"),
-    "the same key": (refusing(409, "token-key-other", key=0), "token-key-other"),
     "elsewhere": (lambda *_: (307, "text/html", b"http://127.0.0.1:9/v1/tokens"), "307"),
-    "too many": (refusing(429, "too-many-codes"), "too-many-codes"),
     "broken": (lambda *_: (500, "text/html", b""), "500"),
 }
 
 
+@pytest.mark.attack(10)
 @pytest.mark.parametrize(("lie", "says"), LIES.values(), ids=LIES)
 def test_wrong_issuer_answer_sends_no_report_and_is_retried(tmp_path, places, lie, says):
+    """An issuer answers with a wrong signature, another key's, a redirect or a refusal."""
     server, issuer = places
     device, _ = answered(tmp_path, places)
-    issuer.answers = [lie] * 5
-    flushed = device.flush()
+    issuer.answers = [lie]
+    flushed = device.flush(attempts=1)
     assert (flushed.waiting, flushed.sent, flushed.scheduled) == (1, 0, 0)
     assert says in flushed.reason
     assert not server.requests
     assert device.ledger.queued()[0].body
-    issuer.answers = []
     assert device.flush().scheduled == 1
     assert len({body for _, body, _ in issuer.requests}) == 1
 
 
-def test_another_key_of_the_study_is_asked_for_once(tmp_path, places):
-    server, issuer = places
-    stated = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-    study = Study(studies.document(studies.YES_NO, public=[REGION], channel=stated))
-    device = consenting(tmp_path, "8", server.url)
-    device.answer(study, YES, "CODE")
-    issuer.answers = [refusing(409, "token-key-other", key=1), refusing(409, "token-key-other", key=0)]
-    assert "token-key-other" in device.flush(attempts=1).reason
-    issuer.answers = [refusing(409, "token-key-other", key=0), other_key]
-    assert device.flush(attempts=1).waiting == 1
-    assert device.flush(attempts=1).scheduled == 1
-    ids = [body[2] for _, body, _ in issuer.requests]
-    first, second = (short_id_of(key.spki) for key in keys())
-    assert ids == [first, second, second, second]
-    assert len({body for _, body, _ in issuer.requests}) == 2
-
-
 def test_the_issuers_order_of_keys_need_not_be_the_studys(tmp_path, places):
     """A key that was made by mistake stays at the issuer, and the study leaves it out."""
-    server, issuer = places
-    device = consenting(tmp_path, "8", server.url)
-    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    _, issuer = places
+    device = in_strata(tmp_path, places)
     issuer.answers = [
         refusing(409, "token-key-other", key=2, key_id=short_id_of(keys()[1].spki)),
         other_key,
@@ -235,17 +202,16 @@ def test_the_issuers_order_of_keys_need_not_be_the_studys(tmp_path, places):
     assert row(device, "tokens")[0][1] == 1
 
 
-def test_device_recovers_from_a_wrong_key_place_by_key_id(tmp_path, places):
-    server, issuer = places
-    device = consenting(tmp_path, "8", server.url)
-    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+@pytest.mark.attack(12)
+def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
+    """An issuer names one key after the other, to tell people apart."""
+    _, issuer = places
+    device = in_strata(tmp_path, places)
     first, second = (short_id_of(key.spki) for key in keys())
     issuer.answers = [refusing(409, "token-key-other", key=1)] * 2
     assert device.flush(attempts=1).waiting == 1
     issuer.answers = [refusing(409, "token-key-other", key=1, key_id=first), refusing(503, "busy")]
     assert device.flush(attempts=1).waiting == 1
-    # And no further: an issuer that names one key after the other is not followed.
     issuer.answers = [refusing(409, "token-key-other", key=1, key_id=second)]
     assert device.flush(attempts=1).waiting == 1
     assert device.flush(attempts=1).batched == 1
@@ -282,7 +248,7 @@ def test_report_without_an_invitation_waits_and_states_why(tmp_path, places):
     assert not issuer.requests
 
 
-@pytest.mark.parametrize(("status", "tries"), [(401, 1), (409, 1), (503, 5)])
+@pytest.mark.parametrize(("status", "tries"), [(401, 1), (409, 1), (503, 2)])
 def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status, tries):
     server, _ = places
     device, _ = answered(tmp_path, places)
@@ -291,7 +257,7 @@ def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status,
     at(first)
     server.statuses = [status] * tries
     server.refusals = {401: problem("token-invalid"), 409: problem("token-spent")}
-    flushed = device.flush()
+    flushed = device.flush(attempts=2)
     assert (flushed.waiting, flushed.sent, server.statuses) == (1, 0, [])
     assert due(device) // DAY == first // DAY + 1
     at(due(device))
@@ -323,16 +289,6 @@ def sent(folder, places, at):
 
 
 class TestWithdrawal:
-    def test_withdrawal_before_the_token_sends_no_request(self, tmp_path, places):
-        server, issuer = places
-        device, study = answered(tmp_path, places)
-        issuer.answers = [lost]
-        device.flush(attempts=1)
-        assert device.withdraw(study.id) == 0
-        assert row(device, "tokens") == row(device, "reports") == []
-        device.flush()
-        assert (len(issuer.requests), server.requests) == (1, [])
-
     def test_withdrawal_after_the_token_sends_no_request(self, tmp_path, places, at):
         server, _ = places
         device, study = answered(tmp_path, places)
@@ -343,7 +299,9 @@ class TestWithdrawal:
         device.flush()
         assert server.requests == []
 
+    @pytest.mark.attack(12)
     def test_withdrawal_after_sending_requests_deletion_in_a_window(self, tmp_path, places, at):
+        """A collector tells whose report it was by its deletion, right after the person did something."""
         server, _ = places
         device, study = sent(tmp_path, places, at)
         assert device.withdraw(study.id) == 1
@@ -360,11 +318,6 @@ class TestWithdrawal:
         (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
         assert "Authorization" not in headers
 
-    def test_flush_now_deletes_at_once(self, tmp_path, places, at):
-        device, study = sent(tmp_path, places, at)
-        device.withdraw(study.id)
-        assert device.flush(now=True).deleted == 1
-
     def test_failed_deletion_is_retried_in_the_next_window(self, tmp_path, places, at):
         server, _ = places
         device, study = sent(tmp_path, places, at)
@@ -375,13 +328,15 @@ class TestWithdrawal:
         assert device.flush(1).undeleted == 1
         assert deletion(device) // DAY == moment // DAY + 1
 
+    @pytest.mark.attack(12)
     def test_deletion_is_not_sent_together_with_a_token_request(self, tmp_path, places, at):
+        """Issuer and collector join a person and a report by two requests of one moment."""
         server, issuer = places
         device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
         moment = deletion(device)
         at(moment)
-        device.answer(changed(study), YES, "CODE")
+        device.answer(Study({**study.document, "id": "other"}), YES, "CODE")
         flushed = device.flush()
         assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
         assert deletion(device) // DAY == moment // DAY + 1
@@ -399,13 +354,10 @@ class TestWithdrawal:
 
     def test_withdrawal_during_key_correction_stops_requests(self, tmp_path, places):
         server, issuer = places
-        stated = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-        study = Study(studies.document(studies.YES_NO, public=[REGION], channel=stated))
-        device = consenting(tmp_path, "8", server.url)
-        device.answer(study, YES, "CODE")
+        device = in_strata(tmp_path, places)
 
         def withdrawing(body, headers):
-            consenting(tmp_path, "8", server.url).withdraw(study.id)
+            consenting(tmp_path, "8", server.url).withdraw("survey")
             return refusing(409, "token-key-other", key=1)(body, headers)
 
         issuer.answers = [withdrawing]
@@ -421,17 +373,6 @@ def test_report_without_tokens_is_sent_in_the_next_window(tmp_path):
     assert NOON + HOUR <= due(device) < NOON + 2 * HOUR
 
 
-def test_send_times_are_uniform_over_the_next_window(monkeypatch):
-    monkeypatch.setattr(outbox, "now", lambda: float(NOON))
-    seed_the_system(monkeypatch, "moments")
-    drawn = [outbox.in_next_window(24) for _ in range(16_000)]
-    start = (NOON // DAY + 1) * DAY
-    assert all(start <= moment < start + DAY for moment in drawn)
-    hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]
-    assert follows(hours, [1 / 24] * 24)
-    assert not follows([2 * hours[0], *hours[1:]], [1 / 24] * 24)
-
-
 def test_issuer_outside_allowed_hosts_is_rejected_first(tmp_path):
     device = consenting(tmp_path, "8", "https://collector.example", allowed_hosts=["collector.example"])
     with raises(RefusedError, "device.host", "issuer.example"):
@@ -443,7 +384,7 @@ def test_issuer_outside_allowed_hosts_is_rejected_first(tmp_path):
 
 @pytest.mark.slow
 def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkeypatch):
-    """If the ledger fails at its 1st, 8th, … statement, one request, one token and one report result."""
+    """If the ledger fails at its 1st, 24th, … statement, one request, one token and one report result."""
     server, issuer = places
     connect, seen, breaking_at = sqlite3.connect, [0], [1]
 
@@ -466,7 +407,7 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkey
         return seen[0] < breaking_at[0]
 
     rounds = 0
-    while not rounds or rounds < 200:
+    while rounds < 60:
         at(NOON)
         rounds += 1
         issuer.requests.clear()
@@ -486,65 +427,38 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, places, at, monkey
         assert row(device, "tokens") == []
         if whole:
             break
-        breaking_at[0] += 7
-    assert rounds > 10
+        breaking_at[0] += 23
+    assert rounds > 3
 
 
-def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
-    told = []
-    monkeypatch.setattr(shares, "put_share", lambda *a: told.append(a) or shares.Outcome("sent"))
-
-    class Of:
-        nodes = ("http://127.0.0.1:1", "http://127.0.0.1:2")
-        body, invitation, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
-
-    shares.put_shares(Direct(), Of(), lambda _place, outcome: outcome, b"token")
-    assert [a[4] for a in told] == [b"token"] * 2
-    assert [a[3] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
-    assert [a[5] for a in told] == [2 * sha256(b"\0").digest()] * 2
-
-
-def test_budget_command_lists_reports_without_a_token(tmp_path, places, at, capsys):
+def test_disclosures_count_reports_with_and_without_a_token(tmp_path, places, at):
     device, _ = answered(tmp_path, places)
 
-    def said():
-        assert main(["budget", "--folder", str(tmp_path)]) == 0
-        return capsys.readouterr().out
+    def counts():
+        (entry,) = disclosures_of(device.ledger)
+        return entry.untokened, entry.batched
 
-    assert "1 still has to get its token" in said()
+    assert counts() == (1, 0)
     device.flush()
-    assert "1 leaves together with others' reports" in said()
+    assert counts() == (0, 1)
     at(due(device))
     device.flush()
-    assert "token" not in said()
+    assert counts() == (0, 0)
 
 
+@pytest.mark.attack(12)
 def test_budget_command_prints_the_stratum_from_the_issuer(tmp_path, places, at, capsys):
-    """A wrong stratum would single out one person, and no other device could detect it."""
-    server, issuer = places
-    device = consenting(tmp_path, "8", server.url)
-    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    """An issuer puts one person alone into a stratum, in a study whose text reverses the printed line."""
+    _, issuer = places
+    device = in_strata(tmp_path, places, south="\u202esouth")
     assert not disclosures_of(device.ledger)[0].strata
     issuer.answers = [refusing(409, "token-key-other", key=1), other_key]
     assert device.flush(attempts=1).batched == 1
-    assert disclosures_of(device.ledger)[0].strata == [{"region": "south"}]
+    assert disclosures_of(device.ledger)[0].strata == [{"region": "\u202esouth"}]
     assert main(["budget", "--folder", str(tmp_path)]) == 0
-    assert "the issuer says that you belong to region=south" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "region=\\u202esouth" in shown
+    assert "\u202e" not in shown
     at(due(device))
     assert device.flush().sent == 1
     assert not disclosures_of(device.ledger)[0].strata
-
-
-def test_stratum_with_invisible_letters_is_escaped(tmp_path, places, capsys):
-    """A hostile study could reverse the printed line with a direction mark."""
-    server, issuer = places
-    device = consenting(tmp_path, "8", server.url)
-    region = {**REGION, "choices": ["\u202enorth", "south"]}
-    channel = channel_of(issuer.url, {"region": "\u202enorth"}, {"region": "south"})
-    device.answer(Study(studies.document(studies.YES_NO, public=[region], channel=channel)), YES, "CODE")
-    assert device.flush(attempts=1).batched == 1
-    assert main(["budget", "--folder", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "region=\\u202enorth, and" in said
-    assert "\u202e" not in said
