@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ldp_client.core import tokens
 from ldp_client.core.blind_rsa import blind, draw_factor, encode, finalize, inverse, is_signed
 from ldp_client.core.sha384 import own_sha384, sha384
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL, TokenKey
 
-RFC = Path(__file__).parents[1] / "golden" / "rfc"
+RFC = Path(__file__).parents[2] / "golden" / "rfc"
 BLIND = json.loads((RFC / "rfc9474.json").read_text())
 ISSUED = json.loads((RFC / "rfc9578_public.json").read_text())
 HEADERS = json.loads((RFC / "rfc9577_header.json").read_text())
@@ -89,10 +87,11 @@ def test_challenge_of_a_study_follows_rfc_9577():
     assert len(with_origin) > 0
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=400))
-def test_own_hash_matches_the_platforms(content):
-    assert own_sha384(content) == hashlib.sha384(content).digest() == sha384(content)
+def test_own_hash_matches_the_platforms():
+    """The lengths around a block's end, where padding starts another block."""
+    for length in (0, 1, 3, 110, 111, 112, 127, 128, 129, 239, 240, 400):
+        content = (bytes(range(256)) * 2)[:length]
+        assert own_sha384(content) == hashlib.sha384(content).digest() == sha384(content)
 
 
 def test_own_hash_is_used_without_platform_sha384(monkeypatch):
@@ -108,10 +107,9 @@ def test_other_implementation_verifies_our_unblinded_signature():
 
 
 def test_signature_of_another_implementation_is_verified():
-    for _ in range(4):
-        signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
-        assert is_signed(MODULUS, b"message", signature)
-        assert not is_signed(MODULUS, b"massage", signature)
+    signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
+    assert is_signed(MODULUS, b"message", signature)
+    assert not is_signed(MODULUS, b"massage", signature)
 
 
 def test_inverse_matches_the_platforms():
@@ -143,8 +141,10 @@ LIES = {
 }
 
 
+@pytest.mark.attack(10)
 @pytest.mark.parametrize("answer", LIES.values(), ids=LIES)
 def test_wrong_blind_signature_is_rejected(answer):
+    """An issuer answers with a signature that the collector would reject."""
     assert finalize(MODULUS, b"message", SIGNED, FACTOR, os.urandom)
     assert finalize(MODULUS, b"message", answer, FACTOR, os.urandom) is None
 
@@ -155,34 +155,30 @@ def forged(change):
     return sign(bytes(encoded))
 
 
-def flipped(at, bits=1):
+def flipped(at):
     def change(encoded):
-        encoded[at] ^= bits
+        encoded[at] ^= 1
         return encoded
 
     return change
 
 
-WRONG_FORMS = {
-    "the last byte": flipped(-1),
-    "the hash": flipped(-2),
-    "the padding": flipped(1),
-    "the one before the salt": flipped(255 - 48 - 48 - 1),
-    "the salt": flipped(255 - 48 - 1),
-}
+WRONG_FORMS = {"the last byte": -1, "the hash": -2, "the padding": 1, "before the salt": 158, "the salt": 206}
 
 
-@pytest.mark.parametrize("change", WRONG_FORMS.values(), ids=WRONG_FORMS)
-def test_other_encodings_are_rejected(change):
+def test_other_encodings_are_rejected():
     assert is_signed(MODULUS, b"message", forged(lambda encoded: encoded))
-    assert not is_signed(MODULUS, b"message", forged(change))
+    accepted = [
+        name for name, at in WRONG_FORMS.items() if is_signed(MODULUS, b"message", forged(flipped(at)))
+    ]
+    assert accepted == []
 
 
-@pytest.mark.parametrize("size", [0, 32, 47, 49])
-def test_other_salt_lengths_are_rejected(size):
-    salted = sign(encode(b"message", bytes(size), 2047))
-    assert is_signed(MODULUS, b"message", salted, size)
-    assert not is_signed(MODULUS, b"message", salted)
+def test_other_salt_lengths_are_rejected():
+    for size in (0, 47, 49):
+        salted = sign(encode(b"message", bytes(size), 2047))
+        assert is_signed(MODULUS, b"message", salted, size)
+        assert not is_signed(MODULUS, b"message", salted)
 
 
 def test_a_modulus_that_shares_a_divisor_blinds_nothing():
@@ -204,23 +200,22 @@ def test_factors_are_spread_over_all_numbers_below_the_modulus():
     assert draw_factor(MODULUS, lambda size: (N - 2).to_bytes(size, "big")) == N - 1
 
 
-HEADERS_THAT_ARE_NONE = [
-    "",
-    "PrivateToken",
-    "PrivateToken token",
-    "PrivateToken token=",
-    'PrivateToken token="!"',
-    "Bearer abc",
-    'PrivateToken token="' + "A" * 471 + '"',
-    'PrivateToken token="' + "A" * 473 + '"',
-    'PrivateToken token="' + "A" * 472 + "===" + '"',
-    'PrivateToken token="' + "+" * 472 + '"',
-    'PrivateToken token="' + "é" * 472 + '"',
-    'PrivateToken nonce="' + "A" * 472 + '"',
-]
-
-
-@pytest.mark.parametrize("header", HEADERS_THAT_ARE_NONE, ids=range(len(HEADERS_THAT_ARE_NONE)))
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "PrivateToken token",
+        'PrivateToken token="!"',
+        "Bearer abc",
+        'PrivateToken token="' + "A" * 471 + '"',
+        'PrivateToken token="' + "A" * 473 + '"',
+        'PrivateToken token="' + "A" * 472 + "===" + '"',
+        'PrivateToken token="' + "+" * 472 + '"',
+        'PrivateToken token="' + "é" * 472 + '"',
+        'PrivateToken nonce="' + "A" * 472 + '"',
+    ],
+    ids=range(10),
+)
 def test_headers_without_a_token(header):
     assert tokens.token_in(header) is None
 

@@ -1,0 +1,136 @@
+"""What an app passes to a device: checked in one line, before anything is made."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.device.arguments import checked_url, folder_of, load_public_key, origin_of
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError
+from tests.kit.errors import raises
+from tests.ldp_client.devices import STUDY, YES, consenting
+from tests.portable.make_vectors import FOLDER
+
+ORIGINS = json.loads((FOLDER / "origins.json").read_text(encoding="utf-8"))["origins"]
+
+
+@pytest.mark.parametrize("entry", ORIGINS, ids=lambda entry: entry["url"])
+def test_origin_is_the_same_in_python_and_javascript(entry):
+    if entry["origin"] is None:
+        with pytest.raises(InputError):
+            checked_url(entry["url"])
+    else:
+        assert origin_of(checked_url(entry["url"])[0]) == entry["origin"]
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("HTTPS://Collector.Example:443/", "https://collector.example"),
+        ("https://collector.example:8443/Path/", "https://collector.example:8443/Path"),
+        ("http://LOCALHOST:80", "http://localhost"),
+        ("http://[::1]:5", "http://[::1]:5"),
+    ],
+)
+def test_a_collector_has_one_spelling(tmp_path, url, plain):
+    assert consenting(tmp_path, "4", url).collector == plain
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("localhost:8000", "device.collector_url"),
+        ("ftp://host", "device.collector_url"),
+        ("https://", "device.collector_url"),
+        ("https://good.example/ http://evil.example", "device.collector_url"),
+        ("https://good.example/\n", "device.collector_url"),
+        ("http://collector.example", "device.collector_https"),
+        ("https://a@b", "device.collector_url"),
+        ("https://h/?x", "device.collector_url"),
+        ("https://[::1", "device.collector_url"),
+        ("https://h:port", "device.collector_url"),
+        ("https://h\\x", "device.collector_url"),
+        # In xn-- or %XX form it would be another publisher.
+        ("https://b\u00fccher.example", "device.collector_ascii"),
+    ],
+)
+def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
+    with raises(InputError, code):
+        consenting(tmp_path, "4", url)
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        ({"max_epsilon": "0"}, ("device.above_zero", "max_epsilon")),
+        ({"max_epsilon": "nan"}, ("device.decimal", "max_epsilon")),
+        ({"max_epsilon": 4}, ("device.decimal", "max_epsilon")),
+        ({"max_delta": 0.1}, ("device.decimal", "max_delta")),
+        ({"collector": 5}, ("device.text", "collector", "int")),
+        ({"known_digests": [1]}, ("device.texts", "known_digests", "int")),
+        ({"known_digests": 7}, ("device.list", "known_digests")),
+        ({"nodes": [1]}, ("device.texts", "nodes", "int")),
+        # Every part of the text would be an allowed host.
+        ({"allowed_hosts": "collector.example"}, ("device.list", "allowed_hosts")),
+        ({"signing_keys": Path("key.pem")}, ("device.list", "signing_keys")),
+        ({"signing_keys": [0]}, ("device.key_kind", "int")),
+        # A list from a folder without keys would pin none.
+        ({"signing_keys": []}, "device.no_keys"),
+        ({"send_window": "1"}, ("device.send_window", "send_window")),
+        ({"send_window": -1}, "device.send_window"),
+        ({"send_window": float("nan")}, "device.send_window"),
+        ({"send_window": 8 * 86_400}, "device.send_window"),
+        ({"require_consent": 0}, ("device.require_consent", "require_consent")),
+        ({"folder": b"device"}, ("device.folder", "bytes")),
+        ({"folder": 3}, ("device.folder", "int")),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(tmp_path, rules, code):
+    with raises(InputError, code) as caught:
+        Device(**{"folder": tmp_path / "device", "max_epsilon": "4", **rules})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "device").exists()
+
+
+@pytest.mark.parametrize("path", ["no-such-file.pem", "a\0b"])
+def test_key_file_that_cannot_be_read_is_refused(path):
+    with raises(InputError, "device.cannot_read_key"):
+        load_public_key(path)
+
+
+@pytest.mark.attack(4)
+@pytest.mark.parametrize("given", ["~/device", Path("~") / "device"])
+def test_service_started_in_another_folder_is_the_same_device(tmp_path, monkeypatch, given):
+    """A service answers again because each working folder has a device of its own, in a folder called ~."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for start in ("desk", "cron"):
+        (tmp_path / start).mkdir()
+        monkeypatch.chdir(tmp_path / start)
+        if start == "desk":
+            consenting(given, "4").answer(STUDY, YES)
+    with pytest.raises(AlreadyAnsweredError):
+        consenting(given, "4").answer(STUDY, YES)
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["device"]
+
+
+@pytest.mark.parametrize("home", [".", "home", ""])
+def test_missing_home_rejects_a_folder_in_it(tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", home)
+    for folder in ("~/device", "~", "~nobody-of-this-name/device"):
+        with raises(InputError, "device.no_home"):
+            folder_of(folder)
+    assert folder_of("device") == "device"
+
+
+def test_open_device_ignores_a_change_of_the_working_folder(tmp_path, monkeypatch):
+    """A daemon changes to / after its start."""
+    monkeypatch.chdir(tmp_path)
+    device = consenting("device", "4")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    device.answer(STUDY, YES)
+    assert len(device.ledger.queued()) == 1
+    assert os.listdir() == []

@@ -1,0 +1,306 @@
+"""A device: it checks, draws, charges and stores an answer at once, and never again."""
+
+import json
+from datetime import date, timedelta
+from fractions import Fraction
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.answering import perturb_answers
+from ldp_client.device import device as device_module
+from ldp_client.device.budget import terms_of
+from ldp_client.device.verdicts import why_not_over
+from ldp_client.documents.errors import (
+    AlreadyAnsweredError,
+    AnswerError,
+    InputError,
+    RefusedError,
+)
+from ldp_client.mechanisms.memoized import MemoizedResponse
+from schemas import Report, Study
+from tests import studies
+from tests.kit.errors import raises
+from tests.ldp_client.devices import PAIR, PAIR_ANSWERS, STUDY, YES, consenting
+from tests.statistics import seed_the_system
+
+ALL = Study(studies.document())
+
+
+def sent(device):
+    """The reports that wait, by version."""
+    reports = [Report.from_json(queued.body) for queued in device.ledger.queued()]
+    return {report.version: report for report in reports}
+
+
+def test_answer_stores_spend_and_report_together(tmp_path):
+    device = consenting(tmp_path, "7")
+    report_id = device.answer(ALL, studies.ANSWERS)
+    (queued,) = device.ledger.queued()
+    report = Report.from_json(queued.body)
+    assert (queued.report_id, report.id, report.digest) == (report_id, report_id, ALL.digest)
+    assert set(report.payloads) == {question.id for question in ALL.questions}
+    assert [spend.question for spend in device.ledger.spent()] == sorted(report.payloads)
+    assert device.epsilon_left == 0
+
+
+def test_question_is_answered_once_across_restarts_and_versions(tmp_path):
+    device = consenting(tmp_path, "100")
+    device.answer(PAIR, PAIR_ANSWERS)
+    body = device.ledger.queued()[0].body
+    later = Study(studies.document(studies.NUMBER, version=2))
+    for again in (device, consenting(tmp_path, "100")):
+        with raises(AlreadyAnsweredError, "device.answered", "hours"):
+            again.answer(PAIR, PAIR_ANSWERS)
+        with raises(AlreadyAnsweredError, "device.answered", "hours"):
+            again.answer(later, {"hours": 3})
+    assert [queued.body for queued in device.ledger.queued()] == [body]
+    assert device.epsilon_left == 98
+
+
+@pytest.mark.parametrize(
+    ("answers", "field"),
+    [
+        ({"hours": 3}, "ever"),
+        ({"hours": 3, "ever": "secret"}, "ever"),
+        ({"hours": "secret", "ever": True}, "hours"),
+        ({"hours": 3, "ever": True, "more": "secret"}, "more"),
+        ([], "answers"),
+    ],
+)
+def test_bad_answer_spends_no_budget_and_is_not_repeated(tmp_path, answers, field):
+    device = consenting(tmp_path, "4")
+    with pytest.raises(AnswerError) as caught:
+        device.answer(PAIR, answers)
+    assert caught.value.field == field
+    assert "secret" not in str(caught.value)
+    assert device.ledger.spent() == device.ledger.queued() == []
+
+
+def test_no_noise_is_drawn_for_a_bad_answer():
+    """The good answer is first: all answers are checked before any noise is drawn."""
+
+    def never(_size):
+        raise AssertionError("noise was drawn")
+
+    study = Study(studies.document(studies.NUMBER, studies.CHOICE))
+    for wrong in ("poet", None, 1, float("nan"), ["worker"]):
+        with raises(AnswerError, "core.one_of_choices", field="occupation"):
+            perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 10**400])
+def test_a_number_far_beyond_its_bounds_is_reported_like_any_other(tmp_path, value):
+    sizes = set()
+    for name, answer in (("odd", value), ("plain", 3)):
+        device = consenting(tmp_path / name, "4")
+        device.answer(PAIR, {"hours": answer, "ever": True})
+        sizes.add(len(device.ledger.queued()[0].body))
+    assert len(sizes) == 1
+
+
+@pytest.mark.attack(13)
+def test_true_answer_is_not_stored(tmp_path):
+    """Someone reads the true answer in the device's files."""
+    consenting(tmp_path, "4").answer(Study(studies.document(studies.CHOICE)), {"occupation": "teacher"})
+    for path in tmp_path.iterdir():
+        assert b"teacher" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("slip", [None, STUDY.document, STUDY.to_json()])
+def test_object_that_is_not_a_study_is_rejected(tmp_path, slip):
+    device = Device(tmp_path, "4")
+    for ask in (device.accept, device.consent, lambda given: device.answer(given, YES)):
+        with raises(InputError, "device.no_study"):
+            ask(slip)
+    with raises(InputError, "device.unknown_study"):
+        device.withdraw(slip)
+
+
+def on(monkeypatch, day):
+    """The device's clock stands on this day."""
+    today = type("Day", (date,), {"today": classmethod(lambda _: day)})
+    monkeypatch.setattr(device_module, "date", today)
+
+
+TODAY = date(2026, 6, 15)
+
+
+@pytest.mark.parametrize(
+    ("days", "code"), [(-2, "device.opens"), (-1, ""), (0, ""), (1, ""), (2, "device.closed")]
+)
+def test_a_study_outside_its_days_costs_nothing(tmp_path, monkeypatch, days, code):
+    """West of the study's author, the first day comes later."""
+    closes = (TODAY + timedelta(1)).isoformat()
+    study = Study(studies.document(studies.YES_NO, opens=TODAY.isoformat(), closes=closes))
+    on(monkeypatch, TODAY + timedelta(days))
+    device = consenting(tmp_path, "4")
+    if code:
+        with raises(RefusedError, code):
+            device.answer(study, YES)
+    else:
+        device.answer(study, YES)
+    assert device.epsilon_left == (4 if code else 3)
+
+
+@pytest.mark.attack(4)
+def test_moved_clock_does_not_change_answers(tmp_path, monkeypatch):
+    """A person moves the clock to answer again."""
+    study = Study(studies.document(studies.YES_NO, opens=TODAY.isoformat(), closes=TODAY.isoformat()))
+    bodies = set()
+    for days in (0, -4000, 4000, 0):
+        on(monkeypatch, TODAY + timedelta(days))
+        monkeypatch.setattr("time.time", lambda days=days: 1.8e9 + 86_400 * days)
+        device = consenting(tmp_path, "4", send_window=3600)
+        if bodies:
+            with pytest.raises(RefusedError):
+                device.answer(study, {"ever": False})
+        else:
+            device.answer(study, {"ever": True})
+        bodies |= {queued.body for queued in device.ledger.queued()}
+        assert (len(device.ledger.spent()), len(bodies)) == (1, 1)
+
+
+def test_clock_on_the_last_day_of_the_calendar_damages_nothing(tmp_path, monkeypatch):
+    """A board without a battery may have any date."""
+    on(monkeypatch, date.max)
+    days = {"opens": "0001-01-01", "closes": "9999-12-31"}
+    device = consenting(tmp_path, "4", "http://127.0.0.1:9")
+    device.answer(Study(studies.document(studies.YES_NO, **days)), YES)
+    assert why_not_over(days["closes"], "")
+
+
+def test_withdrawn_answer_stays_charged_and_is_not_asked_again(tmp_path):
+    """A consent alone can be withdrawn too."""
+    device = Device(tmp_path, "4")
+    device.consent(STUDY)
+    assert device.withdraw(STUDY.id) == 0
+    device.consent(STUDY)
+    device.answer(STUDY, YES)
+    device.withdraw(STUDY.id)
+    assert device.epsilon_left == 3
+    with raises(RefusedError, "device.no_consent"):
+        device.answer(STUDY, YES)
+    device.consent(STUDY)
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(STUDY, YES)
+
+
+def rounds(version, **fields):
+    return Study(studies.document(studies.MEMOIZED, studies.MEMOIZED_BITS, version=version, **fields))
+
+
+def test_memoized_questions_are_answered_in_every_version_for_one_price(tmp_path):
+    device = consenting(tmp_path, "4")
+    for version in (1, 2, 3):
+        device.answer(rounds(version), {"habit": "yes", "brand": "teacher"})
+        assert device.epsilon_left == 0
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(rounds(3), {"habit": "yes", "brand": "teacher"})
+
+
+def test_a_later_true_answer_is_ignored(tmp_path, monkeypatch):
+    """Without fresh noise the reports are the permanent answer: the same whatever is answered later."""
+    monkeypatch.setattr(MemoizedResponse, "instantaneous", lambda _, state, __: state)
+    device = consenting(tmp_path, "4")
+    for version in range(1, 5):
+        device.answer(Study(studies.document(studies.MEMOIZED, version=version)), {"habit": version % 2 == 0})
+    assert len({report.payloads["habit"] for report in sent(device).values()}) == 1
+
+
+def test_permanent_answer_that_was_withdrawn_is_not_drawn_again(tmp_path):
+    device = consenting(tmp_path, "4")
+    device.answer(rounds(1), {"habit": "yes", "brand": "teacher"})
+    device.withdraw("survey")
+    with raises(AlreadyAnsweredError, "device.withdrawn"):
+        device.answer(rounds(2), {"habit": "yes", "brand": "teacher"})
+
+
+@pytest.mark.attack(7)
+def test_answered_question_is_not_asked_again_as_memoized(tmp_path):
+    """A later version memoizes a question, so that noise would be drawn twice and charged once."""
+    once = {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]}
+    device = consenting(tmp_path, "4")
+    device.answer(Study(studies.document(once)), {"habit": "yes"})
+    with raises(AlreadyAnsweredError, "device.answered", "habit"):
+        device.answer(Study(studies.document(studies.MEMOIZED, version=2)), {"habit": "yes"})
+    assert (device.epsilon_left, len(device.ledger.queued())) == (3, 1)
+
+
+def test_each_memoized_question_is_charged_in_the_version_that_draws_it(tmp_path, monkeypatch):
+    seed_the_system(monkeypatch, "drawn")
+    device, drawn = consenting(tmp_path, "4"), set()
+    for version in range(1, 9):
+        device.answer(rounds(version, sample_one_question=True), {"habit": "yes", "brand": "worker"})
+        drawn.update(sent(device)[version].payloads)
+        assert device.epsilon_left == 4 - 2 * len(drawn)
+    assert len(drawn) == 2
+
+
+def test_the_question_drawn_is_charged_and_bodies_have_one_size(tmp_path, monkeypatch):
+    """A memoized question costs its own epsilon, which is 2; any other the largest of those, which is 1."""
+    seed_the_system(monkeypatch, "one of many")
+    asked = (studies.MEMOIZED, studies.CHOICE, studies.RECORD, studies.NUMBER)
+    study = Study(studies.document(*asked, sample_one_question=True))
+    answers = {**studies.NEWER_ANSWERS, **studies.ANSWERS}
+    answers = {question["id"]: answers[question["id"]] for question in asked}
+    sizes, seen = set(), set()
+    for number in range(10):
+        device = consenting(tmp_path / str(number), "3")
+        device.answer(study, answers)
+        (drawn,) = sent(device)[1].payloads
+        assert device.epsilon_left == (1 if drawn == "habit" else 2)
+        sizes.add(len(device.ledger.queued()[0].body))
+        seen.add(drawn)
+    assert len(sizes) == 1
+    assert len(seen) > 2
+
+
+REGION = {"id": "region", "choices": ["north", "none"]}
+
+
+def in_clear(version):
+    return Study(studies.document(studies.MEMOIZED, public=[REGION], version=version))
+
+
+def test_each_round_repeats_the_noise_with_current_public_values(tmp_path):
+    device = consenting(tmp_path, "2")
+    for version, region in ((1, "north"), (2, "none")):
+        device.answer(in_clear(version), {"habit": "yes"}, public={"region": region})
+    assert {version: report.public for version, report in sent(device).items()} == {
+        1: {"region": "north"},
+        2: {"region": "none"},
+    }
+    assert device.epsilon_left == 0
+
+
+@pytest.mark.attack(8)
+def test_later_version_cannot_make_a_private_question_public(tmp_path):
+    """A later version asks a noisy question as a public field, and the app passes its value."""
+    device = consenting(tmp_path, "8")
+    device.answer(Study(studies.document(studies.MEMOIZED, studies.YES_NO)), {"habit": "yes", "ever": "yes"})
+    left = device.epsilon_left
+    turned = {"id": "ever", "choices": ["no", "yes"]}
+    later = Study(studies.document(studies.MEMOIZED, public=[turned], version=2))
+    with raises(RefusedError, "device.asked_behind_noise"):
+        device.answer(later, {"habit": "yes"}, public={"ever": "yes"})
+    assert device.epsilon_left == left == Fraction(5)
+
+
+@pytest.mark.attack(8)
+def test_unattended_device_needs_explicit_public_values(tmp_path):
+    """A study is replaced, so that a gateway's unchanged answers would leave in clear."""
+    gateway = consenting(tmp_path, "2")
+    with raises(RefusedError, "device.clear_unnamed", "region"):
+        gateway.answer(in_clear(1), {"habit": "yes", "region": "north"})
+    assert not gateway.ledger.spent()
+    for wrong, code, field in (
+        ({"habit": "yes"}, "core.not_public", "habit"),
+        ("yes", "core.answers", "public"),
+    ):
+        with raises(AnswerError, code, field=field):
+            gateway.answer(in_clear(1), {"habit": "yes"}, public=wrong)
+    with raises(AnswerError, "device.given_twice"):
+        gateway.answer(in_clear(1), {"habit": "yes", "region": "north"}, public={"region": "north"})
+    gateway.answer(in_clear(1), {"habit": "yes"}, public={"region": "north"})
+    assert json.loads(gateway.ledger.queued()[0].body)["public"] == {"region": "north"}

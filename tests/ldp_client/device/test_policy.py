@@ -1,0 +1,223 @@
+"""What a device accepts, and that each collector's studies are its own."""
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.documents.errors import (
+    AlreadyAnsweredError,
+    BudgetError,
+    InputError,
+    RefusedError,
+    UsageError,
+)
+from ldp_client.files.signing import sign_study
+from schemas import Report, Study
+from schemas.channel_warnings import issuer_warnings
+from tests import studies
+from tests.kit.errors import raises
+from tests.ldp_client.devices import STUDY, YES, consenting, signing_pair
+from tests.ldp_client.issuers import study_of
+
+
+def version(number, **fields):
+    return Study(studies.document(studies.YES_NO, version=number, **fields))
+
+
+def test_answer_needs_consent_to_the_same_document(tmp_path):
+    device = Device(tmp_path, "4")
+    for agreed in (None, version(1, title="Another")):
+        if agreed is not None:
+            device.consent(agreed)
+        with raises(RefusedError, "device.no_consent"):
+            device.answer(STUDY, YES)
+    assert device.ledger.spent() == []
+    Device(tmp_path, "4").consent(STUDY)
+    device.answer(STUDY, YES)
+    with raises(RefusedError, "device.no_consent"):
+        device.answer(version(2), YES)
+
+
+def test_version_older_than_the_answered_one_is_rejected(tmp_path):
+    """A version that was only accepted shuts out no lower one."""
+    device = consenting(tmp_path, "4", "https://collector.example")
+    device.accept(version(4))
+    device.answer(device.accept(version(3)), YES)
+    with raises(RefusedError, "device.older_version", "2", "3"):
+        consenting(tmp_path, "4", "https://collector.example").accept(version(2))
+    with raises(RefusedError, "device.other_version", "3"):
+        device.answer(version(3, title="Another"), YES)
+    assert len(device.ledger.queued()) == 1
+
+
+@pytest.mark.attack(16)
+def test_pinned_key_requires_signed_studies(tmp_path):
+    """A collector serves a study that its author did not sign, or another under the author's signature."""
+    private, public = signing_pair()
+    device = consenting(tmp_path, "4", signing_keys=[public])
+    for ask in (device.accept, lambda study: device.answer(study, YES)):
+        with raises(RefusedError, "device.not_known_signed"):
+            ask(STUDY)
+    with raises(RefusedError, "device.unsigned"):
+        device.accept(sign_study(STUDY, signing_pair(1)[0].encode()))
+    forged = sign_study(STUDY, private.encode())
+    forged.study = version(1, title="Another")
+    with raises(RefusedError, "device.wrong_signature"):
+        device.accept(forged)
+    assert device.accept(sign_study(STUDY, private.encode())) == STUDY
+    with raises(RefusedError, "device.not_known_signed"):
+        consenting(tmp_path, "4", signing_keys=[signing_pair(1)[1]]).answer(STUDY, YES)
+    consenting(tmp_path, "4", signing_keys=[public]).answer(STUDY, YES)
+    with raises(RefusedError, "device.not_known_signed"):
+        device.answer(Study(studies.document(studies.NUMBER, version=2)), {"hours": 1})
+
+
+def test_device_contacts_only_allowed_hosts(tmp_path):
+    allowed = ["Collector.example:443", "OTHER.example:8443"]
+    for url in ("https://collector.example", "https://Collector.example:443", "https://Other.Example:8443"):
+        assert consenting(tmp_path, "4", url, allowed_hosts=allowed).collector in (
+            "https://collector.example",
+            "https://other.example:8443",
+        )
+    for host in ("evil", "other", "collector.example.evil", "collector.example:444"):
+        name = host if ":" in host else f"{host}.example"
+        with raises(RefusedError, "device.host"):
+            consenting(tmp_path, "4", f"https://{name}", allowed_hosts=allowed)
+
+
+@pytest.mark.parametrize(
+    ("issuer", "error", "code"),
+    [
+        ("https://issuer.example", RefusedError, ("device.host", "issuer.example")),
+        ("http://issuer.example", UsageError, "device.collector_https"),
+        ("http://127.0.0.1:8100", RefusedError, "device.place_here"),
+    ],
+)
+def test_issuer_that_the_device_may_not_use_costs_nothing(tmp_path, issuer, error, code):
+    """A study built for a trial at 127.0.0.1 and published elsewhere would never get a report."""
+    collector = "https://collector.example"
+    device = consenting(tmp_path, "8", collector, allowed_hosts=["collector.example"])
+    with raises(error, code):
+        device.answer(study_of(issuer), YES, "CODE")
+    assert device.epsilon_left == 8
+    assert bool(issuer_warnings(study_of(issuer), collector)) == ("127." in issuer)
+
+
+KNOWN, SQUATTER = "https://institute.example", "https://squatter.example"
+SQUATTED = Study(studies.document({**studies.YES_NO, "text": "Do you like it?"}, version=1_000_000))
+SMOKES = {
+    **studies.MEMOIZED,
+    "mechanism": {**studies.MEMOIZED["mechanism"], "epsilon": "16", "instantaneous_epsilon": "15.9"},
+}
+
+
+def wave(number):
+    return Study(studies.document(SMOKES, version=number))
+
+
+@pytest.fixture
+def met(tmp_path):
+    """A folder whose device has answered the squatter's study."""
+    device = consenting(tmp_path, "40", SQUATTER)
+    device.answer(device.accept(SQUATTED), YES)
+    return tmp_path
+
+
+@pytest.mark.attack(16)
+def test_squatted_high_version_does_not_block_the_known_study(met):
+    """Another collector publishes a known id with the highest version, to block the known study."""
+    twin = version(SQUATTED.version, title="Known")
+    device = consenting(met, "40", KNOWN)
+    device.accept(twin)
+    with raises(RefusedError, "device.other_version"):
+        consenting(met, "40", SQUATTER).accept(twin)
+    with raises(BudgetError, "device.costs"):
+        consenting(met, "1.5", KNOWN).answer(STUDY, YES)
+    device = consenting(met, "40", KNOWN, max_epsilon_per_study="1", raise_budget=True)
+    device.answer(device.accept(version(2)), YES)
+    assert device.epsilon_left == 38
+
+
+@pytest.mark.attack(8)
+def test_consent_and_invitation_cover_only_one_collector(tmp_path):
+    """Another collector under the same id gets an answer without consent, or a person's invitation."""
+    known, other = (Device(tmp_path, "40", url) for url in (KNOWN, SQUATTER))
+    known.consent(STUDY)
+    with raises(RefusedError, "device.no_consent"):
+        other.answer(STUDY, YES)
+    mine = known.answer(STUDY, YES)
+    other.consent(STUDY)
+    other.answer(STUDY, YES)
+    known.invite(STUDY.id, "word")
+    assert {item.report_id for item in known.ledger.queued() if item.invitation} == {mine}
+
+
+@pytest.mark.attack(11)
+def test_withdrawal_covers_only_one_collector(tmp_path):
+    """Another collector under the same id has a person withdraw what the known collector got."""
+    other = consenting(tmp_path, "40", SQUATTER)
+    other.answer(SQUATTED, YES)
+    known = consenting(tmp_path, "40", KNOWN)
+    with raises(InputError, "device.unknown_study"):
+        known.withdraw("survey")
+    mine = known.answer(STUDY, YES)
+    other.withdraw("survey")
+    assert [item.report_id for item in known.ledger.queued()] == [mine]
+
+
+@pytest.mark.attack(4)
+@pytest.mark.parametrize(
+    ("second", "options", "is_repeated"),
+    [
+        (SQUATTER, {}, False),
+        ("https://institute.example/surveys", {}, True),
+        ("https://new.example", {"formerly": [f"{KNOWN}/old"]}, True),
+    ],
+    ids=["another", "another path", "moved"],
+)
+def test_permanent_answer_is_repeated_only_to_its_collector(tmp_path, second, options, is_repeated):
+    """Another collector asks a memoized question again under the same id, to average the noise out."""
+    consenting(tmp_path, "60", KNOWN).answer(wave(1), {"habit": "yes"})
+    device = consenting(tmp_path, "60", second, **options)
+    device.answer(wave(2), {"habit": "no"})
+    payloads = {
+        report.version: report.payloads["habit"]
+        for report in (Report.from_json(item.body) for item in device.ledger.queued())
+    }
+    assert payloads == {1: b"\x01", 2: b"\x01" if is_repeated else b"\x00"}
+    assert device.epsilon_left == 60 - (16 if is_repeated else 32)
+
+
+@pytest.mark.attack(4)
+@pytest.mark.parametrize("later", [KNOWN, SQUATTER, "https://moved.example"])
+def test_permanent_answer_is_drawn_once_for_a_collector_whatever_the_app_states(tmp_path, later):
+    """An app answers without a collector, or forgets where it was, so that noise is drawn again."""
+    consenting(tmp_path, "60").answer(wave(1), {"habit": "yes"})
+    consenting(tmp_path, "60", KNOWN).answer(wave(2), {"habit": "no"})
+    moved = consenting(tmp_path, "60", "https://moved.example", formerly=[KNOWN])
+    moved.answer(wave(3), {"habit": "no"})
+    again = consenting(tmp_path, "60", later)
+    again.answer(wave(4), {"habit": "no"})
+    reports = [(item.origin, Report.from_json(item.body).payloads["habit"]) for item in again.ledger.queued()]
+    for origin in (later, "https://moved.example"):
+        assert len({payload for owner, payload in reports if owner == origin}) == 1
+    assert again.epsilon_left == 60 - 16 * (1 + (later != "https://moved.example"))
+
+
+def test_answer_without_collector_belongs_to_the_first_one_named(tmp_path):
+    consenting(tmp_path, "40").answer(version(2), YES)
+    known, other = consenting(tmp_path, "40", KNOWN), consenting(tmp_path, "40", SQUATTER)
+    with pytest.raises(AlreadyAnsweredError):
+        known.answer(version(3), YES)
+    with raises(RefusedError, "device.older_version"):
+        known.accept(version(1))
+    other.answer(version(3), YES)
+    # Its report would go to a collector that has an answer already.
+    with raises(RefusedError, "device.name_collector", KNOWN):
+        consenting(tmp_path, "40").answer(version(4), YES)
+
+
+def test_report_is_sent_to_the_address_that_the_collector_moved_to(tmp_path, server, other):
+    consenting(tmp_path, "40", server.url).answer(STUDY, YES)
+    assert consenting(tmp_path, "40", other.url).flush(attempts=1).waiting == 1
+    assert consenting(tmp_path, "40", other.url, formerly=[server.url]).flush().sent == 1
+    assert (len(server.asked("PUT")), len(other.asked("PUT"))) == (0, 1)
