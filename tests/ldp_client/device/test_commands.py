@@ -1,0 +1,314 @@
+"""The commands of a person's own device: `ldpkit answer`, `ldpkit withdraw`, `ldpkit budget`."""
+
+import json
+import os
+import stat
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.device import device as device_module
+from ldp_client.device import sending
+from ldp_client.device.ledger import locked
+from ldp_client.documents.errors import (
+    EXIT_NETWORK,
+    EXIT_REFUSED,
+    EXIT_USAGE,
+    AlreadyAnsweredError,
+    LdpkitError,
+    RefusedError,
+)
+from ldp_client.files.signing import sign_study
+from ldpkit.cli import main
+from ldpkit.cli.device import default_folder, expanded_folder
+from schemas import Study
+from tests import studies
+from tests.kit.errors import raises
+from tests.ldp_client.devices import STUDY, YES, Server, consenting, signing_pair
+from tests.ldp_client.issuers import Issuer, lost, study_of
+from tests.portable.embedding_guide import code
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """Commands and the guide's gateway try each request once."""
+    monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
+
+
+@pytest.fixture
+def answer(tmp_path, server):
+    """Answer what the server has with consent, from one folder, and return the exit code."""
+
+    def run(*more, sets=("ever=yes",), budget=("--max-epsilon", "8"), folder=tmp_path / "device"):
+        study = json.loads(server.content).get("id", "survey")
+        settings = [word for setting in sets for word in ("--set", setting)]
+        url = f"{server.url}/v1/studies/{study}"
+        return main(["answer", url, "--folder", str(folder), "--yes", *settings, *budget, *more])
+
+    return run
+
+
+def withdraw(server, folder):
+    return main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(folder)])
+
+
+def uploads(server):
+    return [path.rpartition("/")[2] for path in server.asked("PUT")]
+
+
+@pytest.mark.attack(8)
+@pytest.mark.parametrize(("typed", "sent"), [("yes", 1), ("n", 0), ("", 0), (None, 0)])
+def test_the_person_is_shown_the_study_and_asked(tmp_path, server, monkeypatch, capsys, typed, sent):
+    """A script answers for a person who was not asked, or said no."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: typed is not None)
+    monkeypatch.setattr("builtins.input", lambda _question: typed)
+    url = f"{server.url}/v1/studies/survey"
+    code = main(["answer", "--max-epsilon", "8", url, "--set", "ever=yes", "--folder", str(tmp_path)])
+    assert (code == 0, len(uploads(server))) == (bool(sent), sent)
+    assert ("2.72 times" in capsys.readouterr().out) == (typed is not None)
+
+
+def test_answer_with_a_key_needs_its_signature(server, answer, tmp_path, capsys):
+    private, public = signing_pair()
+    (tmp_path / "public.pem").write_text(public)
+    signer = ("--trusted-signer", str(tmp_path / "public.pem"))
+    server.statuses = [404]
+    assert answer(*signer) == EXIT_NETWORK
+    assert "published with a signature?" in capsys.readouterr().err
+    server.content = sign_study(STUDY, signing_pair(1)[0].encode()).to_json().encode()
+    assert answer(*signer) == EXIT_REFUSED
+    server.content = sign_study(STUDY, private.encode()).to_json().encode()
+    assert answer(*signer) == 0
+    assert len(uploads(server)) == 1
+
+
+@pytest.mark.attack(7)
+def test_budget_is_stated_once_and_raised_only_with_its_option(server, answer, tmp_path, capsys):
+    """A person states another budget in one call, and the next call does not know the first."""
+
+    def study(name):
+        server.content = Study(studies.document(studies.YES_NO, id=name)).canonical()
+
+    def kept():
+        capsys.readouterr()
+        assert main(["budget", "--folder", str(tmp_path / "device"), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)["max_epsilon"]
+
+    for wrong in ((), ("--raise-budget",), ("--max-epsilon=many",), ("--max-epsilon=0",)):
+        assert answer(budget=wrong) != 0
+    assert answer("--trusted-signer", "none.pem") != 0
+    assert answer("--node", "https://a.example") != 0
+    assert not (tmp_path / "device").exists()
+    study("first")
+    assert answer(budget=("--max-epsilon", "1")) == 0
+    study("second")
+    assert answer(budget=()) == EXIT_REFUSED
+    assert answer(budget=("--max-epsilon", "2.5")) == EXIT_REFUSED
+    assert kept() == "1"
+    assert answer(budget=("--max-epsilon", "2.5", "--raise-budget")) == 0
+    study("third")
+    # A smaller one is kept, and nothing else raises it again.
+    for budget in ((), ("--max-epsilon", "2"), ("--max-epsilon", "2.5")):
+        assert answer(budget=budget) == EXIT_REFUSED
+    assert kept() == "2"
+    assert len(uploads(server)) == 2
+
+
+@pytest.mark.attack(8)
+def test_answer_with_yes_option_needs_explicit_public_values(server, answer, capsys):
+    """A later version asks a private question in clear, and the same command is run again."""
+    turned = {"id": "ever", "choices": ["no", "yes"]}
+    server.content = Study(studies.document(studies.MEMOIZED, public=[turned])).canonical()
+    assert answer(sets=("habit=yes", "ever=yes")) == EXIT_REFUSED
+    assert "pass --public ever=VALUE" in capsys.readouterr().err
+    assert answer("--public", "habit=yes") == EXIT_REFUSED
+    assert uploads(server) == []
+    assert answer("--public", "ever=yes", sets=("habit=yes",)) == 0
+    assert "ever: yes is sent as it is" in capsys.readouterr().err
+    (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
+    assert json.loads(body)["public"] == {"ever": "yes"}
+
+
+MORE = {**studies.YES_NO, "id": "more"}
+REFUSED = {
+    "too dear": {"questions": [studies.with_epsilon(MORE, "30")]},
+    "over": {"questions": [MORE], "closes": "2020-01-01"},
+    "in clear": {"questions": [MORE], "public": [{"id": "ever", "choices": ["no", "yes"]}]},
+}
+
+
+@pytest.fixture
+def queued(tmp_path, server):
+    """The id of the report to version 1, which waits, and a refused version 2 that the server has."""
+
+    def make(name):
+        device = Device(tmp_path / "device", "8", server.url)
+        device.consent(STUDY)
+        server.content = Study({**STUDY.document, "version": 2, **REFUSED[name]}).canonical()
+        return device.answer(STUDY, YES)
+
+    return make
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("setting", ["more=maybe", "more=yes"])
+def test_answer_command_sends_what_waits_whatever_keeps_it_from_answering(
+    server, answer, queued, capsys, name, setting
+):
+    report = queued(name)
+    assert answer(sets=(setting,)) != 0
+    assert f"report {report} has waited since an earlier call" in capsys.readouterr().err
+    assert uploads(server) == [report]
+
+
+def gateway_of(tmp_path, server):
+    """The function of the guide that answers for one of many people."""
+    names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
+    exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
+    return names["answer_for"]
+
+
+def test_guide_gateway_sends_what_waits_whatever_keeps_it_from_answering(tmp_path, server, queued):
+    report = queued("too dear")
+    with pytest.raises(LdpkitError):
+        gateway_of(tmp_path, server)("device", Study.from_json(server.content), {"more": True}, None)
+    assert uploads(server) == [report]
+
+
+CLOSING = Study(studies.document(studies.YES_NO, closes=(date.today() + timedelta(1)).isoformat()))
+
+
+def after_the_last_day(monkeypatch):
+    later = type("Later", (date,), {"today": classmethod(lambda _: date.today() + timedelta(2))})
+    monkeypatch.setattr(device_module, "date", later)
+
+
+def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path, monkeypatch):
+    server.content, server.statuses = CLOSING.canonical(), [200, 503]
+    assert answer() == EXIT_NETWORK
+    gateway = gateway_of(tmp_path, server)
+    server.statuses = [503]
+    assert gateway("member", CLOSING, YES) is False
+    after_the_last_day(monkeypatch)
+    assert answer() == EXIT_REFUSED
+    assert [gateway("member", CLOSING, YES), gateway("member", CLOSING, YES)] == [True, True]
+    assert len(uploads(server)) == 4
+    for folder in ("device", "member"):
+        device = consenting(tmp_path / folder, "8", server.url)
+        assert device.ledger.queued() == []
+        with pytest.raises(AlreadyAnsweredError):
+            device.answer(CLOSING, YES)
+    with raises(RefusedError, "device.closed"):
+        consenting(tmp_path / "late", "4").answer(CLOSING, YES)
+
+
+@pytest.mark.attack(12)
+@pytest.mark.parametrize("waits_with", ["CY", ""])
+def test_waiting_report_keeps_its_own_invitation(tmp_path, capsys, monkeypatch, waits_with):
+    """A person answers on another's device, and the report that waits there would get their code."""
+    monkeypatch.setattr(sending, "backoff", lambda _: 0.0)
+    with Server() as server, Issuer() as issuer:
+        study = study_of(issuer.url)
+        server.content = study.canonical()
+        device = consenting(tmp_path, "8", server.url)
+        device.answer(study, YES, waits_with)
+        issuer.answers = [lost]
+        url = f"{server.url}/v1/studies/survey"
+        command = ["answer", url, "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
+        assert main([*command, "--invitation", "ADA"]) != 0
+        codes = {headers.get("ldpkit-invitation") for _, _, headers in issuer.requests}
+    assert codes == ({waits_with} if waits_with else set())
+    assert device.ledger.queued()[0].invitation == waits_with
+    assert "the invitation given now is not used" in capsys.readouterr().err
+
+
+def test_withdraw_command_reports_errors_and_counts(server, answer, tmp_path, capsys):
+    folder = tmp_path / "device"
+    assert withdraw(server, folder) == EXIT_REFUSED
+    assert answer() == 0
+    server.statuses = [400]
+    assert withdraw(server, folder) == EXIT_NETWORK
+    # Another process that is sending is another reason to wait.
+    with locked(str(folder), 0):
+        assert withdraw(server, folder) == EXIT_NETWORK
+    capsys.readouterr()
+    assert withdraw(server, folder) == 0
+    assert "0 reports sent, 1 deleted" in capsys.readouterr().out
+
+
+def test_withdraw_command_revokes_an_unused_consent(tmp_path, server):
+    device = Device(tmp_path, "4", server.url)
+    device.consent(STUDY)
+    assert withdraw(server, tmp_path) == 0
+    with raises(RefusedError, "device.no_consent"):
+        device.answer(STUDY, YES)
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """A folder of the person's own."""
+    folder = tmp_path / "Documents"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("Dear")
+    folder.chmod(0o755)
+    return folder
+
+
+def state(folder):
+    return stat.S_IMODE(folder.stat().st_mode), sorted(os.listdir(folder))
+
+
+def test_answer_command_refuses_a_folder_with_other_files(server, answer, documents):
+    before = state(documents)
+    assert answer(folder=documents) == EXIT_REFUSED
+    assert server.requests == []
+    assert state(documents) == before
+    # One that was a device's before it held anything else goes on.
+    assert answer(folder=documents / "device") == 0
+    (documents / "device" / "letter.txt").write_text("Dear")
+    assert withdraw(server, documents / "device") == 0
+
+
+@pytest.mark.parametrize("name", ["Documents", "none", "Documents/letter.txt", "link"])
+def test_withdraw_command_creates_nothing(server, documents, name):
+    (documents.parent / "link").symlink_to(documents)
+    before = state(documents), state(documents.parent)
+    assert withdraw(server, documents.parent / name) == EXIT_REFUSED
+    assert (state(documents), state(documents.parent)) == before
+
+
+def test_answer_command_prints_that_a_device_is_new(answer, tmp_path, monkeypatch, capsys):
+    """Two folders are two devices; the second does not know of the first one's answer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert answer(folder="~/device") == 0
+    assert f"a new device, in {tmp_path / 'home' / 'device'}: " in capsys.readouterr().err
+    assert answer(folder=tmp_path / "home" / "device") == EXIT_REFUSED
+    assert "new device" not in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["home"]
+
+
+def test_default_folder_does_not_depend_on_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
+        monkeypatch.setenv("XDG_DATA_HOME", base)
+        assert expanded_folder(default_folder()) == str(Path(tmp_path, expected, "ldpkit"))
+
+
+@pytest.mark.parametrize("home", ["home", None])
+@pytest.mark.parametrize("folder", [[], ["--folder=~/device"]])
+def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatch, home, folder):
+    """Each working folder would have its own device, in a folder that may be called ~."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    if home is None:
+        monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    else:
+        monkeypatch.setenv("HOME", home)
+    url = f"{server.url}/v1/studies/survey"
+    for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
+        with pytest.raises(SystemExit, match=str(EXIT_USAGE)):
+            main([*command, *folder])
+    assert os.listdir(tmp_path) == []
