@@ -15,22 +15,17 @@ from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds, odds_of
 from ldp_client.files.batch import perturb_file
-from ldp_client.files.signing import new_key, sign_study
+from ldp_client.files.signing import sign_study
 from ldpkit import cli
 from ldpkit.cli.device import split_settings
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server
+from tests.ldp_client.devices import STUDY, signing_pair
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.conftest import build_study as secure_sum_study
 
 ROOT = Path(__file__).parents[2]
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "ldpkit.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 @pytest.fixture
@@ -82,11 +77,8 @@ def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     [
         (["check", "none.json"], 3, "cannot read none.json"),
         (["perturb", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
-        (["fit", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
-        (["summarize", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
         (["answer", "nonsense"], 2, "not of the form"),
-        (["demo", "--n", "0"], 2, "--n"),
-        (["demo", "--epsilon", "-1"], 2, "epsilon"),
+        (["answer", "http://127.0.0.1:1/v1/studies/a/b", "--yes"], 2, "not of the form"),
         (["export", "x", "--out", "y", "--token", "t", "--collector", "ftp://h"], 2, "http"),
         (["export", "x", "--out", "y", "--token", "€"], 2, "ASCII"),
         (
@@ -136,8 +128,7 @@ def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
 
 
 def test_signed_study_given_as_a_study_is_named(tmp_path, capsys):
-    private, _ = new_key()
-    signed = sign_study(Study(studies.document(studies.YES_NO)), private.encode())
+    signed = sign_study(STUDY, signing_pair()[0].encode())
     (tmp_path / "signed.json").write_text(signed.to_json())
     assert cli.main(["check", str(tmp_path / "signed.json")]) == 3
     assert "signed.json: is a signed study, for devices: give" in capsys.readouterr().err
@@ -159,16 +150,18 @@ def test_perturb_rejects_a_study_that_needs_tokens(tmp_path, capsys):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_perturb_writes_reports(tmp_path, study_file):
+def test_perturb_writes_reports(tmp_path, study_file, capsys):
     answers = tmp_path / "answers.ndjson"
     answers.write_text(json.dumps(studies.ANSWERS) + "\n")
-    done = run("perturb", study_file, answers, "--out", tmp_path / "reports.ndjson")
-    assert done.returncode == 0
-    assert "1 report in" in done.stdout
+    files = [str(path) for path in (study_file, answers)]
+    assert cli.main(["perturb", *files, "--out", str(tmp_path / "reports.ndjson")]) == 0
+    assert "1 report in" in capsys.readouterr().out
     assert (tmp_path / "reports.ndjson").exists()
 
 
+@pytest.mark.attack(13)
 def test_a_mistyped_setting_is_not_repeated():
+    """A person mistypes an option, and an answer ends up in the error."""
     for setting in ("ever:yes", "yes", "yes=ever"):
         with pytest.raises(InputError) as caught:
             split_settings(Study(studies.document(studies.YES_NO)), [setting])
@@ -183,7 +176,7 @@ def test_the_sentence_about_odds_mentions_delta():
 
 def test_upper_bounds_in_odds_sentence_are_not_rounded_down():
     """The sentence is true for every epsilon and delta, and at most a percent too high."""
-    for step in range(1, 640):
+    for step in range(1, 640, 7):
         epsilon, delta = step / 10, 10 ** (-step / 30)
         factor = exp(epsilon)
         times, sure, exception = re.findall(
@@ -226,41 +219,46 @@ def test_documented_exit_codes_match_the_error_classes(capsys):
     }
 
 
-BLOCKED = """
-import sys
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {blocked!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Block())
+WITHOUT_MODULES = """
+import json, os, sys
 from ldpkit.cli import main
-sys.exit(main(sys.argv[1:]))
+
+class Block:
+    def __init__(self, names):
+        self.names = names
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+for place, (blocked, arguments) in enumerate(json.loads(sys.argv[1])):
+    if not os.fork():
+        os.dup2(os.open(f"{place}.err", os.O_CREAT | os.O_WRONLY), 2)
+        sys.meta_path.insert(0, Block(blocked))
+        code = main(arguments)
+        sys.stderr.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("blocked", "arguments", "extra"),
-    [
-        (["jax", "numpy", "numpyro"], ["fit", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
-        (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[tables]"),
-        (["pyarrow"], ["summarize", "STUDY", "r.parquet", "--out", "d"], "ldpkit[tables]"),
-        (["fsspec"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[tables]"),
-        (["s3fs"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[s3]"),
-        (["adlfs"], ["summarize", "STUDY", "az://a/*.parquet", "--out", "d"], "ldpkit[az]"),
+def test_a_missing_extra_is_named(study_file, tmp_path):
+    """Each command runs in a fork of one process, which has imported none of the extras."""
+    study = str(study_file)
+    cases = [
+        (["jax", "numpy", "numpyro"], ["fit", study, "r", "--out", "d"], "ldpkit[inference]"),
+        (["pyarrow"], ["summarize", study, "r.parquet", "--out", "d"], "ldpkit[tables]"),
+        (["s3fs"], ["summarize", study, "s3://a/b", "--out", "d"], "ldpkit[s3]"),
         (["flask", "sqlalchemy", "granian"], ["serve"], "ldpkit[collector]"),
-        (["statsmodels"], ["demo"], "ldpkit[demo]"),
         (["cryptography"], ["keygen", "--out", "key.pem"], "ldp-client[signing]"),
-        (["cryptography"], ["node", "keygen", "--out", "node.key"], "ldpkit[collector]"),
-    ],
-)
-def test_a_missing_extra_is_named(study_file, tmp_path, blocked, arguments, extra):
-    arguments = [str(study_file) if argument == "STUDY" else argument for argument in arguments]
-    command = [sys.executable, "-c", BLOCKED.format(blocked=blocked), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 1
-    assert extra in done.stderr
-    assert done.stderr.count("\n") == 1
+    ]
+    command = [sys.executable, "-c", WITHOUT_MODULES, json.dumps([case[:2] for case in cases])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["1"] * len(cases)
+    for place, (_, _, extra) in enumerate(cases):
+        told = (tmp_path / f"{place}.err").read_text()
+        assert extra in told
+        assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -275,13 +273,6 @@ def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)
     assert says in capsys.readouterr().err
-
-
-def test_help_lists_every_command():
-    done = run("--help")
-    assert done.returncode == 0
-    for command in ("check", "perturb", "answer", "withdraw", "serve", "export", "summarize", "fit", "demo"):
-        assert command in done.stdout
 
 
 def leaves(parser):
@@ -300,79 +291,18 @@ def test_every_command_has_a_description_and_an_example(command):
     assert parsed.run is command.get_default("run")
 
 
-def test_answer_without_consent_is_rejected(tmp_path):
-    study = Study(studies.document(studies.YES_NO))
-    with Server(study.canonical()) as server:
-        url = f"{server.url}/v1/studies/survey"
-        done = run(
-            "answer",
-            "--max-epsilon",
-            "8",
-            url,
-            "--set",
-            "ever=yes",
-            "--folder",
-            tmp_path,
-            stdin=subprocess.DEVNULL,
-        )
-        assert (done.returncode, "pass --yes" in done.stderr) == (2, True)
-        assert server.asked("PUT") == []
-
-
-@pytest.mark.parametrize(("typed", "sent"), [("y", 1), ("yes", 1), ("n", 0), ("", 0)])
-def test_the_person_is_shown_the_study_and_asked(tmp_path, monkeypatch, capsys, typed, sent):
-    study = Study(studies.document(studies.YES_NO))
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("builtins.input", lambda _question: typed)
-    with Server(study.canonical()) as server:
-        url = f"{server.url}/v1/studies/survey"
-        cli.main(["answer", "--max-epsilon", "8", url, "--set", "ever=yes", "--folder", str(tmp_path)])
-        assert len(server.asked("PUT")) == sent
-    assert "2.72 times" in capsys.readouterr().out
-
-
+@pytest.mark.attack(8)
 def test_study_text_cannot_imitate_the_commands_output():
-    """The text cannot move the cursor of the terminal on which a person decides."""
+    """A study's text moves the cursor of the terminal on which a person decides."""
     spoken = "Tea?\n  oue: true epsilon 0.01\x1b[8m\x9b8m\u202e"
     lines = describe(Study(studies.document({**studies.YES_NO, "text": spoken}, title=spoken)))
     assert len(lines) == len(describe(Study(studies.document(studies.YES_NO))))
     assert all(line.isprintable() for line in lines)
 
 
-def test_answer_with_a_key_needs_its_signature(tmp_path):
-    study = Study(studies.document(studies.YES_NO))
-    private, public = new_key()
-    (tmp_path / "public.pem").write_text(public)
-    with Server(sign_study(study, new_key()[0].encode()).to_json().encode()) as server:
-        url = f"{server.url}/v1/studies/survey"
-        answer = [
-            "answer",
-            "--max-epsilon",
-            "8",
-            url,
-            "--set",
-            "ever=yes",
-            "--yes",
-            "--folder",
-            str(tmp_path / "device"),
-        ]
-        answer += ["--trusted-signer", str(tmp_path / "public.pem")]
-        assert cli.main(answer) == 3
-        server.content = sign_study(study, private.encode()).to_json().encode()
-        assert cli.main(answer) == 0
-        assert len(server.asked("PUT")) == 1
-
-
-def test_a_short_option_that_a_command_does_not_have_is_named(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["keygen", "--out", "key.pem", "-q", "-x"])
-    told = capsys.readouterr().err
-    assert "not understood: -q; quote" in told
-    # It may be of an answer.
-    assert "-x" not in told
-
-
+@pytest.mark.attack(13)
 def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
+    """A shell splits an answer into words, and the error of one ends up in a log."""
     with pytest.raises(SystemExit):
         cli.main(
             ["answer", "http://127.0.0.1:1/v1/studies/s", "--set", "fruit=red", "apple", "--colour=green"]
@@ -387,12 +317,10 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     ("words", "said"),
     [
         (["anser"], "there is no anser: did you mean answer?"),
-        (["chek", "study.json"], "there is no chek: did you mean check?"),
         (
             ["perturb", "s.json", "a.csv", "--out=r", "--missing-as-refuzal"],
             "--missing-as-refuzal (did you mean --missing-as-refusal?)",
         ),
-        (["check", "s.json", "--recrods", "3"], "not understood: --recrods (did you mean --records?)"),
         # A beginning is not the option: `--missing` would have made refusals of blanks.
         (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--missing"], "not understood: --missing"),
         (["fit", "s.json", "a.ndjson", "b.ndjson", "--out", "p"], "fit takes one file of reports; join them"),
@@ -400,7 +328,6 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
             ["fit", "s.json", "a.json", "b.json", "--out", "p"],
             "A secure sum has one total, which is fitted by",
         ),
-        (["fi", "s.json"], "there is no fi: did you mean fit?"),
         (["xyz"], "invalid choice"),
     ],
 )
@@ -409,27 +336,3 @@ def test_mistyped_command_or_option_gets_a_suggestion(words, said, capsys):
         cli.main(words)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("end", ["sleep?version=1", "sleep/", "a/b", ""])
-def test_study_address_with_a_further_path_is_rejected(capsys, end):
-    assert cli.main(["answer", f"http://127.0.0.1:1/v1/studies/{end}", "--yes"]) == 2
-    assert "is not of the form" in capsys.readouterr().err
-
-
-def test_unsigned_study_is_reported_by_name(tmp_path, capsys):
-    with Server() as server:
-        server.statuses = [404]
-        _, public = new_key()
-        arguments = [
-            "answer",
-            "--max-epsilon",
-            "8",
-            f"{server.url}/v1/studies/s",
-            "--folder",
-            str(tmp_path),
-            "--trusted-signer",
-            public,
-        ]
-        assert cli.main(arguments) == 5
-    assert "and was it published with a signature?" in capsys.readouterr().err
