@@ -79,34 +79,20 @@ def test_vectors_of_rfc_9577(vector):
     assert tokens.challenge_header(challenge, spki) in vector["WWW-Authenticate"].replace("\n", "")
 
 
-def test_challenge_of_a_study_follows_rfc_9577():
-    digest = "8a3e83a33d98005d2f30bef419fa6bf4cd5c6005e36b1285bbb4ccd40fa4b383"
-    made = tokens.challenge_of("issuer.example", digest)
-    with_origin = bytes_of(ISSUED[0], "token_challenge")
-    assert made == bytes.fromhex("0002000e") + b"issuer.example" + b"\x20" + bytes.fromhex(digest) + bytes(2)
-    assert len(with_origin) > 0
-
-
-def test_own_hash_matches_the_platforms():
+def test_own_hash_matches_the_platforms(monkeypatch):
     """The lengths around a block's end, where padding starts another block."""
     for length in (0, 1, 3, 110, 111, 112, 127, 128, 129, 239, 240, 400):
         content = (bytes(range(256)) * 2)[:length]
         assert own_sha384(content) == hashlib.sha384(content).digest() == sha384(content)
-
-
-def test_own_hash_is_used_without_platform_sha384(monkeypatch):
     monkeypatch.delattr("ldp_client.core.sha384.hashlib.sha384")
     assert sha384(b"abc").hex().startswith("cb00753f45a35e8bb5a03d699ac65007272c32ab")
 
 
-def test_other_implementation_verifies_our_unblinded_signature():
+def test_another_implementation_agrees_on_signatures():
     factor = draw_factor(MODULUS, os.urandom)
     blinded = blind(MODULUS, b"message", os.urandom(48), factor)
     signature = finalize(MODULUS, b"message", sign(blinded.sent), factor, os.urandom)
     PRIVATE.public_key().verify(signature, b"message", PSS, hashes.SHA384())
-
-
-def test_signature_of_another_implementation_is_verified():
     signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
     assert is_signed(MODULUS, b"message", signature)
     assert not is_signed(MODULUS, b"massage", signature)
@@ -125,19 +111,15 @@ N = NUMBERS.public_numbers.n
 # What a signer that lies may answer.
 LIES = {
     "nothing": b"",
-    "one byte less": SIGNED[1:],
     "one byte more": b"\0" + SIGNED,
     "the modulus": MODULUS,
     "the same modulo n": (number(SIGNED) + N).to_bytes(257, "big"),
-    "all ones": b"\xff" * 256,
     "zero": bytes(256),
     "one": bytes(255) + b"\1",
-    "minus one": (N - 1).to_bytes(256, "big"),
     "minus itself": (N - number(SIGNED)).to_bytes(256, "big"),
     "another message's": sign(blind(MODULUS, b"massage", bytes(48), FACTOR).sent),
     "the blinded message": blind(MODULUS, b"message", bytes(48), FACTOR).sent,
     "a bit flipped": bytes([SIGNED[0], SIGNED[1] ^ 1]) + SIGNED[2:],
-    "another key's": pow(number(SIGNED), 3, N).to_bytes(256, "big"),
 }
 
 
@@ -200,27 +182,12 @@ def test_factors_are_spread_over_all_numbers_below_the_modulus():
     assert draw_factor(MODULUS, lambda size: (N - 2).to_bytes(size, "big")) == N - 1
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "",
-        "PrivateToken token",
-        'PrivateToken token="!"',
-        "Bearer abc",
-        'PrivateToken token="' + "A" * 471 + '"',
-        'PrivateToken token="' + "A" * 473 + '"',
-        'PrivateToken token="' + "A" * 472 + "===" + '"',
-        'PrivateToken token="' + "+" * 472 + '"',
-        'PrivateToken token="' + "é" * 472 + '"',
-        'PrivateToken nonce="' + "A" * 472 + '"',
-    ],
-    ids=range(10),
-)
-def test_headers_without_a_token(header):
-    assert tokens.token_in(header) is None
-
-
-def test_headers_with_a_token_in_each_spelling():
+def test_token_is_read_from_each_spelling_of_a_header():
+    for text in ("", "token", 'token="!"', 'nonce="' + "A" * 472 + '"', 'token="' + "A" * 471 + '"'):
+        assert tokens.token_in(f"PrivateToken {text}") is None
+    for digits in ("A" * 473, "A" * 472 + "===", "+" * 472, "é" * 472):
+        assert tokens.token_in(f'PrivateToken token="{digits}"') is None
+    assert tokens.token_in("Bearer abc") is None
     token = bytes(range(256)) + bytes(98)
     text = tokens.to_base64url(token)
     for header in (

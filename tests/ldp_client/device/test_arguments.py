@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device.arguments import checked_url, folder_of, load_public_key, origin_of
-from ldp_client.documents.errors import AlreadyAnsweredError, InputError
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, consenting
 from tests.portable.make_vectors import FOLDER
@@ -84,11 +84,11 @@ def test_urls_that_are_not_plain_https_are_refused(tmp_path, url, code):
         ({"send_window": 8 * 86_400}, "device.send_window"),
         ({"require_consent": 0}, ("device.require_consent", "require_consent")),
         ({"folder": b"device"}, ("device.folder", "bytes")),
-        ({"folder": 3}, ("device.folder", "int")),
+        ({"folder": "a\0b"}, "device.no_folder"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(tmp_path, rules, code):
-    with raises(InputError, code) as caught:
+    with raises((InputError, LedgerError), code) as caught:
         Device(**{"folder": tmp_path / "device", "max_epsilon": "4", **rules})
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "device").exists()

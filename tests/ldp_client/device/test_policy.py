@@ -23,20 +23,6 @@ def version(number, **fields):
     return Study(studies.document(studies.YES_NO, version=number, **fields))
 
 
-def test_answer_needs_consent_to_the_same_document(tmp_path):
-    device = Device(tmp_path, "4")
-    for agreed in (None, version(1, title="Another")):
-        if agreed is not None:
-            device.consent(agreed)
-        with raises(RefusedError, "device.no_consent"):
-            device.answer(STUDY, YES)
-    assert device.ledger.spent() == []
-    Device(tmp_path, "4").consent(STUDY)
-    device.answer(STUDY, YES)
-    with raises(RefusedError, "device.no_consent"):
-        device.answer(version(2), YES)
-
-
 def test_version_older_than_the_answered_one_is_rejected(tmp_path):
     """A version that was only accepted shuts out no lower one."""
     device = consenting(tmp_path, "4", "https://collector.example")

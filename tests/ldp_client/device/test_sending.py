@@ -11,7 +11,7 @@ from ldp_client.device.sending import MOST_DELETIONS, MOST_REQUESTS, PERIOD_SECO
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
 from tests.kit.stalling import STALLS, stalling_server
-from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
+from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting
 from tests.statistics import seed_the_system
 
 
@@ -39,15 +39,6 @@ def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(tmp_p
     assert pauses == [0.25, 0.5, 1]
     http.backoff(30)
     assert bounds[-1] == (0, 60)
-
-
-@pytest.mark.usefixtures("unpaused")
-def test_retries_stop_at_a_final_refusal(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    device.answer(STUDY, YES)
-    server.statuses, server.refusals = [503, 422], {422: problem("report-invalid", STUDY.digest)}
-    assert len(device.flush().refused) == 1
-    assert len(server.asked("PUT")) == 2
 
 
 def test_flush_keeps_unsent_reports_and_forgets_sent_ones(tmp_path, server):
@@ -78,16 +69,6 @@ def test_report_is_sent_and_deleted_only_at_its_own_collector(tmp_path, server, 
     flushed = elsewhere.flush()
     assert (flushed.deleted, flushed.undeleted, other.requests) == (0, 1, [])
     assert server.url in flushed.reason
-    assert device.flush().deleted == 1
-
-
-def test_report_without_a_collector_stays_with_the_first_that_it_was_sent_to(tmp_path, server, other):
-    consenting(tmp_path, "4").answer(STUDY, YES)
-    device = consenting(tmp_path, "4", server.url)
-    assert device.flush().sent == 1
-    device.withdraw(STUDY.id)
-    assert consenting(tmp_path, "4", other.url).flush().undeleted == 1
-    assert other.requests == []
     assert device.flush().deleted == 1
 
 
