@@ -105,7 +105,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
             rf"wheel: \d+ kB .*\nimport ldp_client: [^ ]+ ms.* 16 choices: {NUMBER} µs, ",
         ),
     ),
-    # The other kinds look for a life's last point first, and are in tests/ldp_client/device/test_ledger.py.
+    # The other kinds look for a life's last point first, and are in tests/promises.
     "client_faults": (
         Run(
             "--only random request --kills 1 --points 1 --races 1",

@@ -17,7 +17,6 @@ from ldp_client.documents.errors import (
     EXIT_REFUSED,
     EXIT_USAGE,
     AlreadyAnsweredError,
-    LdpkitError,
     RefusedError,
 )
 from ldp_client.files.signing import sign_study
@@ -96,10 +95,13 @@ def test_budget_is_stated_once_and_raised_only_with_its_option(server, answer, t
         assert main(["budget", "--folder", str(tmp_path / "device"), "--json"]) == 0
         return json.loads(capsys.readouterr().out)["max_epsilon"]
 
-    for wrong in ((), ("--raise-budget",), ("--max-epsilon=many",), ("--max-epsilon=0",)):
+    for wrong in (
+        (),
+        ("--raise-budget",),
+        ("--max-epsilon=0",),
+        ("--max-epsilon=1", "--node", "https://a.example"),
+    ):
         assert answer(budget=wrong) != 0
-    assert answer("--trusted-signer", "none.pem") != 0
-    assert answer("--node", "https://a.example") != 0
     assert not (tmp_path / "device").exists()
     study("first")
     assert answer(budget=("--max-epsilon", "1")) == 0
@@ -153,12 +155,11 @@ def queued(tmp_path, server):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("setting", ["more=maybe", "more=yes"])
 def test_answer_command_sends_what_waits_whatever_keeps_it_from_answering(
-    server, answer, queued, capsys, name, setting
+    server, answer, queued, capsys, name
 ):
     report = queued(name)
-    assert answer(sets=(setting,)) != 0
+    assert answer(sets=("more=yes",)) != 0
     assert f"report {report} has waited since an earlier call" in capsys.readouterr().err
     assert uploads(server) == [report]
 
@@ -168,13 +169,6 @@ def gateway_of(tmp_path, server):
     names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
     exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
     return names["answer_for"]
-
-
-def test_guide_gateway_sends_what_waits_whatever_keeps_it_from_answering(tmp_path, server, queued):
-    report = queued("too dear")
-    with pytest.raises(LdpkitError):
-        gateway_of(tmp_path, server)("device", Study.from_json(server.content), {"more": True}, None)
-    assert uploads(server) == [report]
 
 
 CLOSING = Study(studies.document(studies.YES_NO, closes=(date.today() + timedelta(1)).isoformat()))
@@ -238,14 +232,6 @@ def test_withdraw_command_reports_errors_and_counts(server, answer, tmp_path, ca
     assert "0 reports sent, 1 deleted" in capsys.readouterr().out
 
 
-def test_withdraw_command_revokes_an_unused_consent(tmp_path, server):
-    device = Device(tmp_path, "4", server.url)
-    device.consent(STUDY)
-    assert withdraw(server, tmp_path) == 0
-    with raises(RefusedError, "device.no_consent"):
-        device.answer(STUDY, YES)
-
-
 @pytest.fixture
 def documents(tmp_path):
     """A folder of the person's own."""
@@ -271,7 +257,7 @@ def test_answer_command_refuses_a_folder_with_other_files(server, answer, docume
     assert withdraw(server, documents / "device") == 0
 
 
-@pytest.mark.parametrize("name", ["Documents", "none", "Documents/letter.txt", "link"])
+@pytest.mark.parametrize("name", ["Documents", "none", "link"])
 def test_withdraw_command_creates_nothing(server, documents, name):
     (documents.parent / "link").symlink_to(documents)
     before = state(documents), state(documents.parent)
@@ -298,8 +284,7 @@ def test_default_folder_does_not_depend_on_the_working_folder(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("home", ["home", None])
-@pytest.mark.parametrize("folder", [[], ["--folder=~/device"]])
-def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatch, home, folder):
+def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatch, home):
     """Each working folder would have its own device, in a folder that may be called ~."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -310,5 +295,5 @@ def test_commands_reject_a_relative_or_missing_home(server, tmp_path, monkeypatc
     url = f"{server.url}/v1/studies/survey"
     for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
         with pytest.raises(SystemExit, match=str(EXIT_USAGE)):
-            main([*command, *folder])
+            main(command)
     assert os.listdir(tmp_path) == []

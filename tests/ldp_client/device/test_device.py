@@ -7,9 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ldp_client import Device
-from ldp_client.answering import perturb_answers
 from ldp_client.device import device as device_module
-from ldp_client.device.budget import terms_of
 from ldp_client.device.verdicts import why_not_over
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
@@ -17,7 +15,6 @@ from ldp_client.documents.errors import (
     InputError,
     RefusedError,
 )
-from ldp_client.mechanisms.memoized import MemoizedResponse
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
@@ -75,18 +72,6 @@ def test_bad_answer_spends_no_budget_and_is_not_repeated(tmp_path, answers, fiel
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
     assert device.ledger.spent() == device.ledger.queued() == []
-
-
-def test_no_noise_is_drawn_for_a_bad_answer():
-    """The good answer is first: all answers are checked before any noise is drawn."""
-
-    def never(_size):
-        raise AssertionError("noise was drawn")
-
-    study = Study(studies.document(studies.NUMBER, studies.CHOICE))
-    for wrong in ("poet", None, 1, float("nan"), ["worker"]):
-        with raises(AnswerError, "core.one_of_choices", field="occupation"):
-            perturb_answers(study, terms_of(study).mechanisms, {"hours": 3, "occupation": wrong}, never)
 
 
 @pytest.mark.parametrize("value", [1e300, -1e300, 10**400])
@@ -197,15 +182,6 @@ def test_memoized_questions_are_answered_in_every_version_for_one_price(tmp_path
         assert device.epsilon_left == 0
     with pytest.raises(AlreadyAnsweredError):
         device.answer(rounds(3), {"habit": "yes", "brand": "teacher"})
-
-
-def test_a_later_true_answer_is_ignored(tmp_path, monkeypatch):
-    """Without fresh noise the reports are the permanent answer: the same whatever is answered later."""
-    monkeypatch.setattr(MemoizedResponse, "instantaneous", lambda _, state, __: state)
-    device = consenting(tmp_path, "4")
-    for version in range(1, 5):
-        device.answer(Study(studies.document(studies.MEMOIZED, version=version)), {"habit": version % 2 == 0})
-    assert len({report.payloads["habit"] for report in sent(device).values()}) == 1
 
 
 def test_permanent_answer_that_was_withdrawn_is_not_drawn_again(tmp_path):
