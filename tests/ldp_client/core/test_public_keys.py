@@ -46,6 +46,7 @@ def test_signed_study_round_trips_and_is_verified():
     assert verify_study(signed, [signed_by(1)[1], key]) == [key]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("openssl")
 def test_openssl_signature_and_key_id_are_verified(tmp_path):
     (tmp_path / "study.json").write_bytes(MESSAGE)

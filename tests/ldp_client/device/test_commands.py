@@ -108,6 +108,7 @@ def test_budget_is_stated_once_and_raised_only_with_its_option(server, answer, t
     study("second")
     assert answer(budget=()) == EXIT_REFUSED
     assert answer(budget=("--max-epsilon", "2.5")) == EXIT_REFUSED
+    assert "2.5 is more" in capsys.readouterr().err
     assert kept() == "1"
     assert answer(budget=("--max-epsilon", "2.5", "--raise-budget")) == 0
     study("third")

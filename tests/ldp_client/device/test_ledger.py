@@ -313,6 +313,7 @@ def test_concurrent_write_while_opening_the_ledger_is_not_called_damage(tmp_path
     assert tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["reading", "locking"])
 def test_process_forked_during_a_transaction_refuses_the_ledger(tmp_path, use):
     """The process would believe in locks that no thread holds, or wait forever for a lost one."""

@@ -41,18 +41,6 @@ def test_retries_send_the_same_bytes_after_random_pauses_of_growing_length(tmp_p
     assert bounds[-1] == (0, 60)
 
 
-def test_flush_keeps_unsent_reports_and_forgets_sent_ones(tmp_path, server):
-    device = consenting(tmp_path, "4", server.url)
-    report_id = device.answer(STUDY, YES)
-    body = device.ledger.queued()[0].body
-    server.statuses = [503]
-    assert device.flush(attempts=1).waiting == 1
-    assert device.ledger.queued()[0].body == body
-    assert device.flush(attempts=1).sent == 1
-    assert device.ledger.queued() == []
-    assert server.asked("PUT") == [f"/v1/studies/survey/reports/{report_id}"] * 2
-
-
 @pytest.mark.attack(9)
 def test_report_is_sent_and_deleted_only_at_its_own_collector(tmp_path, server, other):
     """An app is configured for another collector while a report or a deletion waits."""
