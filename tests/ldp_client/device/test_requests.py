@@ -112,7 +112,7 @@ def test_each_failed_fetch_has_its_error(server):
     with raises(TransferError, "device.unreachable"):
         fetch_study("http://127.0.0.1:9/v1/studies/survey")
     server.statuses = [404]
-    with raises(TransferError, "device.http_absent", "404"):
+    with raises(InputError, "device.http_absent", "404"):
         fetch_study(f"{server.url}/v1/studies/survey")
     server.statuses, server.refusals = [410], {410: problem("study-deleted")}
     with raises(RefusedError, "device.deleted"):
