@@ -1,0 +1,265 @@
+/** Reports and deletions are sent, retried and settled by their own collector alone. */
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import { fetchStudy } from "../../js/index.js";
+import { viewOf } from "../../js/randomness.js";
+import { canonicalJson, parseJson } from "../../js/json.js";
+import {
+  COLLECTOR, Collector, DAY_MS, NUMBER, YES_NO, device, memoryLedger, openDevice, outcome, read, study,
+} from "./support.mjs";
+
+Math.random = () => 0;
+const ASKED = await read(study(YES_NO));
+const OTHER = await read(study(NUMBER, { id: "other" }));
+
+/** A device that has agreed to its report, its ledger and its collector. */
+async function agreed(asked = ASKED, { collector = new Collector(ASKED, OTHER), invitation = "", ...more } = {}) {
+  const ledger = memoryLedger();
+  const one = await device({ ledger, transport: collector.transport, ...more });
+  const report = await one.answer(asked, asked === OTHER ? { hours: 3 } : { ever: true }, invitation);
+  await one.consent(asked);
+  const flush = async (attempts = 1) => {
+    await one.flush({ attempts });
+    return (await one.status(asked)).report;
+  };
+  return { one, ledger, collector, report, flush };
+}
+
+test("retries send the same bytes with full jitter", async () => {
+  const { collector, report, flush } = await agreed();
+  collector.next = [503, 429, 500, 425];
+  const pauses = [];
+  const { setTimeout } = globalThis;
+  globalThis.setTimeout = (work, delay) => (pauses.push(delay), setTimeout(work, 0));
+  Math.random = () => 0.5;
+  const { state } = await flush(5);
+  Math.random = () => 0;
+  globalThis.setTimeout = setTimeout;
+  assert.deepEqual([state, pauses], ["sent", [500, 1000, 2000, 4000]]);
+  assert.deepEqual(collector.requests.map(({ body }) => body), Array(5).fill(report.body));
+});
+
+test("a report that nothing answers waits and is sent later with the same bytes", async () => {
+  const { collector, report, flush } = await agreed();
+  collector.next = ["lost"];
+  const waits = await flush();
+  assert.deepEqual([waits.state, waits.reason, waits.body], ["queued", "unreachable", report.body]);
+  const sent = await flush();
+  assert.deepEqual([sent.state, sent.reason, collector.requests.length], ["sent", "", 2]);
+  await flush();
+  assert.deepEqual(collector.requests.map(({ body }) => body), [report.body, report.body]);
+  assert.match(collector.requests[0].url, /^https:\/\/collector\.example\/v1\/studies\/survey\/reports\/[0-9a-f]{32}$/);
+});
+
+test("every request is tried once before any retry", async () => {
+  // A deletion that is never acknowledged holds no upload of another study up.
+  const { one, collector, flush } = await agreed();
+  await flush();
+  assert.equal(await one.withdraw("survey"), 1);
+  await one.answer(OTHER, { hours: 3 });
+  await one.consent(OTHER);
+  collector.next = [503, 503];
+  await flush(2);
+  assert.deepEqual(collector.methods, ["PUT", "DELETE", "PUT", "DELETE", "PUT"]);
+  assert.equal((await one.status(OTHER)).report.state, "sent");
+});
+
+test("deletions and reports alternate in random order", async () => {
+  const row = { study: "s", version: 1, digest: "d", secret: "aa", origin: COLLECTOR, collector: COLLECTOR, publisher: "c" };
+  const rowOf = (id) => ({ ...row, id, ...(id < "d" ? { body: "{}", state: "queued" } : { body: "", state: "withdrawn" }) });
+  const orders = new Set();
+  for (let count = 0; count < 200; count++) {
+    const order = [];
+    const ledger = memoryLedger();
+    await ledger.write((memory) => (memory.reports = [..."abcde"].map(rowOf)));
+    const transport = async (url) => (order.push(url.at(-1)), new Response(null, { status: 404 }));
+    await (await device({ ledger, transport })).flush({ attempts: 1 });
+    orders.add(order.join(""));
+  }
+  const uploads = ["abc", "acb", "bac", "bca", "cab", "cba"];
+  const all = ["de", "ed"].flatMap(([x, y]) => uploads.map((u) => `${x}${u[0]}${y}${u.slice(1)}`));
+  assert.deepEqual(new Set(orders), new Set(all));
+});
+
+test("answers of proxies and captive portals drop no report", async () => {
+  for (const status of [200, 204, 302, 401, 403, 404, 410, 422]) {
+    const { collector, report, flush } = await agreed();
+    collector.next = [status];
+    const left = await flush();
+    assert.deepEqual([left.state, left.body], ["queued", report.body], status);
+    assert.equal((await flush()).state, "sent");
+  }
+});
+
+test("only the studys collector can reject permanently", async () => {
+  const { collector, report, flush } = await agreed();
+  const stateAfter = async (name, digest, identity = "c") => {
+    collector.next = [{ status: 409, name, digest }];
+    collector.identity = identity;
+    return (await flush()).state;
+  };
+  const another = (await read(study(YES_NO, { title: "Another" }))).digest;
+  const foreign = "another";
+  assert.equal(await stateAfter("study-unknown", report.digest), "queued");
+  assert.equal(await stateAfter("report-withdrawn", another), "queued");
+  assert.equal(await stateAfter("report-withdrawn", report.digest, foreign), "queued");
+  assert.equal(await stateAfter("invitation-needed", report.digest, foreign), "queued");
+  assert.equal(await stateAfter("study-closed", report.digest), "queued");
+  assert.equal(await stateAfter("report-withdrawn", report.digest), "refused");
+  await flush();
+  assert.equal(collector.requests.length, 6);
+  assert.deepEqual(collector.fetched, [`${COLLECTOR}/v1/studies/survey?version=1`]);
+});
+
+test("a receipt of another collector settles neither upload nor deletion", async () => {
+  // It may not know the report, and the device would drop the secret.
+  const { one, collector, report, flush } = await agreed();
+  collector.next = [502];
+  assert.equal((await flush()).publisher, "c");
+  collector.identity = "another";
+  assert.equal((await flush()).state, "queued");
+  assert.equal(await one.withdraw("survey"), 1);
+  const left = await flush();
+  assert.deepEqual([left.state, left.secret, left.body], ["withdrawn", report.secret, ""]);
+  collector.identity = "c";
+  assert.equal(await flush(), undefined);
+});
+
+test("no report is sent before its collector is known", async () => {
+  const another = (await read(study(YES_NO, { title: "Another" }))).canonical;
+  for (const served of ["", "<html>", another]) {
+    const { one, collector, flush } = await agreed();
+    collector.served.set("survey", served);
+    const left = await flush(3);
+    assert.deepEqual([left.state, left.publisher, left.reason.split(" ")[0]], ["queued", "", "unserved"]);
+    assert.deepEqual(collector.requests, []);
+    // What no collector was found for never left.
+    assert.equal(await one.withdraw("survey"), 0);
+    assert.deepEqual([await flush(), collector.requests], [undefined, []]);
+  }
+});
+
+test("withdrawal asks for deletion until it is acknowledged", async () => {
+  const { one, collector, report, flush } = await agreed();
+  collector.next = [502, { status: 409, name: "report-conflict", digest: report.digest }];
+  // Its first upload arrived, and the answer was lost: a rejected report is deleted too.
+  assert.equal((await flush(5)).state, "refused");
+  assert.equal(await one.withdraw("survey"), 1);
+  const others = [405, 503, 204, 404, 410, 200];
+  for (const other of others) {
+    collector.next = [other];
+    const { state, reason } = await flush();
+    assert.deepEqual([state, reason], ["withdrawn", `foreign ${other}`]);
+  }
+  assert.equal(await flush(), undefined);
+  const deletions = collector.requests.slice(2);
+  assert.deepEqual(new Set(deletions.map(({ method, report: id }) => `${method} ${id}`)), new Set([`DELETE ${report.id}`]));
+  assert.deepEqual(deletions.map(({ headers }) => headers["LDPKit-Withdrawal"]), Array(others.length + 1).fill(report.secret));
+  assert.equal((await one.status(ASKED)).answered, true);
+});
+
+test("a report is sent only to its own collector whatever its spelling", async () => {
+  const { one, ledger, collector, flush } = await agreed(ASKED, { collector: new Collector(ASKED) });
+  const at = (base, ...formerly) => openDevice({ maxEpsilon: "4", collector: base, formerly, ledger, transport: collector.transport });
+  await (await at("https://other.example")).flush({ attempts: 1 });
+  assert.deepEqual([collector.requests, collector.fetched], [[], []]);
+  // The path is that which it was made for.
+  const second = await at(`${COLLECTOR.toUpperCase()}:443/second/`);
+  assert.equal(await outcome(second.answer(ASKED, { ever: true })), "answered");
+  await second.flush({ attempts: 1 });
+  assert.match(collector.requests[0].url, /^https:\/\/collector\.example\/v1\/studies\/survey\/reports\//);
+  await one.withdraw("survey");
+  await (await at("https://other.example")).flush({ attempts: 1 });
+  assert.deepEqual(collector.methods, ["PUT"]);
+  // Where the collector moved its deletion goes too.
+  await (await at("https://moved.example", COLLECTOR)).flush({ attempts: 1 });
+  assert.equal(new URL(collector.requests[1].url).host, "moved.example");
+  assert.equal(await flush(), undefined);
+});
+
+test("a closed study is given up a month after its last day", async () => {
+  for (const [days, state] of [[29, "queued"], [32, "refused"]]) {
+    mock.timers.enable({ apis: ["Date"], now: Date.UTC(2026, 5, 15, 12) });
+    const asked = await read(study(YES_NO, { closes: "2026-06-15" }));
+    const { collector, flush } = await agreed(asked, { collector: new Collector(asked) });
+    mock.timers.tick(days * DAY_MS);
+    collector.next = [{ status: 410, name: "study-closed", digest: asked.digest }];
+    assert.equal((await flush()).state, state);
+    mock.timers.reset();
+  }
+});
+
+test("an invitation is sent beside the report and forgotten", async () => {
+  const { one, collector, report, flush } = await agreed(ASKED, { invitation: "first" });
+  assert.ok(!report.body.includes("first"));
+  collector.next = [{ status: 403, name: "invitation-needed", digest: "" }];
+  assert.equal((await flush(5)).state, "uninvited");
+  assert.equal(collector.requests.length, 1);
+  await one.invite("survey", "second");
+  const { state, invitation, body } = await flush();
+  assert.deepEqual([state, invitation, body], ["sent", "", report.body]);
+  const sent = collector.requests.map(({ headers }) => headers["LDPKit-Invitation"]);
+  assert.deepEqual(sent, ["first", "second"]);
+  const plain = await agreed();
+  await plain.flush();
+  assert.ok(!("LDPKit-Invitation" in plain.collector.requests[0].headers));
+});
+
+test("what is withdrawn while it is sent is deleted", async () => {
+  const { one, collector, flush } = await agreed();
+  collector.next = [() => one.withdraw("survey")];
+  assert.equal((await flush()).state, "withdrawn");
+  assert.equal(await flush(), undefined);
+  assert.deepEqual(collector.methods, ["PUT", "DELETE"]);
+});
+
+test("media types may be spelt in any way", async () => {
+  const { exchange } = await import("../../js/upload.js");
+  const result = async (type) => {
+    const headers = { "Content-Type": type, "LDPKit-Collector": "c" };
+    const transport = async () => new Response(JSON.stringify({ id: "aa", result: "stored" }), { headers });
+    return (await exchange(transport, COLLECTOR, {}, { id: "aa", publisher: "c" })).result || "none";
+  };
+  const type = "application/json";
+  const spelt = [type, type.toUpperCase(), `${type}; charset=utf-8`, `${type} ;a=b`];
+  assert.deepEqual(await Promise.all(spelt.map(result)), Array(4).fill("stored"));
+  assert.deepEqual(await Promise.all([`${type}x`, `text/${type}`, ""].map(result)), Array(3).fill("none"));
+});
+
+test("requests tell nothing that links them", async () => {
+  const { collector, one, flush } = await agreed();
+  const seen = [];
+  const spied = { ...one, transport: async (url, options) => (seen.push(options), collector.transport(url, options)) };
+  await fetchStudy(spied, "survey");
+  assert.deepEqual(seen.map(({ credentials, redirect, referrerPolicy, cache }) => [credentials, redirect, referrerPolicy, cache]), [
+    ["omit", "error", "no-referrer", "no-store"],
+  ]);
+  // React Native's requests know no `cache`, and would put the device's clock into the address.
+  const { Request, TextDecoder } = globalThis;
+  globalThis.Request = class {};
+  delete globalThis.TextDecoder;
+  collector.fetched = [];
+  for (let count = 0; count < 2; count++) await fetchStudy(one, "survey");
+  const { state } = await flush();
+  Object.assign(globalThis, { Request, TextDecoder });
+  const stamps = collector.fetched.map((url) => Number(/_=(\d+)$/.exec(url)?.[1]));
+  assert.deepEqual([state, new Set(stamps).size, stamps.length], ["sent", 3, 3]);
+  assert.ok(stamps.every((stamp) => stamp < 2 ** 32 && Math.abs(stamp - Date.now()) > 1e6));
+});
+
+test("a fetched study is open and the one that was asked for", async () => {
+  const headers = (more) => ({ headers: { "Content-Type": "application/json", ...more } });
+  const fetched = (...answer) => outcome(fetchStudy({ collector: COLLECTOR, transport: async () => new Response(...answer) }, "survey"), true);
+  assert.equal(await fetched(ASKED.canonical, headers()), "done");
+  assert.equal(await fetched(OTHER.canonical, headers()), "input study");
+  assert.equal(await fetched("", { status: 404 }), "input study");
+  assert.equal(await fetched(ASKED.canonical, headers({ "LDPKit-Study": "closed" })), "closed ");
+  assert.equal(await fetched("", { status: 410 }), "closed ");
+});
+
+test("canonical JSON is that of RFC 8785 and bytes are read from where they stand", () => {
+  const written = String.raw`{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[true,false]}`;
+  assert.equal(canonicalJson(parseJson(written)), String.raw`{"literals":[true,false],"string":"€$\u000f\nA'B\"\\\\\"/"}`);
+  // A view of the whole buffer would draw noise from other bytes.
+  assert.equal(viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0), 0x01020304);
+});

@@ -1,0 +1,222 @@
+"""The JavaScript library and the modules of the participant's page, tested by node."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from babel import Locale
+
+from collector.languages import LANGUAGES
+from ldp_client.core.noise_levels import gaussian_radius
+from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import mechanisms_of
+from tests import studies
+from tests.js import run
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+from tests.portable.vector_records import LOGISTIC, leveled_studies
+
+
+@pytest.mark.parametrize("name", run.FILES)
+def test_modules_keep_their_rules(name):
+    run.passes(name)
+
+
+@pytest.mark.attack(8)
+def test_consent_to_one_version_covers_no_other():
+    """Another tab draws the report of a second version meanwhile: it is not sent unseen."""
+    run.passes("device", "consent to one version covers no other")
+
+
+@pytest.mark.attack(16)
+def test_edited_study_is_not_answered():
+    """A page sorts the choices in place, to show them, so that each answer would be stored as another one."""
+    run.passes("device", "an edited study is not answered")
+
+
+@pytest.mark.attack(7)
+def test_device_changes_no_report_of_another_collector():
+    """Two collectors publish a study of the same id: neither withdraws nor invites the other's report."""
+    run.passes("device", "a device changes no report of another collector")
+
+
+@pytest.mark.attack(9)
+def test_report_is_sent_only_to_its_own_collector():
+    """An app opens the device with another collector, which would get the report and its secret."""
+    run.passes("sending", "a report is sent only to its own collector whatever its spelling")
+
+
+@pytest.mark.attack(9)
+def test_plain_http_to_another_machine_is_refused():
+    """A collector's address of plain http would send withdrawal secrets and invitations in clear."""
+    run.passes("device", "origins are those of the vectors and of the URL standard")
+
+
+@pytest.mark.attack(5)
+def test_ledger_is_read_with_names_that_look_like_its_tags():
+    """A study names fields and values like the tags of a text ledger, to have it read as something else."""
+    for kind in ("memory", "node", "expo"):
+        run.passes("ledgers", f"names that look like the ledgers tags are kept apart from them: {kind}")
+
+
+@pytest.mark.attack(2)
+def test_every_choice_of_a_form_can_be_answered():
+    """A study has choices that a form cannot hold, so that a missing report tells who would choose them."""
+    run.passes("page", "a choice is known by its place whatever its label")
+
+
+@pytest.mark.attack(12)
+def test_batched_report_never_leaves_beside_a_token_request():
+    """Issuer and collector compare moments, to join an invitation with a report."""
+    run.passes("leaving", "a batched report never leaves next to a token request")
+
+
+HIDDEN = {"id": "age", "ask": "number", "bounds": [[0, 0, 0], [0, 0, 0]], "cuts": ["1"]}
+PUBLIC = [{"id": "region", "choices": ["n", "s"]}, {"id": "year", "bounds": ["0", "9"], "step": "3"}]
+PRIOR = {"coefficients": {"age": {"distribution": "normal", "loc": "0", "scale": "1"}}}
+BASES = [
+    studies.document({**leveled_studies()["linear"], "model": {"name": "linear_regression", "prior": PRIOR}}),
+    studies.document({**studies.PRODUCTS, **LOGISTIC}, studies.CHOICE, studies.AGE, public=PUBLIC),
+    studies.document(
+        studies.YES_NO_RECORD, studies.MEMOIZED_BITS, studies.NEWER[1], sample_one_question=True
+    ),
+]
+JUNK: list[Any] = [None, "", [], ["1"], {}, "number"]
+# Names that JavaScript objects have anyway, and that the device stores with a feature.
+NAMES = ["__proto__", "constructor", "toString", "signs", "size"]
+READ = f"""
+import {{ readFileSync }} from "node:fs";
+const {{ mechanismFor, parseStudy }} = await import("{JAVASCRIPT / "index.js"}");
+async function read(text) {{
+  try {{
+    const study = await parseStudy(text);
+    return study.digest + study.questions.map((one) => " " + mechanismFor(one).payloadSize);
+  }} catch (error) {{
+    return error.code === "study" ? "refused" : String(error);
+  }}
+}}
+const found = [];
+for (const text of JSON.parse(readFileSync(process.argv[1], "utf8"))) found.push(await read(text));
+console.log(JSON.stringify(found));
+"""
+
+
+def in_python(document: Any) -> str:
+    try:
+        study = Study(document)
+        sizes = [f" {mechanism.payload_size}" for mechanism in mechanisms_of(study).values()]
+        return study.digest + ",".join(sizes)
+    except LdpkitError:
+        return "refused"
+
+
+def objects_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all objects."""
+    entries: Any = enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        yield path
+        entries = value.items()
+    for key, entry in entries:
+        yield from objects_in(entry, (*path, key))
+
+
+def at(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def known_values() -> dict[str, list[Any]]:
+    """What each field is anywhere in these studies."""
+    known: dict[str, list[Any]] = {name: [] for name in NAMES}
+    for base in BASES:
+        for path in objects_in(base):
+            for name, value in at(base, path).items():
+                known.setdefault(name, []).append(value)
+    return known
+
+
+def changed(count: int) -> Iterator[Any]:
+    """Studies with a field of one object removed, replaced by what it is elsewhere, or by junk."""
+    known, source = known_values(), random.Random(1)
+    for _ in range(count):
+        document = copy.deepcopy(source.choice(BASES))
+        path = source.choice(list(objects_in(document)))
+        name = source.choice(list(known))
+        if at(document, path).pop(name, None) is None or source.random() < 0.8:
+            at(document, path)[name] = source.choice(JUNK + (known[name] if path else []))
+        yield document
+
+
+@pytest.mark.attack(16)
+def test_python_and_javascript_reject_the_same_studies(tmp_path):
+    """Devices read a hostile study differently: answers fail on some, and a missing report reveals them."""
+    hidden = {**leveled_studies()["logistic"], "features": [HIDDEN]}
+    documents = [*BASES, studies.document(hidden), *changed(500)]
+    expected = [in_python(document) for document in documents]
+    assert expected[: len(BASES) + 1].index("refused") == len(BASES)
+    file = tmp_path / "documents.json"
+    file.write_text(json.dumps([json.dumps(document) for document in documents]))
+    found = json.loads(npm.node("--input-type=module", "-e", READ, file))
+    assert [
+        (document, one, other) for document, one, other in zip(documents, expected, found) if one != other
+    ] == []
+
+
+RADII = """
+const {{ gaussianRadius }} = await import("{port}/noise_levels.js");
+const radius = ([a, b, c, d, dimension]) =>
+  gaussianRadius([BigInt(a), BigInt(b)], [BigInt(c), BigInt(d)], dimension);
+console.log(JSON.stringify({cases}.map((one) => String(radius(one)))));
+"""
+# Delta near 1 and far below, and no radius at all.
+ENDS = [
+    ["64", "1", "999999", "1000000", 1],
+    ["1", "1000000000", "1", str(10**30), 1],
+    ["1", "1000000", "1", "2", 3],
+]
+
+
+def drawn_cases() -> Iterator[list[Any]]:
+    source = random.Random(3)
+    for _ in range(8):
+        epsilon, delta = 10 ** source.uniform(-4, 1.8), 10 ** source.uniform(-30, -0.05)
+        exact = [int(epsilon * 10**9), 10**9, int(delta * 10**40), 10**40]
+        yield [*map(str, exact), source.randint(1, 2000)]
+
+
+def test_gaussian_radii_are_those_of_python():
+    """JavaScript bounds the normal law in its own way, and comes to the same integers."""
+    cases = [*ENDS, *drawn_cases()]
+    script = RADII.format(port=JAVASCRIPT, cases=json.dumps(cases))
+    found = [int(text) for text in json.loads(npm.node("--input-type=module", "-e", script))]
+    assert found == [
+        gaussian_radius(Rational(int(a), int(b)), Rational(int(c), int(d)), dimension)
+        for a, b, c, d, dimension in cases
+    ]
+    assert found[1] == 0
+
+
+PLURALS = """
+console.log(JSON.stringify(%s.map((language) => {
+  const rules = new Intl.PluralRules(language);
+  const parts = new Intl.NumberFormat(language, { numberingSystem: "latn" }).formatToParts(123456.5);
+  const mark = (kind) => parts.find(({ type }) => type === kind).value;
+  return [Array.from({ length: 205 }, (_, count) => rules.select(count)), mark("decimal"), mark("group")];
+})))"""
+
+
+def test_browsers_and_collector_use_the_same_plural_forms():
+    """Plural forms and marks in numbers come from two libraries."""
+    found = json.loads(npm.node("--input-type=module", "-e", PLURALS % json.dumps(LANGUAGES)))
+    for language, one in zip(LANGUAGES, found, strict=True):
+        locale = Locale.parse(language)
+        marks = locale.number_symbols["latn"]
+        assert one == [[locale.plural_form(count) for count in range(205)], marks["decimal"], marks["group"]]
