@@ -217,6 +217,15 @@ test("a public number is a number in any spelling and nothing else", async () =>
   assert.deepEqual(await Promise.all(given.map(sent)), ["42", "42", "42", "18", ...Array(9).fill("answer")]);
 });
 
+test("a source of secrets is the systems own or says that it is for tests", async () => {
+  const asked = await read(study(YES_NO));
+  for (const random of [(size) => new Uint8Array(size), Object.assign(() => new Uint8Array(3), { forTests: true })]) {
+    const one = await device({ random });
+    assert.equal(await outcome(one.answer(asked, EVER)), "input");
+    assert.equal(await one.epsilonLeft(), 4);
+  }
+});
+
 const EDITS = {
   "choices reversed": ({ questions }) => questions[0].choices.reverse(),
   "a choice more": ({ questions }) => questions[0].choices.push("other"),
