@@ -11,7 +11,10 @@ from selenium.webdriver.chrome.service import Service
 
 from tests.kit.programs import need, which
 
+# A name that never leads anywhere (RFC 2606): here to this machine, which to a browser is another one.
+ELSEWHERE = "collect.example"
 FLAGS = (
+    f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1",
     "--headless",
     "--no-sandbox",
     "--disable-gpu",

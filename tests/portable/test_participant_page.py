@@ -1,280 +1,78 @@
-"""The page on which people answer: what it shows, sends and keeps, with a real collector and Chromium."""
+"""The page on which people answer, with a real collector and Chromium: what a browser alone shows.
 
+What its modules read and say is tested by node, in tests/js.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from ldp_client import mechanism_for
+from ldp_client.explain import in_words, odds
 from schemas import Report
 from tests import studies
 from tests.portable import chromium
-from tests.portable.participant import ANSWERS, EVERY_KIND, Participant
+from tests.portable.participant import ANSWERS, EVERY_KIND, TEXT, Participant
+from tests.portable.vector_languages import WHOLE
 
-TODAY = """new Date().toLocaleDateString("en", { dateStyle: "long" })"""
-NO_ISOLATES = dict.fromkeys((0x2068, 0x2069))
+pytestmark = pytest.mark.slow
+HABIT = {**studies.MEMOIZED, "text": "Did you ride a bicycle this week?"}
+FORGET = "Storage.clearDataForOrigin"
 
 
-DEAF = "Object.defineProperty(document, 'visibilityState', { value: 'hidden' })"
-
-
-def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
-    person = meet()
-    person.answer(**ANSWERS)
+def reported(person, **answers):
+    """Answer, and return the report that is shown."""
+    person.answer(**(answers or ANSWERS))
     person.until("report")
-    shown = person.body
+    return person.body
+
+
+def sent(person):
+    person.send()
+    person.until_says("This was sent")
+
+
+@pytest.mark.attack(8)
+def test_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
+    """A report that its person did not see or agree to leaves the browser, or a true answer stays in it."""
+    person = meet()
+    shown = reported(person, hours="11.987654", ever="yes")
     _, (kept,) = person.ledger()
     assert (kept["state"], kept["body"]) == ("held", shown)
-    assert person.stored() == []
-    assert not [method for method, _ in person.requests() if method != "GET"]
-    person.send()
-    person.until_says("This was sent")
-    assert person.stored() == [Report.from_json(shown)]
-    assert (
-        "PUT",
-        f"{person.server.url}/v1/studies/{person.study.id}/reports/{kept['id']}",
-    ) in person.requests()
-    person.click("#so-far summary")
-    day = person.browser.execute_script(f"return {TODAY}")
-    told = [*person.find("#so-far-list").text.splitlines(), person.find("#so-far-total").text]
-    assert [line.translate(NO_ISOLATES) for line in told[:6]] == [
-        "Hours & <b>habits</b>",
-        f"told to: {person.server.url.removeprefix('http://')}",
-        f"answered on: {day}",
-        "asked: How many hours did you work?; ever",
-        "cost: ε = 2",
-        "the report was sent",
-    ]
-    assert told[6].startswith("In all: ε = 2 of the 10 that this browser may tell")
-    assert "at most 88.1% sure" in told[6]
-    assert [method for method, _ in person.requests() if method != "GET"] == []
-
-
-def test_page_warns_against_selective_sending(meet):
-    """Epsilon does not bound that choice; the warning is next to the consent."""
-    person = meet()
-    assert "not by what the report says" not in person.text
-    person.answer(**ANSWERS)
-    person.until("report")
-    assert "not by what the report says" in person.find("#consent").text
-    person.send()
-    person.until_says("This was sent")
-    assert "not by what the report says" not in person.text
-
-
-def test_a_reload_shows_the_same_report(meet):
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    shown = person.body
-    person.browser.refresh()
-    person.until("report")
-    assert person.body == shown
-    person.send()
-    person.until_says("This was sent")
-    person.browser.refresh()
-    person.until_says("This was sent")
-    assert person.body == shown
-    assert person.stored() == [Report.from_json(shown)]
-
-
-def test_nothing_is_sent_without_consent(meet):
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
+    # Without the box ticked nothing leaves.
     person.click("#consent button")
     assert person.find("#agree").get_property("validity")["valueMissing"]
+    assert "11.987654" not in person.find("main").get_property("innerHTML") + str(person.ledger())
     person.browser.refresh()
     person.until("report")
-    assert person.stored() == []
-    _, (kept,) = person.ledger()
-    assert kept["state"] == "held"
+    assert person.body == shown
+    assert person.find("[name=hours]").get_property("value") == ""
+    stored = "return [Object.keys(localStorage), Object.keys(sessionStorage), document.cookie]"
+    assert person.browser.execute_script(stored) == [[], [], ""]
+    assert "not by what the report says" in person.find("#consent").text
+    requests = person.requests()
+    assert {method for method, _ in requests} == {"GET"}
+    assert not [url for _, url in requests if "11.98" in url]
+    sent(person)
+    assert person.stored() == [Report.from_json(shown)]
+    assert ("PUT", person.address(kept["id"])) in person.requests()
+    person.click("#so-far summary")
+    assert "Hours & <b>habits</b>" in person.find("#so-far-list").text
 
 
 def test_report_waits_offline_and_is_sent_online(meet):
     person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    shown = person.body
+    shown = reported(person)
     chromium.set_offline(person.browser, True)
     person.send()
     person.until_says("It will leave when the collector can be reached")
-    assert person.stored() == []
     chromium.set_offline(person.browser, False)
     person.until_says("This was sent")
     assert person.stored() == [Report.from_json(shown)]
-
-
-def test_a_second_answer_from_another_tab_is_refused(meet):
-    person = meet()
-    # As of a tab that hears nothing of being looked at again.
-    person.browser.execute_script(DEAF)
-    first = person.browser.current_window_handle
-    person.browser.switch_to.new_window("tab")
-    other = Participant(person.browser, person.server, person.study)
-    other.answer(**ANSWERS)
-    other.until("report")
-    shown = other.body
-    other.browser.close()
-    other.browser.switch_to.window(first)
-    person.answer(hours="9", ever="no")
-    person.until_says("This browser has answered already")
-    assert person.body == shown
-    spent, reports = person.ledger()
-    assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
-
-
-def test_double_tap_answers_once_without_an_error(meet):
-    person = meet()
-    person.find("[name=hours]").send_keys("3.5")
-    person.click("[name=ever][value=no]")
-    script = "const [form] = arguments; form.requestSubmit(); form.requestSubmit();"
-    person.browser.execute_script(script, person.find("#answers"))
-    person.until("check")
-    person.browser.execute_script(script, person.find("#confirm"))
-    person.until("report")
-    # A second answer would wait for the ledger before these do.
-    kept = [person.ledger() for _ in range(10)]
-    assert not person.find("#problem").is_displayed()
-    assert all(found == kept[0] for found in kept)
-    spent, reports = kept[0]
-    assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
-
-
-def test_ended_study_asks_nothing_and_allows_withdrawal(meet):
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
-    person.browser.refresh()
-    person.until("report")
-    person.send()
-    # It may have been closed by mistake: the report waits.
-    person.until_says("HTTP status 410, study-closed")
-    person.click("#withdraw")
-    person.until("gone")
-    assert person.ledger() == (["ever", "hours"], [])
-    forget = {"origin": person.server.url, "storageTypes": "all"}
-    person.browser.execute_cdp_cmd("Storage.clearDataForOrigin", forget)
-    person.browser.refresh()
-    person.until_says("This study is over")
-    assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
-
-
-def test_study_closed_after_loading_draws_no_noise(meet):
-    person = meet()
-    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
-    person.answer(**ANSWERS)
-    person.until_says("This study is not open today. Nothing was sent.")
-    assert person.ledger() == ([], [])
-
-
-def test_a_study_beyond_the_budget_is_not_answered(meet):
-    costly = studies.with_epsilon(studies.NUMBER, "10.001")
-    person = meet(studies.document(costly))
-    person.answer(hours="3")
-    person.until_says("This browser has shared as much as it may")
-    assert person.ledger() == ([], [])
-
-
-def test_phone_scrolls_to_the_problem_on_a_long_page(meet):
-    many = [{**studies.with_epsilon(studies.NUMBER, "2"), "id": f"hours{number}"} for number in range(9)]
-    person = meet(studies.document(*many))
-    size = {"width": chromium.PHONE[0], "height": chromium.PHONE[1], "deviceScaleFactor": 1, "mobile": True}
-    person.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
-        person.answer(**{question["id"]: "3" for question in many})
-        person.until_says("This browser has shared as much as it may")
-        box = person.find("#problem").rect
-        scrolled = person.browser.execute_script("return scrollY")
-        assert scrolled <= box["y"] < box["y"] + box["height"] <= scrolled + chromium.PHONE[1]
-        assert person.browser.switch_to.active_element.get_attribute("id") == "problem"
-    finally:
-        person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_page_without_a_ledger_asks_no_questions(meet):
-    person = meet()
-    script = """
-    const done = arguments[0];
-    indexedDB.deleteDatabase("ldpkit").onsuccess = () => {
-      const request = indexedDB.open("ldpkit", 99);
-      request.onsuccess = () => { request.result.close(); done(); };
-    };
-    """
-    person.browser.execute_async_script(script)
-    person.browser.refresh()
-    person.until_says("This browser cannot store the report safely")
-    assert not person.find("#answers").is_displayed()
-
-
-def test_withdrawal_before_sending_erases_the_report(meet):
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    person.click("#withdraw")
-    person.until("gone")
-    assert person.ledger() == (["ever", "hours"], [])
-    assert not [method for method, _ in person.requests() if method != "GET"]
-    person.browser.refresh()
-    person.until("gone")
-
-
-def test_withdrawal_wipes_the_report_and_asks_for_its_deletion(meet):
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    person.send()
-    person.until_says("This was sent")
-    _, (sent,) = person.ledger()
-    person.click("#withdraw")
-    person.until("withdrawn", "gone")
-    spent, reports = person.ledger()
-    assert spent == ["ever", "hours"]
-    assert [report["body"] for report in reports] in ([], [""])
-    person.until_asked("DELETE", person.address(sent["id"]))
-    person.browser.refresh()
-    person.until("withdrawn", "gone")
-
-
-def test_true_answers_are_not_stored_or_sent(meet):
-    """Not in the form after a reload, not in any storage, and not in a request."""
-    person = meet()
-    person.answer(hours="11.987654", ever="yes")
-    person.until("report")
-    assert person.find("[name=hours]").get_property("value") == ""
-    assert "11.987654" not in str(person.ledger())
-    person.browser.refresh()
-    person.until("report")
-    assert person.find("[name=hours]").get_property("value") == ""
-    script = "return [Object.keys(localStorage), Object.keys(sessionStorage), document.cookie]"
-    assert person.browser.execute_script(script) == [[], [], ""]
-    assert not [url for _, url in person.requests() if "11.98" in url]
-
-
-def test_every_kind_of_question_can_be_answered(meet):
-    person = meet(EVERY_KIND)
-    choices = {"occupation": "worker", "colour": "teacher", "ever": "no", "risk/affair": "yes"}
-    numbers = {"hours": "1.25", "age": "30", "rating/age": "40", "rating/years": "4", "rating/rate": "4"}
-    person.find("[name=month]").send_keys("month 7")
-    person.answer(**choices, **numbers, **{"risk/age": "42", "risk/years": "0"})
-    person.until("report")
-    person.send()
-    person.until_says("This was sent")
-    (report,) = person.stored()
-    for question in person.study.questions:
-        mechanism_for(question).check(report.payloads[question.id])
-
-
-def test_report_stored_despite_a_proxy_error_is_deleted(meet):
-    """The collector stores it, the answer is lost, and a proxy refuses the second attempt."""
-    person = meet()
-    person.answer(**ANSWERS)
-    person.until("report")
-    person.browser.execute_script(LOST_ANSWER)
-    person.send()
-    person.until_says("HTTP status 404, not of the collector")
-    assert len(person.stored()) == 1
-    person.click("#withdraw")
-    person.until("gone")
-    assert person.stored() == []
 
 
 LOST_ANSWER = """
@@ -290,3 +88,413 @@ window.fetch = async (url, options) => {
   throw new TypeError("the answer is lost");
 };
 """
+
+
+@pytest.mark.attack(11)
+def test_report_stored_despite_a_proxy_error_is_deleted(meet):
+    """The collector stores it, the answer is lost, and a proxy refuses the second attempt."""
+    person = meet()
+    reported(person)
+    person.browser.execute_script(LOST_ANSWER)
+    person.send()
+    person.until_says("HTTP status 404, not of the collector")
+    assert len(person.stored()) == 1
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.stored() == []
+    assert person.ledger() == (["ever", "hours"], [])
+    person.browser.refresh()
+    person.until("gone")
+
+
+ENTERED = """
+return [...document.querySelectorAll("#answers :checked, #answers [type=text]")]
+  .map(({ type, value }) => (type === "text" ? value : "ticked")).filter(Boolean);
+"""
+
+
+@pytest.mark.attack(4)
+def test_another_tab_gets_no_second_answer_and_shows_none(meet):
+    """One tab answers what another tab has answered meanwhile, and shows a true answer after the report."""
+    person = meet()
+    # As of a tab that hears nothing of being looked at again.
+    person.browser.execute_script("Object.defineProperty(document, 'visibilityState', { value: 'hidden' })")
+    first = person.browser.current_window_handle
+    person.browser.switch_to.new_window("tab")
+    other = Participant(person.browser, person.server, person.study)
+    shown = reported(other)
+    other.browser.close()
+    other.browser.switch_to.window(first)
+    person.answer(hours="9", ever="no")
+    person.until_says("This browser has answered already")
+    assert person.body == shown
+    assert person.browser.execute_script(ENTERED) == []
+    spent, reports = person.ledger()
+    assert (sorted(spent), len(reports)) == (["ever", "hours"], 1)
+
+
+@pytest.mark.parametrize("way", ["from the cache", "reload"])
+def test_page_that_was_left_shows_no_entries(meet, way):
+    """The next person at a shared browser finds an empty form."""
+    person = meet()
+    person.fill(**ANSWERS)
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    if way == "reload":
+        person.browser.refresh()
+    else:
+        person.browser.execute_script("document.querySelector('a[hreflang=de]').click()")
+        person.until_says("Ihre")
+        person.browser.back()
+    person.until("ask")
+    assert person.browser.execute_script(ENTERED) == []
+    assert person.find("#entered").get_property("textContent") == ""
+    assert person.ledger() == ([], [])
+
+
+def test_double_tap_answers_once_without_an_error(meet):
+    person = meet()
+    person.fill(hours="3.5", ever="no")
+    twice = "const [form] = arguments; form.requestSubmit(); form.requestSubmit();"
+    person.browser.execute_script(twice, person.find("#answers"))
+    person.until("check")
+    person.browser.execute_script(twice, person.find("#confirm"))
+    person.until("report")
+    # A second answer would wait for the ledger before these do.
+    kept = [person.ledger() for _ in range(5)]
+    assert not person.find("#problem").is_displayed()
+    assert all(found == kept[0] and len(found[1]) == 1 for found in kept)
+
+
+def test_study_closed_after_loading_draws_no_noise(meet):
+    person = meet()
+    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    person.answer(**ANSWERS)
+    person.until_says("This study is not open today. Nothing was sent.")
+    assert person.ledger() == ([], [])
+    person.browser.refresh()
+    person.until_says("This study is over")
+    assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
+
+
+NEWER_LEDGER = """
+const done = arguments[0];
+indexedDB.deleteDatabase("ldpkit").onsuccess = () => {
+  const request = indexedDB.open("ldpkit", 99);
+  request.onsuccess = () => { request.result.close(); done(); };
+};
+"""
+
+
+def test_page_without_a_ledger_or_budget_answers_nothing(meet):
+    person = meet(studies.document(studies.with_epsilon(studies.NUMBER, "10.001")))
+    person.answer(hours="3")
+    person.until_says("This browser has shared as much as it may")
+    assert person.ledger() == ([], [])
+    person.browser.execute_async_script(NEWER_LEDGER)
+    person.browser.refresh()
+    person.until_says("This browser cannot store the report safely")
+    assert not person.find("#answers").is_displayed()
+
+
+def test_every_kind_of_question_is_explained_tried_and_answered(meet):
+    person = meet(EVERY_KIND)
+    for details in person.browser.find_elements(By.CSS_SELECTOR, "#answers summary"):
+        details.click()
+    person.requests()
+    tries = person.browser.find_elements(By.CSS_SELECTOR, ".try")
+    assert len(tries) == len(person.study.questions)
+    for button in tries:
+        button.click()
+        assert len(button.find_elements(By.XPATH, "following-sibling::div//li")) == 10
+    said = person.text
+    for question in person.study.questions:
+        mechanism = mechanism_for(question)
+        assert in_words(mechanism) in said
+        assert odds(float(mechanism.privacy.epsilon), float(mechanism.privacy.delta)) in said
+    # What is tried is neither kept nor sent.
+    assert (person.ledger(), person.requests()) == (([], []), [])
+    choices = {"occupation": "worker", "colour": "teacher", "ever": "no", "risk/affair": "yes"}
+    numbers = {"hours": "1.25", "age": "30", "rating/age": "40", "rating/years": "4", "rating/rate": "4"}
+    person.find("[name=month]").send_keys("month 7")
+    reported(person, **choices, **numbers, **{"risk/age": "42", "risk/years": "0"})
+    sent(person)
+    (report,) = person.stored()
+    for question in person.study.questions:
+        mechanism_for(question).check(report.payloads[question.id])
+
+
+def test_kept_answer_is_repeated_and_consent_is_to_the_report_that_is_shown(meet):
+    """While one report was shown another tab answered the next round: that report was not agreed to."""
+    person = meet(studies.document(HABIT))
+    shown = reported(person, habit="yes")
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 2})
+    person.enter(person.duplicate())
+    person.answer(habit="no")
+    person.until_shown(version=2)
+    later = person.body
+    person.leave()
+    assert person.body == shown != later
+    person.send()
+    person._until(lambda: person.body == later)
+    assert person.stored() == []
+    sent(person)
+    assert person.stored() == [Report.from_json(later)]
+    assert person.ledger()[0] == ["habit"]
+    person.click("#withdraw")
+    person.until("gone")
+    person.server.request("POST", "/v1/studies", {**person.study.document, "version": 3})
+    person.browser.refresh()
+    person.until("gone")
+
+
+def test_page_draws_one_question_and_reloads_change_nothing(meet):
+    """Questions are called as what forms and pages have already."""
+    questions = [{**studies.NUMBER, "id": "elements"}, {**studies.YES_NO, "id": "constructor"}]
+    public = [{"id": "reset", "choices": ["a", "b"]}]
+    person = meet(studies.document(*questions, public=public, sample_one_question=True))
+    assert "has drawn one of the 2 questions by chance" in person.text
+    drawn = "return [...document.querySelectorAll('#answers .card')].map((one) => one.dataset.place).join('')"
+    place = person.browser.execute_script(drawn)
+    for _ in range(3):
+        person.browser.refresh()
+        person.until("ask")
+        assert person.browser.execute_script(drawn) == place
+    entry = [{"elements": "3"}, {"constructor": "yes"}][int(place)]
+    reported(person, **entry, reset="b")
+    person.until_says("chance drew another question")
+    assert person.browser.execute_script(ENTERED) == []
+    sent(person)
+    (report,) = person.stored()
+    assert (set(report.payloads), report.public) == (set(entry), {"reset": "b"})
+
+
+def test_invitation_is_taken_from_the_address_or_typed(meet):
+    """Also for the report of an earlier version. Browsers never send what stands behind the #."""
+    person = meet()
+    first, second = person.server.invitations(person.study.id, 2)
+    person = Participant(person.browser, person.server, person.study, first)
+    assert first not in reported(person)
+    person.send()
+    assert not [url for _, url in person.requests() if first in url]
+    person.until_says("This was sent")
+    person.browser.execute_cdp_cmd(FORGET, {"origin": person.server.url, "storageTypes": "all"})
+    person = Participant(person.browser, person.server, person.study, first)
+    shown = reported(person)
+    person.send()
+    person.until_says("takes reports from invited people only")
+    later = {**studies.document({**studies.YES_NO, "id": "more"}), "id": person.study.id, "version": 2}
+    assert person.server.request("POST", "/v1/studies", later) == 201
+    person.browser.refresh()
+    person.until_says("another version of this study")
+    assert person.find("#answers").is_displayed()
+    person.find("#invite .invitation").send_keys(f" \u201c{second}\u200b\u201d ")
+    person.click("#invite button")
+    person.until_says("This was sent")
+    assert Report.from_json(shown) in person.stored()
+    person.click("#withdraw")
+    person.until("gone")
+    assert len(person.stored()) == 1
+
+
+def test_sections_are_shown_one_at_a_time_and_sent_together(meet):
+    """By keyboard too; on a phone each error has a link at the top, which keeps the address."""
+    titles = {"Work": ["hours"], "Life": ["occupation"], "More": ["ever"]}
+    sections = [{"title": title, "questions": ids} for title, ids in titles.items()]
+    asked = studies.document(studies.NUMBER, studies.YES_NO, studies.CHOICE, sections=sections)
+    person = meet({**asked, "public": [{"id": "region", "choices": ["north", "south"]}]})
+    person.browser.execute_script("location.hash = 'invitation=abc'")
+    address, focused = person.browser.current_url, person.browser.switch_to
+
+    def shown():
+        found = person.browser.find_elements(By.CSS_SELECTOR, "#answers h3, #answers button:not(.try)")
+        return [one.text for one in found if one.is_displayed()]
+
+    assert shown() == ["Work", "Next"]
+    assert person.find("#progress").text == "Part 1 of 3 · answered: 0 of 4"
+    person.click("#next")
+    person.until("problem")
+    box, scrolled = person.find("#problem").rect, person.browser.execute_script("return scrollY")
+    assert scrolled <= box["y"] < box["y"] + box["height"] <= scrolled + chromium.PHONE[1]
+    person.find("#problem button").click()
+    assert focused.active_element.get_attribute("name") == "hours"
+    assert person.browser.current_url == address
+    focused.active_element.send_keys("3.5", Keys.ENTER)
+    person.until_says("Part 2 of 3 · answered: 1 of 4")
+    assert (shown(), focused.active_element.text) == (["Life", "Next", "Back"], "Life")
+    person.click("#back")
+    person.until_says("Part 1 of 3")
+    assert person.find("[name=hours]").get_property("value") == "3.5"
+    person.click("#next")
+    person.fill(occupation="worker")
+    person.click("#next")
+    person.until_says("Part 3 of 3 · answered: 2 of 4")
+    assert shown() == ["More", "Sent as it is", "Check my answers", "Back"]
+    reported(person, ever="yes", region="south")
+    assert "south – sent as it is, in clear" in person.text
+    sent(person)
+    (report,) = person.stored()
+    assert (sorted(report.payloads), report.public) == (["ever", "hours", "occupation"], {"region": "south"})
+
+
+HELD = """
+const ask = fetch;
+const held = new Promise((resolve) => (window.answerNow = resolve));
+fetch = async (url, options) => {
+  if (!String(url).endsWith(arguments[0])) return ask(url, options);
+  window.isAsked = true;
+  await held;
+  return ask(url, options).finally(() => setTimeout(() => (window.isAnswered = true), 200));
+};
+"""
+
+
+def test_changed_entries_need_a_second_confirmation(meet):
+    """The first press confirmed answers that differ from those shown when the collector answers."""
+    person = meet()
+    person.browser.execute_script(HELD, f"/v1/studies/{person.study.id}")
+    person.fill(hours="3.5", ever="yes")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.click("#confirm button")
+    person._until(lambda: person.browser.execute_script("return window.isAsked"))
+    person.click("#change")
+    person.until("ask")
+    person.fill(hours="9")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.browser.execute_script("answerNow()")
+    person._until(lambda: person.browser.execute_script("return window.isAnswered"))
+    assert person.ledger() == ([], [])
+    assert person.find("#entered").text.splitlines()[1] == "3.59"
+    person.click("#confirm button")
+    person.until("report")
+
+
+# Takes each text that shows, now or later, and puts another in its place. arguments[0]: what it leaves alone.
+TRANSLATOR = """
+window.taken = [];
+const left = `script, style, font, ${arguments[0]}`;
+const translate = () => {
+  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walk.nextNode()) texts.push(walk.currentNode);
+  for (const text of texts) {
+    const parent = text.parentElement;
+    if (!text.data.trim() || !parent.checkVisibility() || parent.closest(left)) continue;
+    taken.push(text.data.trim());
+    const font = document.createElement("font");
+    font.textContent = `« ${text.data} »`;
+    text.replaceWith(font);
+  }
+};
+translate();
+new MutationObserver(translate).observe(document.body, {
+  subtree: true, childList: true, characterData: true, attributes: true
+});
+"""
+TYPED = "return [...document.querySelectorAll('#answers [type=text], #answers')].map((one) => one.spellcheck)"
+
+
+@pytest.mark.attack(8)
+@pytest.mark.parametrize("left", ["[translate=no]", "#none"])
+def test_page_translators_read_no_answer_and_change_no_report(meet, left):
+    """A browser's translator sends texts to its servers, and a rude one changes the report that is shown."""
+    person = meet()
+    assert set(person.browser.execute_script(TYPED)) == {False}
+    person.browser.execute_script(TRANSLATOR, left)
+    taken = "return taken.splice(0)"
+    assert any("How many hours" in text for text in person.browser.execute_script(taken))
+    person.fill(hours="98765", ever="yes")
+    person.click("#answers button[type=submit]")
+    person.until("problem")
+    person.find("[name=hours]").clear()
+    shown = reported(person, hours="3.5")
+    person.click("#report ~ details summary")
+    texts = person.browser.execute_script(taken)
+    if left == "#none":
+        assert "«" in person.body
+    else:
+        assert texts
+        assert not {"yes", "no", shown} & {*texts}
+        assert not [text for text in texts if "3.5" in text or "98765" in text]
+    person.send()
+    person._until(lambda: len(person.stored()) == 1)
+
+
+def test_translated_study_is_read_and_answered_in_a_language(meet):
+    """Counts and public values use the study's own labels; Arabic is mirrored."""
+    person = meet(WHOLE)
+    person.browser.get(f"{person.server.url}/s/{person.study.id}?lang=ar#invitation=abc")
+    person.until("ask")
+    assert person.find("html").get_attribute("dir") == "rtl"
+    style = "return getComputedStyle(arguments[0]).textAlign"
+    assert person.browser.execute_script(style, person.find("h1")) == "right"
+    # The menu keeps what the address carries behind its #.
+    person.click(".languages summary")
+    german = person.find(".languages a[hreflang=de]")
+    assert german.get_attribute("href").endswith("?lang=de#invitation=abc")
+    german.click()
+    person._until(lambda: person.find("h1").text == "Gewohnheiten")
+    person.until("ask")
+    answers = {"region": "Norden", "occupation": "Arbeiter", "ever": "yes", "hours": "7,5", "age": "42"}
+    report = json.loads(reported(person, **answers))
+    assert "Norden (north)" in person.find("#in-words").text
+    assert report["public"] == {"age": "42", "region": "north"}
+    assert report["digest"] == person.study.digest
+
+
+def test_page_works_with_the_keyboard_only(meet):
+    person = meet()
+    keys = person.browser.switch_to
+    person.find("h2#ask").click()
+    keys.active_element.send_keys(Keys.TAB, "3.5")
+    assert keys.active_element.get_attribute("name") == "hours"
+    keys.active_element.send_keys(Keys.TAB)
+    assert keys.active_element.tag_name == "summary"
+    keys.active_element.send_keys(Keys.TAB)
+    assert keys.active_element.get_attribute("name") == "ever"
+    keys.active_element.send_keys(Keys.SPACE, Keys.ENTER)
+    person.until("check")
+    assert keys.active_element.get_attribute("id") == "check"
+    keys.active_element.send_keys(Keys.TAB)
+    keys.active_element.send_keys(Keys.ENTER)
+    person.until("report")
+    for expected in ("summary", "input"):
+        keys.active_element.send_keys(Keys.TAB)
+        assert keys.active_element.tag_name == expected
+    keys.active_element.send_keys(Keys.SPACE, Keys.TAB)
+    keys.active_element.send_keys(Keys.ENTER)
+    person.until_says("This was sent")
+    assert keys.active_element.get_attribute("id") == "report"
+
+
+def test_page_loads_only_its_own_files_and_its_controls_can_be_touched(meet):
+    person = meet(EVERY_KIND)
+    person.browser.get_log("browser")
+    person.browser.refresh()
+    person.until("ask")
+    urls = {url for _, url in person.requests() if not url.startswith("data:")}
+    files = sorted(url.removeprefix(person.server.url).partition("?")[0] for url in urls)
+    assert files == ["/assets/page.js", "/assets/participant.css", f"/s/{person.study.id}"]
+    assert person.browser.get_log("browser") == []
+    heights = person.browser.execute_script("""
+    return [...document.querySelectorAll("button, select, input, summary, label.choice")]
+      .filter((part) => part.offsetParent && part.type !== "radio" && part.type !== "checkbox")
+      .map((part) => part.getBoundingClientRect().height);
+    """)
+    assert len(heights) > 20
+    assert min(heights) >= 44
+
+
+def test_study_texts_are_escaped_and_http_asks_for_https(meet):
+    person = meet()
+    assert "Hours & <b>habits</b>" in person.text
+    assert person.browser.find_elements(By.CSS_SELECTOR, "h1 b, main i") == []
+    assert TEXT["text"] in person.text
+    # A name of this machine, which to a browser is another one.
+    elsewhere = person.server.url.replace("127.0.0.1", chromium.ELSEWHERE)
+    person.browser.get(f"{elsewhere}/s/{person.study.id}")
+    person.until_says("this page has to be opened over https")
+    shown = [one for one in person.browser.find_elements(By.TAG_NAME, "input") if one.is_displayed()]
+    assert (person.browser.execute_script("return isSecureContext"), shown) == (False, [])

@@ -1,15 +1,20 @@
-"""The browser's ledger in IndexedDB: raced for by two tabs, killed, corrupt, of another layout."""
+"""The library in a browser: its ledger in IndexedDB, raced for, killed, damaged; modules that do not load."""
+
+from __future__ import annotations
 
 import pytest
 
 from tests import studies
 from tests.portable.browser_device import ANSWERS, DOCUMENT, OPEN
-from tests.portable.chromium import attempt, run
+from tests.portable.chromium import attempt, run, set_offline
+
+pytestmark = pytest.mark.slow
 
 
+@pytest.mark.attack(4)
 def test_two_tabs_race_for_one_report(page, site):
-    """Both tabs answer when the lock is released; for every ledger exactly one tab wins."""
-    rounds = 20
+    """Both tabs answer when a lock is released; for every ledger exactly one tab wins."""
+    rounds = 10
     waiting = """
     window.outcomes = (async () => {
       const { openDevice, parseStudy } = await import("/js/index.js");
@@ -28,28 +33,22 @@ def test_two_tabs_race_for_one_report(page, site):
     """
     hold = "navigator.locks.request('start', () => new Promise((go) => { window.go = go; done({}) }));"
     assert "error" not in attempt(page, hold + "return new Promise(() => {});")
-    first = page.current_window_handle
-    tabs = [first]
+    first, tabs, found = page.current_window_handle, [], []
     for _ in range(2):
         page.switch_to.new_window("tab")
         page.get(f"{site.url}/pages/blank.html")
         page.execute_script(waiting, DOCUMENT, rounds)
         tabs.append(page.current_window_handle)
-    found = []
-    try:
-        for tab in tabs[1:]:
-            page.switch_to.window(tab)
-            run(page, "while (!window.ready) await new Promise((resolve) => setTimeout(resolve, 5));")
-        page.switch_to.window(first)
-        page.execute_script("window.go()")
-        for tab in tabs[1:]:
-            page.switch_to.window(tab)
-            found.append(run(page, "return window.outcomes;"))
-    finally:
-        for tab in tabs[1:]:
-            page.switch_to.window(tab)
-            page.close()
-        page.switch_to.window(first)
+    for tab in tabs:
+        page.switch_to.window(tab)
+        run(page, "while (!window.ready) await new Promise((resolve) => setTimeout(resolve, 5));")
+    page.switch_to.window(first)
+    page.execute_script("window.go()")
+    for tab in tabs:
+        page.switch_to.window(tab)
+        found.append(run(page, "return window.outcomes;"))
+        page.close()
+    page.switch_to.window(first)
     for number, outcomes in enumerate(zip(*found)):
         assert sorted(outcome == "answered" for outcome in outcomes) == [False, True]
         script = f"""
@@ -60,7 +59,6 @@ def test_two_tabs_race_for_one_report(page, site):
         assert run(page, script, DOCUMENT) in outcomes
 
 
-@pytest.mark.slow
 def test_killed_worker_stores_spend_and_report_or_neither(page):
     """A worker is terminated at each of its steps: random bytes, transaction, reads and writes."""
     script = """
@@ -95,68 +93,54 @@ def test_killed_worker_stores_spend_and_report_or_neither(page):
     assert outcomes == ["stopped"] * (2 + 6 + 1) + ["answered"]
 
 
-def test_reloads_mid_way_never_give_a_second_report(page):
-    """The page is reloaded while it answers, over and over; a report that was once there stays."""
-    start = """
-    import("/js/index.js").then(async ({ openDevice, parseStudy }) => {
-      const study = await parseStudy(JSON.stringify(arguments[0]));
-      const device = await openDevice({ maxEpsilon: "4", name: arguments[2] });
-      await device.answer(study, arguments[1]);
-    });
-    """
-    look = """
-    const study = await parseStudy(JSON.stringify(args[0]));
-    return (await openDevice({ maxEpsilon: "4", name: args[1] })).status(study);
-    """
-    for number in range(5):
-        name = f"reloaded-{number}"
-        seen = []
-        for _ in range(3):
-            page.execute_script(start, DOCUMENT, ANSWERS, name)
-            page.refresh()
-            found = run(page, look, DOCUMENT, name)
-            assert found["answered"] == bool(found["report"])
-            seen += [found["report"]["body"]] if found["report"] else []
-        assert len(set(seen)) <= 1
+CORRUPT = """
+await openDevice({ maxEpsilon: "4" });
+const database = await new Promise((resolve) => {
+  const request = indexedDB.open("ldpkit");
+  request.onsuccess = () => resolve(request.result);
+});
+const transaction = database.transaction("ledger", "readwrite");
+const store = transaction.objectStore("ledger");
+const write = (memory) => (args[0] === null ? store.delete(0) : store.put(memory, 0));
+write({ spent: [], reports: [], permanent: [], ...args[0] });
+await new Promise((resolve) => { transaction.oncomplete = resolve; });
+database.close();
+"""
+NEWER = """
+indexedDB.deleteDatabase("ldpkit");
+await new Promise((resolve) => {
+  const request = indexedDB.open("ldpkit", 99);
+  request.onsuccess = () => { request.result.close(); resolve(); };
+});
+"""
 
 
-def test_ledger_of_another_layout_is_not_changed(page):
-    """To forget it would be to answer again."""
-    other = """
-    await new Promise((resolve) => {
-      const request = indexedDB.open("ldpkit", args[0]);
-      request.onsuccess = () => { request.result.close(); resolve(); };
-    });
-    const code = await openDevice({ maxEpsilon: "4" }).then(() => "opened", (error) => error.code);
-    const found = (await indexedDB.databases()).find(({ name }) => name === "ldpkit").version;
-    return [code, found];
-    """
-    assert run(page, other, 99) == ["ledger", 99]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        [{"spent": [{"study": "x", "question": "y", "epsilon": "1"}]}],
-        [{"spent": "lost"}],
-        [{"reports": 1}],
-        [None],
-    ],
-)
-def test_a_corrupt_ledger_answers_nothing(page, damage):
-    corrupt = """
-    await openDevice({ maxEpsilon: "4" });
-    const database = await new Promise((resolve) => {
-      const request = indexedDB.open("ldpkit");
-      request.onsuccess = () => resolve(request.result);
-    });
-    const transaction = database.transaction("ledger", "readwrite");
-    const store = transaction.objectStore("ledger");
-    const write = (memory) => (args[0] === null ? store.delete(0) : store.put(memory, 0));
-    write({ spent: [], reports: [], permanent: [], ...args[0] });
-    await new Promise((resolve) => { transaction.oncomplete = resolve; });
-    database.close();
-    """
-    run(page, corrupt, *damage)
+@pytest.mark.attack(4)
+def test_damaged_ledger_answers_nothing(page):
+    """A ledger is lost, damaged or of another layout, so that the device answers what it has answered."""
     script = OPEN + "return device.answer(study, answers);"
+    for damage in ({"spent": [{"study": "x", "question": "y", "epsilon": "1"}]}, {"reports": 1}, None):
+        run(page, CORRUPT, damage)
+        assert attempt(page, script, DOCUMENT, ANSWERS)["error"] == "ledger"
+    run(page, NEWER)
     assert attempt(page, script, DOCUMENT, ANSWERS)["error"] == "ledger"
+
+
+def test_module_that_fails_to_load_costs_nothing_and_is_retried(page, site):
+    """A part that only some studies need, and the parts that change and send reports."""
+    both = {**studies.YES_NO, "text": {"en": "Have you ever?", "de": "Haben Sie je?"}}
+    document = studies.document(both, languages=["en", "de"])
+    jobs = [
+        "const report = await device.answer(study, { ever: true }); return report.state;",
+        "return (await device.consent(study)).state;",
+        "await device.flush({ attempts: 1 }); return (await device.status(study)).report.state;",
+    ]
+    site.study = ""
+    run(page, "return null;")
+    for job, outcome in zip(jobs, ["held", "queued", "queued"], strict=True):
+        set_offline(page, True)
+        try:
+            assert attempt(page, OPEN + job, document, None) == {"error": "module", "field": ""}
+        finally:
+            set_offline(page, False)
+        assert run(page, OPEN + job, document, None) == outcome

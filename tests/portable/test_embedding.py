@@ -1,0 +1,204 @@
+"""A study on another site: in a frame whose page never learns the answer, or by the site's own device."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+from selenium.webdriver.common.by import By
+
+from schemas import Study
+from tests import studies
+from tests.collector.conftest import Server
+from tests.portable.chromium import attempt, run
+from tests.portable.participant import Participant
+from tests.portable.site import Site
+
+pytestmark = pytest.mark.slow
+LABELS = ["no", "a much longer answer, that takes more than a line of any phone that people have"]
+DOCUMENT = studies.document({**studies.CHOICE, "choices": LABELS, "text": "Which?"})
+
+
+@pytest.fixture(scope="module")
+def host():
+    """A site by another name than the collector's: browsers keep their storage apart."""
+    opened = Site()
+    opened.url = opened.url.replace("127.0.0.1", "localhost")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def framing(host, tmp_path_factory):
+    """A collector that the host's pages may frame, and send to."""
+    listed = f"https://survey.example.org, {host.url}"
+    environment = {"LDPKIT_FRAME_ANCESTORS": listed, "LDPKIT_CORS_ORIGINS": listed}
+    started = Server(tmp_path_factory.mktemp("framing"), environment=environment)
+    yield started
+    started.kill()
+
+
+def published(server, name):
+    """A study of each test: browsers keep a frame's storage as long as they run."""
+    study = Study({**DOCUMENT, "id": name})
+    server.request("POST", "/v1/studies", study.document)
+    return study
+
+
+class Framed(Participant):
+    """A person on the host's page; what they do happens in its frame."""
+
+    def __init__(self, browser, host, server, study, page="framed", **given):
+        self.browser, self.server, self.study = browser, server, study
+        asked = {"element": f"{server.url}/assets/element.js", "src": f"{server.url}/s/{study.id}", **given}
+        browser.get(f"{host.url}/pages/{page}.html?{urlencode(asked)}")
+
+    def outside(self, script):
+        """What the host's page finds."""
+        self.browser.switch_to.default_content()
+        return self.browser.execute_script(f"return {script}")
+
+    def inside(self):
+        self.until_outside("Boolean(document.querySelector('ldp-study')?.shadowRoot)")
+        element = self.browser.find_element(By.CSS_SELECTOR, "ldp-study")
+        self.browser.switch_to.frame(element.shadow_root.find_element(By.CSS_SELECTOR, "iframe"))
+
+    def until_outside(self, condition):
+        self.browser.switch_to.default_content()
+        self._until(lambda: self.browser.execute_script(f"return {condition}"))
+
+    @property
+    def text(self):
+        return str(self.browser.execute_script("return document.body.textContent"))
+
+
+STATE = "document.querySelector('ldp-study').state"
+SHOWN = "document.querySelector('ldp-study').shadowRoot"
+# What a page can see of a frame, without the driver's mark: its room, where one scrolled, where one is.
+SEEN = f"""[document.body.innerHTML, {SHOWN}.innerHTML.replace(/ cd_frame_id_="\\w+"/, ""),
+  document.querySelector('ldp-study').offsetHeight, scrollY,
+  document.documentElement.scrollHeight, history.length, location.href]"""
+
+
+@pytest.mark.attack(8)
+@pytest.mark.parametrize("place", range(len(LABELS)))
+def test_embedding_page_learns_only_that_it_was_answered(browser, host, framing, place):
+    """The page around a frame listens, measures and forges messages, to learn the answer."""
+    person = Framed(browser, host, framing, published(framing, f"framed-{place}"))
+    person.until_outside("heard.includes('event ready')")
+    assert person.outside("framesMade") == 1
+    seen = person.outside(SEEN)
+    person.browser.execute_script("postMessage({ ldpkit: 'done' }, '*')")
+    person.until_outside("heard.some((one) => one.ldpkit === 'done')")
+    assert person.outside(STATE) == "ready"
+    person.browser.execute_script("heard.pop()")
+    person.inside()
+    person.until("ask")
+    person.answer(occupation=LABELS[place])
+    person.until("report")
+    assert person.outside(STATE) == "ready"
+    person.inside()
+    person.send()
+    person.until_outside("heard.includes('event done')")
+    assert person.outside(SEEN) == seen
+    heard = person.outside("heard")
+    assert [one for one in heard if isinstance(one, dict)] == [{"ldpkit": "ready"}, {"ldpkit": "done"}]
+    assert sorted(one for one in heard if isinstance(one, str)) == ["event done", "event ready"]
+    assert len(person.stored()) == 1
+    # Once withdrawn it says no more than before: who left and who answered look alike.
+    person.inside()
+    person.click("#withdraw")
+    person.until("withdrawn", "gone")
+    assert (person.outside("heard"), host.requests) == (heard, [])
+
+
+def test_frame_is_made_once_with_language_and_invitation(browser, host, framing):
+    """In HTML a browser tells an element of its attributes, one by one, before that it is on the page."""
+    given = {"html": "yes", "lang": "de", "invitation": "a code+1"}
+    person = Framed(browser, host, framing, published(framing, "invited"), **given)
+    person.until_outside("heard.includes('event ready')")
+    assert person.outside("framesMade") == 1
+    person.inside()
+    found = browser.execute_script("return [document.documentElement.lang, location.hash]")
+    assert found == ["de", "#invitation=a+code%2B1"]
+
+
+@pytest.mark.attack(8)
+def test_unlisted_sites_and_wrong_addresses_show_no_frame(browser, host, framing, tmp_path):
+    """A site frames the page of a collector that does not list it, or an address that it could read."""
+    for src in (
+        "/s/habits",
+        "http://c.example/s/habits",
+        "https://c.example/v1",
+        "javascript:alert(1)",
+        f"{host.url}/s/x",
+    ):
+        person = Framed(browser, host, framing, Study(DOCUMENT), src=src)
+        person.until_outside("heard.includes('event refused')")
+        assert person.outside(f"{SHOWN}.querySelector('iframe')") is None, src
+    closed = Server(tmp_path)
+    try:
+        person = Framed(browser, host, closed, published(closed, "closed"), hasty="yes")
+        person.until_outside("heard.includes('event blocked')")
+        assert 'frame_ancestors = ["' + host.url in person.outside(f"{SHOWN}.textContent")
+        assert person.outside(f"{SHOWN}.querySelector('a').href") == f"{closed.url}/s/closed"
+    finally:
+        closed.kill()
+
+
+def test_survey_tool_continues_without_storing_an_answer(browser, host, framing):
+    """A page of SurveyJS waits for the frame, and none of its results says what was answered."""
+    person = Framed(browser, host, framing, published(framing, "surveyjs"), page="surveyjs")
+    person.inside()
+    person.until("ask")
+    browser.switch_to.default_content()
+    browser.find_element(By.CSS_SELECTOR, "input[type=text]").send_keys("Delft")
+    browser.find_element(By.CSS_SELECTOR, "input.sd-navigation__complete-btn").click()
+    assert person.outside("window.results") is None
+    person.inside()
+    person.answer(occupation=LABELS[1])
+    person.until("report")
+    person.send()
+    person.until_outside("window.isDone")
+    browser.find_element(By.CSS_SELECTOR, "input.sd-navigation__complete-btn").click()
+    person.until_outside("Boolean(window.results)")
+    results = person.outside("window.results")
+    assert "Delft" in results
+    assert LABELS[1] not in results
+    assert len(person.stored()) == 1
+
+
+ANSWERED = """
+const [collector, id] = args;
+const found = await fetch(`${collector}/v1/studies/${id}`, { credentials: "omit" });
+const study = await parseStudy(await found.text());
+const device = await openDevice({ maxEpsilon: "4", collector });
+await device.answer(study, { occupation: "no" });
+await device.consent(study);
+await device.flush({ attempts: 1 });
+return (await device.status(study)).report.state;
+"""
+WITHDRAWN = """
+const [collector, id] = args;
+const device = await openDevice({ maxEpsilon: "4", collector });
+await device.withdraw(id);
+await device.flush({ attempts: 1 });
+"""
+
+
+def test_only_a_listed_page_fetches_answers_sends_and_withdraws(browser, host, framing):
+    study = published(framing, "device")
+
+    def stored():
+        lines = framing.read(f"/v1/studies/{study.id}/export").splitlines()
+        return len([line for line in lines if "payloads" in json.loads(line)])
+
+    browser.get(f"{host.url}/pages/blank.html")
+    assert (run(browser, ANSWERED, framing.url, study.id), stored()) == ("sent", 1)
+    run(browser, WITHDRAWN, framing.url, study.id)
+    assert stored() == 0
+    # The same site by a name that is not listed.
+    browser.get(f"{host.url.replace('localhost', '127.0.0.1')}/pages/blank.html")
+    found = attempt(browser, ANSWERED, framing.url, study.id)
+    assert (found["error"], stored()) == ("TypeError: Failed to fetch", 0)

@@ -1,0 +1,201 @@
+"""Reports that leave the participant's page later: in batches with tokens, and by its service worker."""
+
+from __future__ import annotations
+
+import time
+from urllib.request import urlopen
+
+import pytest
+
+from tests import studies
+from tests.portable.participant import ANSWERS
+from tests.portable.token_issuer import TokenIssuer
+
+pytestmark = pytest.mark.slow
+ASKED = {**studies.YES_NO, "text": "Have you ever?"}
+SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
+MOVE_DUE = """
+const [due, done] = arguments;
+const request = indexedDB.open("ldpkit");
+request.onsuccess = () => {
+  const transaction = request.result.transaction("ledger", "readwrite");
+  const store = transaction.objectStore("ledger");
+  store.get(0).onsuccess = ({ target: { result } }) => {
+    for (const report of result.reports) report.due = due;
+    store.put(result, 0);
+  };
+  transaction.oncomplete = () => { request.result.close(); done(); };
+};
+"""
+TAGS = """
+const [kind, done] = arguments;
+const tags = (registration) => registration[kind].getTags();
+navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tags))).then(done);
+"""
+
+
+@pytest.fixture
+def issuer():
+    opened = TokenIssuer()
+    opened.strata["CODE"] = 0
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def invited(meet, issuer):
+    """A person whose study has that issuer, with an invitation behind the address."""
+    return lambda code="CODE": meet(studies.document(ASKED, channel=issuer.channel()), code)
+
+
+@pytest.fixture
+def later(browser):
+    """Has pages believe that it is so many milliseconds later."""
+    scripts = []
+
+    def later(shift):
+        source = SHIFTED.format(shift=shift)
+        scripts.append(browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source}))
+
+    yield later
+    for script in scripts:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+@pytest.fixture
+def cut_off(browser):
+    """Keeps a page, not the browser's workers, from these addresses; from none at the end."""
+
+    def cut(*addresses):
+        browser.execute_cdp_cmd("Network.enable", {})
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": list(addresses)})
+
+    yield cut
+    cut()
+
+
+def close_page(browser):
+    """Close the tab; another one stays, as people's browsers have it."""
+    page = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    other = browser.current_window_handle
+    browser.switch_to.window(page)
+    browser.close()
+    browser.switch_to.window(other)
+
+
+def workers(browser, kind="sync"):
+    """The tags that each worker is registered for."""
+    return browser.execute_async_script(TAGS, kind)
+
+
+def agreed(person):
+    person.answer(ever="yes")
+    person.until("report")
+    person.send()
+
+
+def sent_to(person, method):
+    return [url for asked, url in person.requests() if asked == method and "/reports/" in url]
+
+
+@pytest.mark.attack(12)
+def test_report_with_a_token_leaves_at_its_moment(invited, issuer, later):
+    """Issuer and collector compare moments: nothing of the report is anywhere before its own."""
+    person = invited("WRONG")
+    host = issuer.url.split("//")[1]
+    assert f"Your invitation goes to {host} alone" in person.text
+    issuer.told = [(503, "busy"), "lost"]
+    agreed(person)
+    person.until_says("has given no token: there was no invitation, it is not known there, or it was used")
+    person.find("#invite .invitation").send_keys("CODE")
+    person.click("#invite button")
+    person.until_says("It leaves by itself at a moment drawn by chance between")
+    assert {code for code, _ in issuer.asked} == {"WRONG", "CODE"}
+    report = person.ledger()[1][0]
+    assert (report["state"], report["invitation"], len(report["token"])) == ("queued", "", 472)
+    assert (sent_to(person, "PUT"), person.stored()) == ([], [])
+    later(report["due"] - time.time() * 1000 + 60_000)
+    person.browser.refresh()
+    person.until_says("This was sent. Thank you.")
+    assert [stored.to_json() for stored in person.stored()] == [person.body]
+
+
+def test_report_with_a_token_is_withdrawn_before_it_is_sent(invited):
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    person.click("#withdraw")
+    person.until("gone")
+    assert (sent_to(person, "DELETE"), person.ledger()[1]) == ([], [])
+
+
+@pytest.mark.attack(9)
+def test_content_policy_allows_only_the_studys_issuer(invited, issuer):
+    """A script in the page sends what it reads to another host."""
+    person = invited()
+    other = TokenIssuer()
+    try:
+        script = """
+        const [address, done] = arguments;
+        const headers = { "Content-Type": "application/private-token-request" };
+        fetch(`${address}/v1/tokens`, { method: "POST", body: new Uint8Array(259), headers })
+          .then(({ status }) => done(status), () => done("refused"));
+        """
+        asked = [person.browser.execute_async_script(script, one.url) for one in (issuer, other)]
+        assert asked == [422, "refused"]
+        # The worker sends for all studies of this collector.
+        with urlopen(f"{person.server.url}/assets/worker.js") as answer:
+            allowed = answer.headers["Content-Security-Policy"].split("connect-src ")[1].split()
+        assert (allowed[0], issuer.url in allowed, other.url in allowed) == ("'self'", True, False)
+    finally:
+        other.close()
+
+
+def test_worker_sends_report_and_deletion_after_the_page_is_closed(meet, cut_off):
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    body, address = person.body, person.browser.current_url
+    cut_off("*/reports/*")
+    person.hold_on()
+    person.send()
+    person._until(lambda: workers(person.browser) == [["ldpkit"]])
+    assert person.stored() == []
+    close_page(person.browser)
+    person._until(person.stored)
+    assert [stored.to_json() for stored in person.stored()] == [body]
+    person.browser.get(address)
+    person.until("report")
+    # The worker notes it once it has the collector's answer, and goes.
+    person._until(lambda: person.ledger()[1][0]["state"] == "sent")
+    person._until(lambda: workers(person.browser) == [])
+    cut_off("*/reports/*")
+    person.hold_on()
+    person.click("#withdraw")
+    person._until(lambda: workers(person.browser) == [["ldpkit"]])
+    assert person.stored()
+    close_page(person.browser)
+    person._until(lambda: not person.stored())
+
+
+def test_periodic_sync_sends_the_report_of_a_closed_page(invited, browser):
+    """Browsers wake workers of installed sites."""
+    person = invited()
+    server = person.server
+    allowed = {"origin": server.url, "permissions": ["periodicBackgroundSync"]}
+    browser.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    try:
+        agreed(person)
+        person.until_says("It leaves by itself")
+        person._until(lambda: workers(browser, "periodicSync") == [["ldpkit"]])
+        browser.execute_async_script(MOVE_DUE, int(time.time() * 1000) - 1000)
+        close_page(browser)
+        assert person.stored() == []
+        browser.execute_cdp_cmd("ServiceWorker.enable", {})
+        for number in range(100):
+            woken = {"origin": server.url, "registrationId": str(number), "tag": "ldpkit"}
+            browser.execute_cdp_cmd("ServiceWorker.dispatchPeriodicSyncEvent", woken)
+        person._until(person.stored)
+    finally:
+        browser.execute_cdp_cmd("Browser.resetPermissions", {})
