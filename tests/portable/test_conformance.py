@@ -25,38 +25,16 @@ PARTS = [PORT, PORT.with_name("port_noise.py"), PORT.with_name("port_numbers.py"
 OF_SUMS = {"summed_gaussian", "pieces", "marginals", "invitation"}
 # {fault: what it changes in the port, and of what the kit then fails}
 FAULTS = {
-    "draws again": (
-        (
-            "payload = payload_of(case, random)",
-            "payload_of(case, random), (payload := payload_of(case, random))",
-        ),
-        "randomized_response",
-    ),
-    "one too far": (("choices.index(answer), count", "(choices.index(answer) + 1) % count, count"), "oue"),
     "another digest": (("sort_keys=True", "sort_keys=False"), "digest"),
-    "another id": (("report-id/1", "report-id/2"), "id"),
     "no rejection": (("if word < WORD - WORD % limit:", "if True:"), "hadamard"),
-    "the true answer, twice noised": (
-        ('MECHANISMS[mechanism["of"]](place, count, mechanism', "oue(place, count, mechanism"),
-        "memoized",
-    ),
     "noise of a float": (
         ("noise(law, 1, random)[0]])\n    share", "round(noise(law, 1, random)[0], -3)])\n    share"),
         "laplace",
     ),
-    "no tail": (("not (self.tail and strip == STRIPS - 1)", "True"), "laplace"),
-    "digits of the height alone": (
-        ('point << 64 | int.from_bytes(random.read(8), "big")', "point << 64"),
-        "gaussian",
-    ),
-    "half a unit": (("(point >> 16) + 1 >> 1", "(point >> 17)"), "laplace"),
-    "the sign turned": (("-magnitude if point & 1", "-magnitude if not point & 1"), "gaussian"),
-    "no cut in delta": (("size * (1 + growth) / Decimal(2) ** 188", "-delta"), "gaussian"),
     "no clipping": (
         ("length = max(isqrt(max(square, 1) - 1) + 1, radius)", "length = radius"),
         "gaussian_record",
     ),
-    "refusals at the lower bound": (("spot = most // 2 if", "spot = 0 if"), "refusable_numbers"),
     "a refusal that reads less": (
         (
             "told = random.truth_or_other(int(answer is None), 2,",
@@ -64,24 +42,7 @@ FAULTS = {
         ),
         "refusable_numbers",
     ),
-    "the constant released": (("if j]", "]"), "gaussian_statistics"),
-    "products of levels weigh one": (("(PARTS if max(size) > 1 else 1)", "(1)"), "levels"),
-    "a coin before the block": (("while word >= WORD - WORD % total", "while False"), "sampled_products"),
-    "one sign alone flips": (
-        ("1 + random.below(2**signs - 1)", "1 + 0 * random.below(2**signs - 1)"),
-        "several",
-    ),
-    "all noise from one device": (
-        ("isqrt(one * one * (", "isqrt(one * one * 0 + one * one * (1 or "),
-        "summed_gaussian",
-    ),
     "big-endian words": (('to_bytes(8, "little")', 'to_bytes(8, "big")'), "pieces"),
-    "one seed for all": (
-        ("seeds = [random.read(32) for _ in range(nodes - 1)]", "seeds = [random.read(32)] * (nodes - 1)"),
-        "pieces",
-    ),
-    "squares as they are": (("3 * units * units * grid, 2 *", "units * units * grid,"), "marginals"),
-    "one word at all nodes": (("str(node).encode()]", 'b"0"]'), "invitation"),
 }
 
 
