@@ -1,96 +1,81 @@
 """The code in docs/embed.md does what the text around it says."""
 
+from __future__ import annotations
+
 import json
-import re
 
 import pytest
 
-from collector.remote.download import fetch_reports
 from ldp_client import Device, Direct
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
 from ldp_client.files.signing import new_key
-from schemas import Report
-from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
+from schemas import Report, Study
+from tests import studies
+from tests.collector.conftest import ANSWERS, build_study
 from tests.kit.errors import raises
-from tests.portable.chromium import run
+from tests.ldp_client.devices import Server
 from tests.portable.embedding_guide import BOARD_LEDGER, code
 from tests.portable.platforms import run_micropython
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    started = Server(tmp_path_factory.mktemp("collector"))
-    started.request("POST", "/v1/studies", build_study().document)
-    yield started
-    started.kill()
+STUDY = build_study()
 
 
-def stored(server):
-    return {report.id for report in fetch_reports(server.url, "habits", TOKEN)}
-
-
-@pytest.mark.slow
-def test_phone_example_works(server, tmp_path):
-    source = code("python", "device.fetch").replace("https://collector.example", server.url)
-    names = {"FOLDER": tmp_path}
-    exec(source, names)
-    assert names["outcome"].sent == 1
-    assert names["report_id"] in stored(server)
-    with pytest.raises(AlreadyAnsweredError):
-        exec(source, names)
+@pytest.fixture
+def server():
+    with Server(STUDY.canonical()) as started:
+        yield started
 
 
 def test_policy_and_withdrawal_examples_work(server, tmp_path):
-    names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1], "DIGEST": build_study().digest}
+    names = {"FOLDER": tmp_path, "Device": Device, "PUBLIC_KEY": new_key()[1], "DIGEST": STUDY.digest}
     exec(code("python", "signing_keys"), names)
     with raises(RefusedError, "device.not_known_signed"):
-        names["device"].answer(build_study(), ANSWERS)
-    names["device"] = Device(tmp_path, max_epsilon="4", collector=server.url)
-    study = names["device"].fetch("habits")
-    names["device"].consent(study)
-    report_id = names["device"].answer(study, ANSWERS)
+        names["device"].answer(STUDY, ANSWERS)
+    names["device"] = Device(tmp_path, max_epsilon="4", collector=server.url, require_consent=False)
+    names["device"].answer(STUDY, ANSWERS)
     names["device"].flush()
-    assert report_id in stored(server)
+    names["study"] = STUDY
     exec(code("python", "device.withdraw"), names)
-    assert report_id not in stored(server)
+    assert [len(server.asked(method)) for method in ("PUT", "DELETE")] == [1, 1]
 
 
-def test_gateway_example_works(server, tmp_path):
-    names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
-    exec(code("python", "answer_for"), names)
-    before = stored(server)
-    assert [names["answer_for"](member, build_study(), ANSWERS) for member in ("a", "b")] == [True, True]
-    assert len(stored(server) - before) == 2
-    assert Device(tmp_path / "a", max_epsilon="4").epsilon_left == 1
+@pytest.fixture
+def gateway(tmp_path):
+    """The names of the gateway's example."""
+    names = {"FOLDER": str(tmp_path)}
+    exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
+    return names
 
 
-def test_gateway_example_sends_waiting_reports_later(server, tmp_path, monkeypatch):
+@pytest.mark.attack(10)
+def test_gateway_answers_the_study_of_each_collector_once(gateway):
+    """A gateway takes answers to a pilot for answers to the same study at the real collector."""
+    study = Study(studies.document(studies.YES_NO))
+
+    def answer_at(server, member="ann"):
+        gateway["COLLECTOR"] = server.url
+        assert gateway["answer_for"](member, study, {"ever": True})
+        return len(server.asked("PUT"))
+
+    with Server(study.canonical()) as pilot, Server(study.canonical()) as real:
+        assert [answer_at(server) for server in (pilot, pilot, real, real)] == [1, 1, 1, 1]
+        assert answer_at(real, "ben") == 2
+
+
+def test_gateway_sends_waiting_reports_later(gateway, server, tmp_path, monkeypatch):
     def down(*_):
         raise TransferError("down")
 
-    names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
-    exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
+    gateway["COLLECTOR"] = server.url
     with monkeypatch.context() as patched:
         patched.setattr(Direct, "exchange", down)
-        assert names["answer_for"]("c", build_study(), ANSWERS) is False
+        assert gateway["answer_for"]("c", STUDY, ANSWERS) is False
     (waiting,) = Device(tmp_path / "c", max_epsilon="4").ledger.queued()
-    assert names["answer_for"]("c", build_study(), ANSWERS) is True
-    assert waiting.report_id in stored(server)
+    assert gateway["answer_for"]("c", STUDY, ANSWERS) is True
+    assert [waiting.report_id in path for path in server.asked("PUT")] == [True]
 
 
-@pytest.mark.slow
-def test_browser_example_works(server, browser):
-    start, script = code("js", "device.consent").split("\n", 1)
-    names, module = re.fullmatch(r'import \{ (.*) \} from "(.*)";', start).groups()
-    script = f"{{ const {{ {names} }} = await import(module); {script} return [report.id, report.body]; }}"
-    browser.get(f"{server.url}/healthz")
-    before = stored(server)
-    sent = run(browser, script, module=module)
-    assert stored(server) - before == {sent[0]}
-    assert Report.from_json(sent[1]).id == sent[0]
-
-
-MICROCONTROLLER_CHECK = """
+BOARD_CHECK = """
 import json
 from ldp_client.documents.study import Study
 
@@ -102,8 +87,7 @@ def random(size):
     stream[0] += 1
     return bytes([(stream[0] * 101 + place * 17) % 256 for place in range(size)])
 
-day = {"opens": "2026-06-15", "closes": "2026-06-20"}
-dated = Study(dict(study.document, id="dated", **day))
+dated = Study(dict(study.document, id="dated", opens="2026-06-15", closes="2026-06-20"))
 dear = json.loads(json.dumps(dict(study.document, id="dear")))
 dear["questions"][0]["mechanism"]["epsilon"] = "1.5"
 
@@ -131,31 +115,29 @@ except ValueError:
 """
 
 
-def on_this_python(folder, source, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    exec(f"PLACE = {str(folder) + '/'!r}\n{source}", {})
-    return capsys.readouterr().out
-
-
-def on_micropython(folder, source, *_):
-    return run_micropython(folder, f"PLACE = '/data/'\n{source}")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("platform", [on_this_python, on_micropython])
-def test_board_ledger_example_works(platform, tmp_path, capsys, monkeypatch):
-    study = build_study()
-    (tmp_path / "study.json").write_text(study.to_json())
+def test_board_ledger_example_works(tmp_path):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
-    source = BOARD_LEDGER + MICROCONTROLLER_CHECK
-    closed, refused, ledger, dear, opened, damaged = platform(
-        tmp_path, source, capsys, monkeypatch
-    ).splitlines()
+    source = f"PLACE = '/data/'\n{BOARD_LEDGER}{BOARD_CHECK}"
+    closed, refused, ledger, dear, opened, damaged = run_micropython(tmp_path, source).splitlines()
     assert closed == str(["not open today, or the day is not known"] * 3)
     assert (refused, dear, damaged) == ("answered before", "above the budget", "damaged")
     assert opened == "[None, True]"
     kept = json.loads(ledger)
-    assert (kept["epsilon"], kept["delta"]) == ([3, 1], [0, 1])
-    assert kept["spent"] == ["habits/hours", "habits/fruit", "habits/ever"]
+    assert (kept["epsilon"], kept["spent"]) == (
+        [3, 1],
+        ["habits/hours", "habits/fruit", "habits/ever"],
+    )
     (body,) = kept["outbox"]
-    assert Report.from_json(body).digest == study.digest
+    assert Report.from_json(body).digest == STUDY.digest
+
+
+@pytest.mark.slow
+def test_phone_example_works(server, tmp_path):
+    source = code("python", "device.fetch").replace("https://collector.example", server.url)
+    names = {"FOLDER": tmp_path}
+    exec(source, names)
+    assert names["outcome"].sent == 1
+    with pytest.raises(AlreadyAnsweredError):
+        exec(source, names)
