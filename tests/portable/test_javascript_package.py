@@ -1,21 +1,28 @@
-"""The JavaScript port as a package: small, typed, without dependencies."""
+"""The JavaScript library as a package: small, typed, alone, and used in each engine."""
+
+from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
 
 from tests import studies
-from tests.portable import npm, run_vectors
+from tests.browser.visiting import visit
+from tests.collector.conftest import Server
+from tests.portable import npm, run_vectors, webkit
+from tests.portable.folder_site import served
+from tests.portable.make_vectors import FOLDER
 from tests.portable.platforms import JAVASCRIPT
 
-# What a page loads, minified, to read a study with one mechanism, to answer it once, and to keep the report.
-MOST_BYTES = 15_400
-MOST_BYTES_IN_ALL = 25_600
-MOST_BYTES_OF_RELAYED = 4_500
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
-# What it loads later, and what only some studies need, beside that.
+# Most bytes, minified, of what a page loads to read a study with one mechanism, to answer it once and to keep
+# the report; and beside that of what it loads later, or for some studies alone.
+MOST_BYTES, MOST_BYTES_IN_ALL, MOST_BYTES_OF_RELAYED = 15_400, 25_600, 4_500
 MOST_BYTES_OF = {
     "changing": 1_400,
     "channel": 1_200,
@@ -26,12 +33,15 @@ MOST_BYTES_OF = {
     "study_parts": 2_000,
     "told": 800,
 }
-ON_DEMAND = [*MECHANISMS, *MOST_BYTES_OF, "levels", "leaving", "tokens", "oblivious"]
-MOST_BYTES_OF_LEVELS = 1_600
-# Beside what sends.
-MOST_BYTES_OF_BATCHES = 1_400
-MOST_BYTES_OF_TOKENS = 2_550
-TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
+# What only others load: after which.
+BEHIND = {"levels": ("sampled_products", 1_600), "leaving": ("sending", 1_400), "tokens": ("leaving", 4_000)}
+ON_DEMAND = [*MECHANISMS, *MOST_BYTES_OF, *BEHIND, "oblivious"]
+BUNDLES = {
+    "page.js": "collector/assets/participant.js",
+    "worker.js": "collector/assets/sender.js",
+    "ldpkit.js": "js/index.js",
+    "element.js": "js/element.js",
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,149 +49,217 @@ def packages():
     npm.install()
 
 
-def bundle_size(modules):
-    command = [npm.ESBUILD, JAVASCRIPT / "index.js", "--bundle", "--minify", "--format=esm"]
+def bundle_size(modules, entry="index.js"):
+    command = [npm.ESBUILD, JAVASCRIPT / entry, "--bundle", "--minify", "--format=esm"]
     left_out = [f"--external:*/{name}.js" for name in ON_DEMAND if name not in modules]
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_bundle_of_one_mechanism_is_small(mechanism):
-    assert 8_000 < bundle_size([mechanism]) <= MOST_BYTES
+def test_bundles_are_small():
+    """Of the largest mechanism, of each part that is loaded later, of a relay, and of all."""
+    alone = bundle_size(["memoized"])
+    assert 8_000 < alone <= MOST_BYTES
+    assert bundle_size(["sampled_products"]) <= MOST_BYTES
+    assert alone < bundle_size(MECHANISMS) <= MOST_BYTES_IN_ALL
+    for module, most in MOST_BYTES_OF.items():
+        assert most // 2 < bundle_size(["memoized", module]) - alone <= most, module
+    for module, (before, most) in BEHIND.items():
+        loaded = ["memoized", "sending", before]
+        assert most // 2 < bundle_size([*loaded, module]) - bundle_size(loaded) <= most, module
+    assert MOST_BYTES_OF_RELAYED // 2 < bundle_size([], "oblivious.js") <= MOST_BYTES_OF_RELAYED
 
 
-@pytest.mark.parametrize("module", MOST_BYTES_OF)
-def test_bundles_of_optional_features_are_small(module):
-    added = bundle_size(["memoized", module]) - bundle_size(["memoized"])
-    assert MOST_BYTES_OF[module] // 2 < added <= MOST_BYTES_OF[module]
-
-
-def test_level_features_are_loaded_on_demand():
-    without = bundle_size(["sampled_products"])
-    assert 1_000 < bundle_size(["sampled_products", "levels"]) - without <= MOST_BYTES_OF_LEVELS
-
-
-def test_batches_and_tokens_are_loaded_on_demand():
-    sending = bundle_size(["laplace", "sending"])
-    batches = bundle_size(["laplace", "sending", "leaving"])
-    tokens = bundle_size(["laplace", "sending", "leaving", "tokens"])
-    assert MOST_BYTES_OF_BATCHES // 2 < batches - sending <= MOST_BYTES_OF_BATCHES
-    assert MOST_BYTES_OF_TOKENS // 2 < tokens - batches <= MOST_BYTES_OF_TOKENS
-
-
-def test_bundle_of_a_relay_is_small_and_no_part_of_the_page():
-    command = [npm.ESBUILD, JAVASCRIPT / "oblivious.js", "--bundle", "--minify", "--format=esm"]
-    size = len(subprocess.run(command, check=True, capture_output=True).stdout)
-    assert MOST_BYTES_OF_RELAYED // 2 < size <= MOST_BYTES_OF_RELAYED
-    assert b"message/ohttp-req" not in (JAVASCRIPT.parent / "collector" / "assets" / "page.js").read_bytes()
-
-
-def test_complete_bundle_is_small():
-    assert bundle_size([]) < bundle_size(MECHANISMS) <= MOST_BYTES_IN_ALL
-
-
-@pytest.mark.parametrize(
-    ("source", "served"),
-    [
-        ("collector/assets/participant.js", "page.js"),
-        ("collector/assets/sender.js", "worker.js"),
-        ("js/index.js", "ldpkit.js"),
-        ("js/element.js", "element.js"),
-    ],
-)
-def test_collector_serves_bundles_of_the_modules_as_they_are(source, served):
+def test_collector_serves_bundles_of_the_modules_as_they_are():
     """`make page` writes the bundles."""
-    command = ["npm", "run", "--silent", "bundle", "--", f"../../{source}"]
-    bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)
-    assert bundled.stdout == (npm.FOLDER.parents[1] / "collector" / "assets" / served).read_bytes()
-
-
-REFUSED = """
-const {{ parseStudy }} = await import("{port}");
-const study = JSON.parse({text});
-const refused = ({{ code, field }}) => code + " " + field;
-console.log(await parseStudy(JSON.stringify(study)).then(() => "", refused));
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"protocol": {"name": "secure_sum"}}, "protocol"),
-        ({"respondent": "holder"}, "respondent"),
-    ],
-)
-def test_unsupported_study_is_rejected_before_any_noise(change, field):
-    document = studies.document(studies.YES_NO, **change)
-    script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
-    assert npm.node("--input-type=module", "-e", script).strip() == f"study {field}"
-
-
-@pytest.mark.parametrize("asked", [studies.NUMBER, studies.YES_NO])
-def test_devices_need_no_model(asked):
-    document = studies.document({key: value for key, value in asked.items() if key != "model"})
-    script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
-    assert npm.node("--input-type=module", "-e", script).strip() == ""
-
-
-def test_permanent_errors_are_not_reported_as_failed_loads():
-    """A study that is not a text, and a page without https, where browsers have no digests."""
-    script = f"""
-    const {{ parseStudy }} = await import("{JAVASCRIPT / "index.js"}");
-    const codes = [await parseStudy(undefined).catch(({{ code }}) => code)];
-    Object.defineProperty(globalThis, "crypto", {{ value: {{}} }});
-    codes.push(await parseStudy("{{}}").catch(({{ code, problem }}) => `${{code}}: ${{problem}}`));
-    console.log(codes.join());
-    """
-    assert npm.node("--input-type=module", "-e", script).strip() == "study,input: needs https"
-
-
-def test_non_number_is_rejected_as_a_public_number():
-    """JavaScript converts a list of one number to that number. Python rejects it too."""
-    age = {"id": "age", "bounds": ["18", "99"], "step": "1"}
-    text = json.dumps(json.dumps(studies.document(studies.YES_NO, public=[age])))
-    script = f"""
-    const port = "{(JAVASCRIPT / "index.js").as_uri()}";
-    const {{ parseStudy }} = await import(port);
-    const perturbAnswers = await (await import("{npm.PERTURBING.as_uri()}")).perturbingBy(port);
-    const study = await parseStudy({text});
-    const made = (age) => perturbAnswers(study, {{ ever: "yes", age }});
-    const said = [42, "42", [42], ["42"], [[42]], {{}}, null, true].map((age) =>
-      made(age).then(({{ body }}) => JSON.parse(body).public.age, ({{ code }}) => code));
-    console.log((await Promise.all(said)).join());
-    """
-    assert npm.node("--input-type=module", "-e", script).strip() == ",".join(["42"] * 2 + ["answer"] * 6)
-
-
-def test_typed_array_view_is_read_without_its_buffer():
-    """A view of the whole buffer would draw noise from other bytes."""
-    part = "viewOf(Uint8Array.of(9, 9, 1, 2, 3, 4).subarray(2)).getUint32(0)"
-    script = f"const {{ viewOf }} = await import('{JAVASCRIPT / 'randomness.js'}'); console.log({part})"
-    assert int(npm.node("--input-type=module", "-e", script)) == 0x01020304
-
-
-@pytest.mark.slow
-def test_types_accept_the_documented_usage():
-    npm.node(npm.TYPESCRIPT, *TYPESCRIPT_OPTIONS, "usage.ts")
-
-
-def test_types_match_the_exports():
-    typed = re.findall(r"export (?:class|function) (\w+)", (JAVASCRIPT / "index.d.ts").read_text())
-    script = f"console.log(Object.keys(await import('{JAVASCRIPT / 'index.js'}')).join())"
-    exported = npm.node("--input-type=module", "-e", script)
-    assert sorted(typed) == sorted(exported.strip().split(","))
+    assets = JAVASCRIPT.parent / "collector" / "assets"
+    for served_name, source in BUNDLES.items():
+        command = ["npm", "run", "--silent", "bundle", "--", f"../../{source}"]
+        bundled = subprocess.run(command, cwd=npm.FOLDER, check=True, capture_output=True)
+        assert bundled.stdout == (assets / served_name).read_bytes(), served_name
+    assert b"message/ohttp-req" not in (assets / "page.js").read_bytes()
 
 
 def test_package_has_no_external_imports():
-    package = json.loads((JAVASCRIPT / "package.json").read_text())
-    assert "dependencies" not in package
+    assert "dependencies" not in json.loads((JAVASCRIPT / "package.json").read_text())
     imported = {
         (file.name, name)
         for file in JAVASCRIPT.rglob("*.js")
         for name in re.findall(r'(?:from |import\()"([^"]+)"', file.read_text())
     }
-    assert len(imported) > 20
-    others = {file for file, name in imported if not name.startswith(("./", "../"))}
-    # Which no browser loads, and which asks for parts of node alone.
-    assert others == {"node.js"}
-    assert all(name.startswith(("./", "../", "node:")) for _, name in imported)
+    others = {(file, name.partition(":")[0]) for file, name in imported if not name.startswith("./")}
+    # No browser loads the one that asks for parts of node.
+    assert {file for file, name in others if not name.startswith("../")} == {"node.js"}
+    assert {name for _, name in others if not name.startswith("../")} == {"node"}
+
+
+# Also what a bundler is given.
+ANSWER = """
+import { mechanismFor, openDevice, parseStudy } from "ldpkit";
+%s
+
+export async function take(collector, hours) {
+  const response = await fetch(`${collector}/v1/studies/survey`);
+  const study = await parseStudy(await response.text());
+  const device = await openDevice({ maxEpsilon: "4", collector, %s });
+  const { body } = await device.answer(study, { hours });
+  await device.consent(study);
+  await device.flush({ attempts: 1 });
+  const { report } = await device.status(study);
+  return { body, state: report.state, left: await device.epsilonLeft() };
+}
+
+/** Whether each payload of a vector comes of its bytes. */
+export async function isSame({ studies, draws }) {
+  let rest;
+  const random = Object.assign((size) => Uint8Array.from(rest.splice(0, size)), { forTests: true });
+  for (const { study, answer, bytes, payload } of draws) {
+    rest = bytes;
+    const { questions } = await parseStudy(JSON.stringify(studies[study]));
+    const found = mechanismFor(questions[0]).perturb(answer, random);
+    if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== payload) return false;
+  }
+  return true;
+}
+"""
+IN_NODE = """
+import { take } from "./take.mjs";
+const [collector] = process.argv.slice(2);
+const first = await take(collector, 3.5);
+const again = await take(collector, 9).catch(({ code }) => code);
+console.log(JSON.stringify([first, again]));
+"""
+PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
+<label>Hours <input id="hours"></label> <button id="take">Answer</button> <p id="said" hidden></p></main>
+<script type="module" src="built/app.mjs"></script></html>"""
+APP = """
+import { isSame, take } from "./take.mjs";
+const find = (id) => document.getElementById(id);
+find("take").addEventListener("click", async () => {
+  const vectors = await (await fetch("vectors.json")).json();
+  const same = (await Promise.all(vectors.map(isSame))).every(Boolean) ? "same" : "another";
+  const { state } = await take("%s", Number(find("hours").value));
+  const again = await take("%s", 9).catch(({ code }) => code);
+  find("said").textContent = `${same} ${state} ${again}`;
+  find("said").hidden = false;
+});
+"""
+TYPED = """
+import { type Device, type Ledger, fetchStudy, oblivious, openDevice } from "ldpkit";
+import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
+import { memoryLedger } from "ldpkit/ledgers/memory";
+import { nodeLedger } from "ldpkit/ledgers/node";
+import type { StudyElement } from "ldpkit/element";
+
+export async function devices(database: ExpoDatabase): Promise<Device[]> {
+  const ledgers: Ledger[] = [memoryLedger(), await nodeLedger("kept.db"), expoLedger(database)];
+  const collector = "https://collect.example.org";
+  return Promise.all(ledgers.map((ledger) => openDevice({ maxEpsilon: "4", collector, ledger })));
+}
+export const frame = (element: StudyElement): string => element.state;
+const transport = oblivious({ relay: "https://relay.example.org", keys: "AQAg" });
+void openDevice({ maxEpsilon: "4", transport }).then((device) => fetchStudy(device, "habits"));
+// @ts-expect-error a relay needs keys
+void oblivious({ relay: "https://relay.example.org" });
+// @ts-expect-error a path is none
+void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
+// @ts-expect-error what is kept has an order of its own
+void import("ldpkit/ledgers/sqlite");
+"""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """An empty folder, and the package installed from its tarball."""
+    return npm.installed_in(tmp_path_factory.mktemp("installed"), JAVASCRIPT)
+
+
+def stored(server):
+    with sqlite3.connect(server.database) as database:
+        return database.execute("SELECT count(*) FROM reports").fetchone()[0]
+
+
+@pytest.fixture
+def collect(tmp_path):
+    """Starts a collector that has the study; ended after the test."""
+    started = []
+
+    def collect(**environment):
+        started.append(Server(tmp_path, environment=environment))
+        started[0].request("POST", "/v1/studies", studies.document(studies.NUMBER))
+        return started[0]
+
+    yield collect
+    for server in started:
+        server.kill()
+
+
+@pytest.mark.slow
+def test_package_in_node_answers_once_and_sends(app, collect):
+    server = collect()
+    use = 'import { nodeLedger } from "ldpkit/ledgers/node";\nconst path = `${import.meta.dirname}/kept.db`;'
+    (app / "take.mjs").write_text(ANSWER % (use, "ledger: nodeLedger(path)"))
+    (app / "use.mjs").write_text(IN_NODE)
+    command = [npm.newer_node(), "use.mjs", server.url]
+    done = subprocess.run(command, cwd=app, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, again = json.loads(done.stdout)
+    assert (first["state"], first["left"], again, stored(server)) == ("sent", 3, "answered", 1)
+    script = (
+        "console.log(await (await import('ldpkit')).openDevice({ maxEpsilon: '4' }).catch((e) => e.message))"
+    )
+    assert npm.node("--input-type=module", "-e", script, cwd=app).startswith("input: collector")
+
+
+@pytest.mark.slow
+def test_types_accept_the_documented_usage(app):
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
+    usage = (npm.FOLDER / "usage.ts").read_text()
+    (app / "usage.mts").write_text(usage.replace("../../js/index.js", "ldpkit"))
+    (app / "app.mts").write_text(TYPED)
+    npm.node(npm.TYPESCRIPT, *options, "usage.mts", "app.mts", cwd=app)
+
+
+def vectors():
+    """A few draws of each mechanism, with the bytes that they read."""
+    found = []
+    for name in MECHANISMS:
+        entry = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+        good = [draw for draw in entry["draws"] if "payload" in draw and draw["bytes"] < 3000]
+        good = [draw for draw in good if not re.search("NaN|Infinity|null", json.dumps(draw["answer"]))]
+        draws = [{**draw, "bytes": [*run_vectors.stream_of(draw).read(draw["bytes"])]} for draw in good[-3:]]
+        asked = {draw["study"]: entry["studies"][draw["study"]]["study"] for draw in draws}
+        found.append({"studies": asked, "draws": draws})
+    assert min(len(entry["draws"]) for entry in found) > 0
+    return found
+
+
+def said_in(browser, url):
+    """What the page says after its button was pressed."""
+    steps = [["fill", "#hours", "3.5"], ["click", "#take"], ["wait", "#said"], ["look", "end"]]
+    return visit(browser, [{"url": url, "steps": steps}], "light", 390)["looks"]["end"]["text"]
+
+
+def said_in_webkit(url):
+    with webkit.started() as browser:
+        browser.get(url)
+        browser.find_element(By.ID, "hours").send_keys("3.5")
+        browser.find_element(By.ID, "take").click()
+        WebDriverWait(browser, 20).until(lambda _: browser.find_element(By.ID, "said").is_displayed())
+        return browser.find_element(By.TAG_NAME, "main").text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
+def test_three_engines_make_the_vectors_payloads_and_answer_once(browser, app, collect):
+    """Of the bundle of an app: V8, SpiderMonkey and JavaScriptCore."""
+    with served(app) as origin:
+        server = collect(LDPKIT_CORS_ORIGINS=origin)
+        (app / "take.mjs").write_text(ANSWER % ("", ""))
+        (app / "app.mjs").write_text(APP % (server.url, server.url))
+        (app / "index.html").write_text(PAGE)
+        (app / "vectors.json").write_text(json.dumps(vectors()))
+        bundle = ["app.mjs", "--bundle", "--splitting", "--format=esm", "--outdir=built", "--log-level=error"]
+        subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
+        said = said_in_webkit(f"{origin}/") if browser == "webkit" else said_in(browser, f"{origin}/")
+    assert said.endswith("same sent answered")
+    assert stored(server) == 1
