@@ -1,11 +1,10 @@
 // Runs a Python text on MicroPython, with the device core at hand and the files of a folder in /data:
-// node micropython.mjs REPOSITORY MICROPYTHON_MODULE FOLDER TEXT [INSTALLED]
-// With INSTALLED, a board's folder of modules, nothing of the device core comes from the repository.
+// node micropython.mjs REPOSITORY MICROPYTHON_MODULE FOLDER TEXT
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [repository, module, folder, text, installed] = process.argv.slice(2);
+const [repository, module, folder, text] = process.argv.slice(2);
 // What a board installs with mip, and these tests.
 const { urls } = JSON.parse(readFileSync(join(repository, "ldp_client/package.json")));
 const TESTS = ["tests/portable/stream.py", "tests/portable/run_vectors.py"];
@@ -24,14 +23,7 @@ function copyFolder(from, to) {
   }
 }
 
-if (installed) {
-  for (const name of readdirSync(installed, { recursive: true, withFileTypes: true })) {
-    const path = join(name.parentPath ?? name.path, name.name);
-    if (name.isFile()) copy(path, join("/", path.slice(installed.length)));
-  }
-} else {
-  for (const [place, name] of urls) copy(join(repository, "ldp_client", name), join("/", place));
-}
+for (const [place, name] of urls) copy(join(repository, "ldp_client", name), join("/", place));
 for (const name of TESTS) copy(join(repository, name), join("/", name));
 copyFolder(folder, "/data");
 

@@ -1,7 +1,4 @@
-"""Run the test vectors and say what differs. Runs on MicroPython too.
-
-As a program: prints one line for each file, then one for each difference.
-"""
+"""Run the test vectors and say what differs. Runs on MicroPython too."""
 
 import json
 from binascii import hexlify, unhexlify
@@ -205,9 +202,3 @@ def failures(folder, strict_json=True):
     found["refusal"] += study_failures({"studies": load("refusal")["refusal"]}, True)
     found["studies"] = list(study_failures(load("studies"), strict_json))
     return found
-
-
-if __name__ == "__main__":
-    import sys
-
-    print(json.dumps(failures(sys.argv[1])))

@@ -1,6 +1,5 @@
 """Vectors of others against what devices use: hostile signatures, sealing, canonical JSON."""
 
-import hashlib
 import hmac
 import json
 from pathlib import Path
@@ -14,67 +13,25 @@ from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import DocumentError
 from ldp_client.secure_sum.messages import seal
-from tests.portable.platforms import JAVASCRIPT, run_micropython
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 WYCHEPROOF = GOLDEN / "wycheproof"
-ON_MICROPYTHON = """
-import json
-from binascii import unhexlify
-from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-
-for group in json.load(open("/data/rsa_pkcs1_3072_sha256.json"))["groups"]:
-    key = PublicKey.from_pem(group["pem"])
-    for number, message, signature, result in group["tests"]:
-        if is_signed_by_rsa(unhexlify(message), unhexlify(signature), key.value):
-            print(number)
-"""
 
 
 def groups(name):
     return json.loads((WYCHEPROOF / f"{name}.json").read_text())["groups"]
 
 
-def taken_and_valid(name, is_signed):
-    """Return the tests whose signature is accepted, the valid tests, and the number of tests."""
-    taken, valid, count = [], [], 0
-    for group in groups(name):
+def test_rsa_accepts_only_valid_signatures():
+    """One of the 258 is "acceptable", an encoding without its NULL: it is rejected too."""
+    count = 0
+    for group in groups("rsa_pkcs1_3072_sha256"):
         key = PublicKey.from_pem(group["pem"])
         for number, message, signature, result in group["tests"]:
             count += 1
-            valid += [number] if result == "valid" else []
-            if is_signed(bytes.fromhex(message), bytes.fromhex(signature), key.value):
-                taken.append(number)
-    return taken, valid, count
-
-
-def test_rsa_accepts_only_valid_signatures():
-    """One of the 258 is "acceptable", an encoding without its NULL: it is rejected too."""
-    taken, valid, count = taken_and_valid("rsa_pkcs1_3072_sha256", is_signed_by_rsa)
-    assert taken == valid
+            taken = is_signed_by_rsa(bytes.fromhex(message), bytes.fromhex(signature), key.value)
+            assert taken == (result == "valid"), number
     assert count == 258
-    assert 0 < len(valid) < count
-
-
-def test_verification_of_the_end_only_is_detected():
-    """The fault of 2006: padding that is not read as a whole lets a forged signature in."""
-
-    def careless(message, signature, modulus):
-        power = pow(int.from_bytes(signature, "big"), 65537, int.from_bytes(modulus, "big"))
-        return power.to_bytes(len(modulus), "big").endswith(hashlib.sha256(message).digest())
-
-    taken, valid, _ = taken_and_valid("rsa_pkcs1_3072_sha256", careless)
-    assert set(valid) < set(taken)
-
-
-def test_micropython_takes_the_same_rsa_signatures():
-    taken = run_micropython(WYCHEPROOF, ON_MICROPYTHON)
-    assert [int(number) for number in taken.split()] == [
-        number
-        for group in groups("rsa_pkcs1_3072_sha256")
-        for number, _, _, result in group["tests"]
-        if result == "valid"
-    ]
 
 
 def labeled_extract(suite, salt, label, key):
@@ -122,14 +79,3 @@ CANONICAL = r'{"literals":[true,false],"string":"€$\u000f\nA' + "'" + r'B\"\\\
 
 def test_canonical_json_of_rfc_8785():
     assert canonical_json(parse_json(WRITTEN, DocumentError, 1000)) == CANONICAL
-
-
-def test_javascript_writes_the_same_canonical_json(tmp_path):
-    from tests.portable import npm
-
-    script = tmp_path / "canonical.mjs"
-    script.write_text(
-        f'import {{ canonicalJson, parseJson }} from "{(JAVASCRIPT / "json.js").as_uri()}";\n'
-        "process.stdout.write(canonicalJson(parseJson(process.argv[2])));\n"
-    )
-    assert npm.node(script, WRITTEN) == CANONICAL
