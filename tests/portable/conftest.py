@@ -12,7 +12,6 @@ from selenium import webdriver
 from schemas import Study
 from tests.collector.conftest import Server
 from tests.portable import chromium
-from tests.portable.browser_device import CANONICAL
 from tests.portable.participant import SMALL, Participant
 from tests.portable.site import Site
 
@@ -28,7 +27,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 def site() -> Iterator[Site]:
     """A new origin each time, so that no test finds another one's ledger."""
     opened = Site()
-    opened.study = CANONICAL
     yield opened
     opened.close()
 

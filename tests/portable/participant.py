@@ -92,10 +92,6 @@ class Participant:
         """Wait until the report that shows answers this version."""
         self._until(lambda: f'"version":{version}' in self.body)
 
-    def until_asked(self, method: str, url: str) -> None:
-        """Wait until the browser has made this request."""
-        self._until(lambda: (method, url) in self.requests())
-
     def address(self, report_id: str) -> str:
         """The report's address at the collector."""
         return f"{self.server.url}/v1/studies/{self.study.id}/reports/{report_id}"

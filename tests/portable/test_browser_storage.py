@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests import studies
-from tests.portable.browser_device import ANSWERS, DOCUMENT, OPEN
 from tests.portable.chromium import attempt, run, set_offline
 
 pytestmark = pytest.mark.slow
+DOCUMENT = studies.document(studies.NUMBER, studies.CHOICE)
+ANSWERS = {"hours": 3.5, "occupation": "worker"}
+OPEN = """
+const [document, answers] = args;
+const study = await parseStudy(JSON.stringify(document));
+const device = await openDevice({ maxEpsilon: "4" });
+"""
 
 
 @pytest.mark.attack(4)
@@ -126,7 +132,7 @@ def test_damaged_ledger_answers_nothing(page):
     assert attempt(page, script, DOCUMENT, ANSWERS)["error"] == "ledger"
 
 
-def test_module_that_fails_to_load_costs_nothing_and_is_retried(page, site):
+def test_module_that_fails_to_load_costs_nothing_and_is_retried(page):
     """A part that only some studies need, and the parts that change and send reports."""
     both = {**studies.YES_NO, "text": {"en": "Have you ever?", "de": "Haben Sie je?"}}
     document = studies.document(both, languages=["en", "de"])
@@ -135,7 +141,6 @@ def test_module_that_fails_to_load_costs_nothing_and_is_retried(page, site):
         "return (await device.consent(study)).state;",
         "await device.flush({ attempts: 1 }); return (await device.status(study)).report.state;",
     ]
-    site.study = ""
     run(page, "return null;")
     for job, outcome in zip(jobs, ["held", "queued", "queued"], strict=True):
         set_offline(page, True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
-from base64 import b64encode, urlsafe_b64decode
+from base64 import b64encode
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
-from schemas import Study
 from tests.portable.site import POLL_SECONDS
 
 REQUEST, RESPONSE = "application/private-token-request", "application/private-token-response"
@@ -141,18 +138,3 @@ def _handler(issuer: TokenIssuer) -> type[BaseHTTPRequestHandler]:
             """Nothing."""
 
     return Handler
-
-
-def token_in(header: str, study: Study, name: str, key: Key) -> bytes:
-    """The token of a header `Authorization`, signed by that key for that issuer and this study alone."""
-    found = re.fullmatch('PrivateToken token="([A-Za-z0-9_-]{472})"', header)
-    assert found, header
-    token = urlsafe_b64decode(found[1])
-    stated = name.encode()
-    context = bytes.fromhex(study.digest)
-    challenge = b"\x00\x02" + len(stated).to_bytes(2, "big") + stated + b"\x20" + context + b"\x00\x00"
-    digests = [hashlib.sha256(part).digest() for part in (challenge, key.spki)]
-    assert token[:2] + token[34:98] == b"".join([b"\x00\x02", *digests])
-    public = rsa.RSAPublicNumbers(65537, key.modulus).public_key()
-    public.verify(token[98:], token[:98], padding.PSS(padding.MGF1(SHA384()), 48), SHA384())
-    return token
