@@ -55,6 +55,7 @@ def bundle_size(modules, entry="index.js"):
     return len(subprocess.run([*command, *left_out], check=True, capture_output=True).stdout)
 
 
+@pytest.mark.slow
 def test_bundles_are_small():
     """Of the largest mechanism, of each part that is loaded later, of a relay, and of all."""
     alone = bundle_size(["memoized"])
