@@ -25,6 +25,7 @@ def test_question_that_is_asked_in_clear_and_behind_noise_warns():
         assert field["id"] in line
     assert not warnings_of(Study(studies.document(EVER, public=[{"id": "region", **NO_OR_YES}])))
 
+
 def test_choices_that_people_may_mistake_are_warned_of():
     labels = ["no", "yes", "yes ", "ma\u0301s", "m\u00e1s", "yes,\rsince", "north-east", "Not I", "not i"]
     public = [{"id": "region", "choices": ["west", "west\u00a0"]}]
