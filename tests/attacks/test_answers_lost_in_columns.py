@@ -19,7 +19,7 @@ from ldp_client.documents.errors import AnswerError, StudyError
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.tables.asking import mechanism
+from tests.ldp_client.mechanisms.tables.asking import mechanism
 
 HOURS = mechanism_for(Study(studies.document(studies.NUMBER)).questions[0])
 COLOUR = mechanism_for(Study(studies.document(studies.ONE_OF)).questions[0])

@@ -20,7 +20,7 @@ def test_each_fault_can_be_planted(path):
 @pytest.mark.slow
 def test_a_planted_fault_is_found_and_a_harmless_change_survives(tmp_path):
     folder = copied(tmp_path)
-    tests = ["tests/ldp_client/test_strips.py"]
+    tests = ["tests/ldp_client/core/test_strips.py"]
     file = "ldp_client/core/strips.py"
     harmless = Mutant("A comment changes.", file, '"""', "'''", tests)
     assert survives(harmless, folder)

@@ -12,8 +12,8 @@ from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, produ
 from schemas import Rational
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
-from tests.ldp_client.tables.worst_pairs import largest
+from tests.ldp_client.mechanisms.tables.asking import clipped, mechanism, random_places, table
+from tests.ldp_client.mechanisms.tables.worst_pairs import largest
 from tests.statistics import seeded
 
 UNIT = 1 << 20

@@ -4,7 +4,7 @@ import pytest
 
 from ldp_client.mechanisms.tables.laplace import l1_distance
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity, svec_sensitivity
-from tests.ldp_client.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
+from tests.ldp_client.mechanisms.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
 
 UNIT = 1 << 20
 # features, norm, intercept, average

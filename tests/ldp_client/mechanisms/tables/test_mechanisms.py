@@ -13,8 +13,8 @@ from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.tables.asking import clipped, mechanism, random_places, table
-from tests.ldp_client.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
+from tests.ldp_client.mechanisms.tables.asking import clipped, mechanism, random_places, table
+from tests.ldp_client.mechanisms.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
 from tests.statistics import follows, seeded
 
 SCALE = 1 << 20

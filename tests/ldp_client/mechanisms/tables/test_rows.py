@@ -11,7 +11,7 @@ from ldp_client.mechanisms.tables import rows
 from ldp_client.words.text import say
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.tables.asking import mechanism, random_places, table
+from tests.ldp_client.mechanisms.tables.asking import mechanism, random_places, table
 
 COLUMNS = table(random_places(1000))
 

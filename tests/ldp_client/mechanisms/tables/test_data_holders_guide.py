@@ -12,7 +12,7 @@ from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
 from ldpkit import cli
 from schemas import Report, Study
 
-PAGE = (Path(__file__).parents[3] / "docs" / "data-holders.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "data-holders.md").read_text()
 ROUNDS = PAGE.partition("## In two rounds")[2].partition("\n## ")[0]
 ONE_ROUND = PAGE.replace(ROUNDS, "")
 UNIT = 1 << 20

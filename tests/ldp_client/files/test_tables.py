@@ -24,7 +24,7 @@ from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
-from tests.ldp_client.tables.asking import random_places, table
+from tests.ldp_client.mechanisms.tables.asking import random_places, table
 
 ONE = Study(studies.document(studies.TABLE, **studies.HOLDER))
 ALL = Study(studies.document(*studies.TABLES, **{**studies.HOLDER, "id": "all"}))
