@@ -12,7 +12,7 @@ from schemas import Study
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
-from tests.privacy.clocks import InstructionClock
+from tests.kit.clocks import InstructionClock
 
 LABELS = [f"label {number:05}" for number in range(10_000)]
 LONG = {**studies.CHOICE, "choices": LABELS, "mechanism": {"name": "randomized_response", "epsilon": "1"}}

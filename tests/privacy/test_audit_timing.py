@@ -11,7 +11,7 @@ from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
 from tests.privacy.checks.timing import slower, time_checks
-from tests.privacy.clocks import InstructionClock
+from tests.kit.clocks import InstructionClock
 
 RUNS = 60
 

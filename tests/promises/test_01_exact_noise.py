@@ -29,9 +29,9 @@ from ldp_client.mechanisms.choice import RandomizedResponse
 from schemas import Study
 from tests import studies
 from tests.ldp_client.exact_laws import faults, worst_ratio
-from tests.ldp_client.mechanisms.test_choice_laws import ForgetfulSubset, LazyResponse, LopsidedHadamard, SharedBitSue
-from tests.ldp_client.mechanisms.test_sampled_products import RECORDS
-from tests.ldp_client.mechanisms.test_sampled_products import law as products_law
+from tests.ldp_client.mechanisms.faulty import ForgetfulSubset, LazyResponse, LopsidedHadamard, SharedBitSue
+from tests.ldp_client.mechanisms.products_laws import RECORDS
+from tests.ldp_client.mechanisms.products_laws import law as products_law
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.run_vectors import failures, mechanism_failures

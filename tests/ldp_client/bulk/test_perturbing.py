@@ -1,19 +1,19 @@
 """perturb_many: the same integers as one by one where the bytes are read alike, else the same exact law."""
 
-import tracemalloc
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.audit.answers import Stream
-from ldp_client.bulk import numbers, perturb_many, perturbing, randomise_many
+from ldp_client.bulk import numbers, perturb_many, perturbing, public_many, randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.bulk.randomness import below, biased_bits
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Study
 from tests import studies
@@ -25,7 +25,6 @@ QUESTIONS = [*studies.ALL, *studies.NEWER]
 ANSWERS = {**studies.ANSWERS, **studies.NEWER_ANSWERS}
 # These read their random bytes in another order than for one answer.
 REORDERED = {"oue", "sue", "subset_selection"}
-SAMPLES = 20_000
 WORD = 1 << 32
 
 
@@ -38,18 +37,17 @@ def payloads_of(m, answers, random=None):
     return randomise_many(m, quantise_many(m, answers), random or seeded(m.name, m.payload_size))
 
 
-def of_four(name):
-    return mechanism(studies.CHOICE, choices={"count": 4}, mechanism={"name": name, "epsilon": "1"})
+def of_numbered(name, count):
+    return mechanism(studies.CHOICE, choices={"count": count}, mechanism={"name": name, "epsilon": "1"})
 
 
 @pytest.mark.parametrize("law", ["normal", "laplace"])
 def test_noise_is_the_scalar_samplers_from_the_same_bytes(law):
     """Every path: accepted at once, decided by the chord, left open, rejected, restarted in the tail."""
-    for seed in range(3):
-        many, one = Stream(seed), Stream(seed)
-        drawn = numbers.draw(law, 30_000, many)
-        assert drawn.tolist() == strips.table_of(law).draw(30_000, one)
-        assert many.taken == one.taken
+    many, one = Stream(1), Stream(1)
+    drawn = numbers.draw(law, 20_000, many)
+    assert drawn.tolist() == strips.table_of(law).draw(20_000, one)
+    assert many.taken == one.taken
 
 
 @pytest.mark.parametrize("law", ["normal", "laplace"])
@@ -81,7 +79,7 @@ def test_perturb_many_of_one_answer_equals_perturb(question):
     m, answer = mechanism(question), ANSWERS[question["id"]]
     reordered = m.name in REORDERED or getattr(m, "of", "") == "sue"
     differing = 0
-    for seed in range(100):
+    for seed in range(10):
         many, one = Stream(seed), Stream(seed)
         differing += payloads_of(m, [answer], many).tobytes() != m.perturb(answer, one)
         differing += not reordered and many.taken != one.taken
@@ -102,24 +100,13 @@ def test_biased_bits_are_decided_exactly_at_the_threshold(threshold):
         assert bits.tolist() == [255 * (word < threshold)] * 5
 
 
-def test_lower_digits_are_drawn_for_undecided_bytes_alone():
-    stream = Stream(7)
-    biased_bits(1155094610, 1 << 16, stream)
-    assert 8 < stream.taken / (1 << 16) < 8.5
-
-
-@pytest.mark.parametrize("name", sorted(READS))
+@pytest.mark.parametrize("name", sorted(REORDERED))
 def test_choices_follow_the_exact_joint_law(name):
-    m = of_four(name)
+    m = of_numbered(name, 3)
     index = 2
-    payloads = payloads_of(m, np.full(SAMPLES, index))
-    # A hash function is one of 2**62: the law is that of the supported choices.
-    if name == "olh":
-        supported = sum(m.supported(payload.tobytes(), index) for payload in payloads)
-        assert follows([supported, SAMPLES - supported], [float(m.p), 1 - float(m.p)])
-        return
+    payloads = payloads_of(m, np.full(10_000, index))
     seen = Counter(payload.tobytes() for payload in payloads)
-    for answered in range(4):
+    for answered in range(3):
         law = law_of(m, answered, READS[name](m))
         assert set(seen) <= set(law)
         counts = [seen[payload] for payload in law]
@@ -129,20 +116,12 @@ def test_choices_follow_the_exact_joint_law(name):
 def test_rows_of_a_batch_are_independent():
     """Neighbouring rows, and neighbouring bytes, share no bits."""
     m = mechanism(studies.CHOICE, choices={"count": 1024})
-    bits = np.unpackbits(payloads_of(m, np.zeros(4000, np.int64)), axis=1, bitorder="little")[:, 1:]
+    bits = np.unpackbits(payloads_of(m, np.zeros(1000, np.int64)), axis=1, bitorder="little")[:, 1:]
     q = float(m.q)
     for one, other in ((bits[1:], bits[:-1]), (bits[:, 8:], bits[:, :-8]), (bits[:, 1:], bits[:, :-1])):
         both = int((one & other).sum())
         spread = np.sqrt(one.size * q * q * (1 - q * q) * 2)
         assert abs(both - one.size * q * q) < 5.5 * spread
-
-
-def test_a_wrong_bulk_threshold_is_noticed(monkeypatch):
-    m = of_four("oue")
-    monkeypatch.setattr(m, "threshold", m.threshold * 11 // 10)
-    law = law_of(of_four("oue"), 1, READS["oue"](of_four("oue")))
-    seen = Counter(payload.tobytes() for payload in payloads_of(m, np.full(SAMPLES, 1)))
-    assert not follows([seen[payload] for payload in law], [float(chance) for chance in law.values()])
 
 
 def test_uniform_integers_are_unbiased_for_every_limit():
@@ -167,9 +146,8 @@ def test_arrays_of_numbers_are_quantised_as_one_by_one():
 
 
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
-@pytest.mark.parametrize("norm", ["0.01", "1", "1.4"])
-def test_columns_of_records_are_quantised_as_one_by_one(question, norm):
-    m = mechanism(question, norm=norm)
+def test_columns_of_records_are_quantised_as_one_by_one(question):
+    m = mechanism(question, norm="0.7")
     random = np.random.default_rng(4)
     columns = {"age": random.uniform(10, 50, 2000), "years": random.uniform(-5, 30, 2000)}
     columns["age"][: len(NUMBERS)], columns["years"][5 : 5 + len(NUMBERS)] = NUMBERS, NUMBERS
@@ -182,84 +160,98 @@ def test_columns_of_records_are_quantised_as_one_by_one(question, norm):
 def test_labels_and_numbered_choices_are_looked_up():
     labels = np.asarray(["worker", "student", "teacher", "worker"])
     assert quantise_many(mechanism(studies.CHOICE), labels).tolist() == [1, 0, 2, 1]
-    assert quantise_many(of_four("olh"), np.asarray([3, 0], np.int8)).tolist() == [3, 0]
+    assert quantise_many(of_numbered("olh", 4), np.asarray([3, 0], np.int8)).tolist() == [3, 0]
     assert quantise_many(mechanism(studies.YES_NO), np.asarray([True, False])).tolist() == [1, 0]
     assert list(quantise_many(mechanism(studies.YES_NO), ["yes", False])) == [1, 0]
-
-
-WRONG = [
-    (studies.NUMBER, np.asarray(["secret"])),
-    (studies.NUMBER, np.asarray([True])),
-    (studies.NUMBER, np.asarray([3.0, np.nan])),
-    (studies.NUMBER, np.asarray([3.0, -np.inf])),
-    (studies.NUMBER, [3.0, None]),
-    (studies.CHOICE, np.asarray(["secret"])),
-    (studies.CHOICE, np.asarray([1])),
-    (studies.NEWER[1], np.asarray([40])),
-    (studies.NEWER[1], np.asarray([-1])),
-    (studies.NEWER[1], np.asarray([1.0])),
-    (studies.YES_NO, np.asarray([1])),
-    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(2)}),
-    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(3), "rate": np.ones(2)}),
-    (studies.LINEAR, {"age": np.ones(2), "years": np.asarray(["secret"] * 2), "rate": np.ones(2)}),
-    (studies.LINEAR, {"age": np.ones(2), "years": np.ones(2), "rate": np.ones(2), "more": np.ones(2)}),
-    (studies.LOGISTIC, {"age": np.ones(2), "years": np.ones(2), "affair": np.ones(2)}),
-    (studies.RECORD, {"age": np.ones(2), "years": np.ones(3), "rate": np.ones(2)}),
-    (studies.RECORD, {"age": [1.0, True], "years": np.ones(2), "rate": np.ones(2)}),
-]
-
-
-@pytest.mark.parametrize(("question", "answers"), WRONG)
-def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, answers):
-    def no_noise(_size):
-        raise AssertionError("noise was drawn")
-
-    with pytest.raises(AnswerError) as caught:
-        perturb_many(mechanism(question), answers, no_noise)
-    assert "secret" not in str(caught.value)
-    assert caught.value.field.startswith(question["id"])
 
 
 def masked(values, *hidden):
     return np.ma.masked_array(values, [index in hidden for index in range(len(values))])
 
 
-def test_masked_values_are_never_used():
-    """A masked number is a missing number in every column."""
+ONES, AGES = np.ones(2), {"age": np.ones(2), "years": np.ones(2)}
+TIMES = np.array([8, 9], "timedelta64[h]")
+# (question, code of the error, answers)
+WRONG = [
+    (studies.NUMBER, "core.row", np.asarray(["secret"])),
+    (studies.NUMBER, "core.row", np.asarray([True])),
+    (studies.NUMBER, "core.row", np.asarray([3.0, np.nan])),
+    (studies.NUMBER, "core.row", np.asarray([3.0, -np.inf])),
+    (studies.NUMBER, "core.row", [3.0, None]),
+    (studies.NUMBER, "core.times", TIMES),
+    (studies.NUMBER, "core.times", TIMES.astype("timedelta64[ns]").astype(int).astype("datetime64[ns]")),
+    (studies.NUMBER, "core.row", [8, np.timedelta64(4)]),
+    (studies.NUMBER, "core.row", np.ma.masked_array([3, 24], [False, True])),
+    (studies.CHOICE, "core.row", np.asarray(["worker", "secret"])),
+    (studies.CHOICE, "core.row", np.asarray([1])),
+    (studies.CHOICE, "core.row", np.ma.masked_array(["worker", "worker"], [False, True])),
+    (studies.NEWER[1], "core.row", np.asarray([40])),
+    (studies.NEWER[1], "core.row", np.asarray([1.0])),
+    (studies.NEWER[1], "core.row", np.ma.masked_array([3, 4], [False, True])),
+    (studies.YES_NO, "core.row", np.asarray([1])),
+    (studies.YES_NO, "core.row", np.ma.masked_array([True, False], [False, True])),
+    (studies.LINEAR, "core.missing", AGES),
+    (studies.LINEAR, "core.one_column", {**AGES, "years": np.ones(3), "rate": ONES}),
+    (studies.LINEAR, "core.numbers", {**AGES, "years": np.asarray(["secret"] * 2), "rate": ONES}),
+    (studies.LINEAR, "core.numbers", {**AGES, "years": [True, 30], "rate": ONES}),
+    (studies.LINEAR, "core.times", {**AGES, "years": TIMES, "rate": ONES}),
+    (studies.LINEAR, "core.row", {**AGES, "years": np.ma.masked_array([1, 1], [True, False]), "rate": ONES}),
+    (studies.LINEAR, "core.unasked_field", {**AGES, "rate": ONES, "more": ONES}),
+    (studies.LOGISTIC, "core.booleans", {**AGES, "affair": ONES}),
+    (studies.LOGISTIC, "core.booleans", {**AGES, "affair": np.ma.masked_array([True, False], [True, False])}),
+    (studies.RECORD, "core.column_lengths", {**AGES, "years": np.ones(3), "rate": ONES}),
+    (studies.RECORD, "core.row", {**AGES, "age": [1.0, True], "rate": ONES}),
+    *[(studies.NUMBER, "core.rows", answers) for answers in ("89", b"89", {8, 9}, 8.0, np.array(8.0), None)],
+]
+
+
+@pytest.mark.parametrize(("question", "code", "answers"), WRONG)
+def test_arrays_that_do_not_fit_are_refused_before_any_noise(question, code, answers):
+    """NumPy takes some times for numbers: eight hours would be 28,800,000,000,000."""
+
+    def no_noise(_size):
+        raise AssertionError("noise was drawn")
+
+    with raises(AnswerError, code) as caught:
+        perturb_many(mechanism(question), answers, no_noise)
+    assert "secret" not in str(caught.value)
+    assert caught.value.field.startswith(question["id"])
+
+
+def test_values_under_a_mask_that_hides_none_are_used():
     hours = mechanism(studies.NUMBER)
-    for values in (np.asarray([24.0, 3.0]), np.asarray([24, 3])):
-        assert quantise_many(hours, masked(values)).tolist() == [hours.quantise(24), hours.quantise(3)]
-        with raises(AnswerError, "core.row", "2: is missing", field="hours"):
-            quantise_many(hours, masked(values, 1))
-    for question in (studies.LINEAR, studies.RECORD):
-        columns = {"age": masked([40.0, 20.0]), "years": masked([20, 5], 0), "rate": np.asarray([1.0, 2.0])}
-        with raises(AnswerError, "core.row", "1: is missing"):
-            quantise_many(mechanism(question), columns)
+    assert quantise_many(hours, np.ma.masked_array([24.0, 3.0])).tolist() == [
+        hours.quantise(24),
+        hours.quantise(3),
+    ]
+    assert hours.quantise(np.float32(3)) == hours.quantise(3)
 
 
-def test_masked_choice_is_a_missing_answer():
-    for question, values in (
-        (studies.CHOICE, np.asarray(["worker", "worker"])),
-        (studies.NEWER[1], np.asarray([3, 4])),
-        (studies.YES_NO, np.asarray([True, False])),
-    ):
-        assert len(quantise_many(mechanism(question), masked(values))) == 2
-        with pytest.raises(AnswerError):
-            quantise_many(mechanism(question), masked(values, 1))
-    risk = {"age": np.ones(2), "years": np.ones(2), "affair": masked([True, False], 1)}
-    with raises(AnswerError, "core.booleans", "affair"):
-        quantise_many(mechanism(studies.LOGISTIC), risk)
+def test_perturb_many_rejects_a_study_given_as_mechanism():
+    with raises(InputError, "files.one_mechanism", "mechanism_for(study.questions[0])"):
+        perturb_many(Study(studies.document(studies.YES_NO)), np.ones(3, bool))
 
 
-def test_numpy_booleans_are_rejected_as_numbers():
-    for question, answer in (
-        (studies.NUMBER, np.bool_(True)),
-        (studies.NUMBER, np.asarray(True)),
-        (studies.LINEAR, {**studies.ANSWERS["rating"], "age": np.bool_(False)}),
-    ):
-        with raises(AnswerError, "core.number"):
-            mechanism(question).quantise(answer)
-    assert mechanism(studies.NUMBER).quantise(np.float32(3)) == mechanism(studies.NUMBER).quantise(3)
+REGION = {"id": "region", "choices": ["n", "s"]}
+AGE = {"id": "age", "bounds": ["1", "99"], "step": "1"}
+PUBLIC = Study(studies.document(studies.YES_NO, public=[REGION, AGE]))
+
+
+@pytest.mark.parametrize(
+    "column", ["ns", {"n", "s"}, 5, (one for one in "ns"), {"n": 1}, np.array([["n"], ["s"]])]
+)
+def test_public_column_without_order_is_rejected(column):
+    with raises(AnswerError, "files.column_order", field="region"):
+        public_many(PUBLIC, {"region": column, "age": [1, 2]})
+
+
+def test_public_columns_may_be_a_data_frame():
+    frame = pd.DataFrame({"region": ["n", "s"], "age": [4.0, 5.0]}, index=[7, 9])
+    assert public_many(PUBLIC, frame) == [{"region": "n", "age": "4"}, {"region": "s", "age": "5"}]
+    with raises(AnswerError, "files.columns_by_name"):
+        public_many(PUBLIC, [["n", 1]])
+    with raises(AnswerError, "core.row", "2", field="age"):
+        public_many(PUBLIC, {"region": ["n", "s"], "age": [4, 10**5000]})
 
 
 def test_products_are_scaled_exactly_close_to_a_half_too():
@@ -281,15 +273,6 @@ def test_every_payload_of_many_chunks_is_possible(question, monkeypatch):
     for payload in payloads:
         m.check(payload.tobytes())
     assert payloads_of(m, []).shape == (0, m.payload_size)
-
-
-def test_memory_is_bounded_by_chunks():
-    m = mechanism(studies.CHOICE, choices={"count": 1024})
-    tracemalloc.start()
-    payloads = payloads_of(m, np.zeros(40_000, np.int64))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < payloads.nbytes + (8 << 20)
 
 
 def test_every_mechanism_has_a_bulk_form():

@@ -6,14 +6,11 @@ from hypothesis import strategies as st
 from ldp_client.core import integers
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 10**90))
-def test_isqrt(value):
+def test_isqrt_and_bit_length(value):
     root = integers.isqrt(value)
     assert root * root <= value < (root + 1) ** 2
-
-
-@given(st.integers(0, 10**90))
-def test_bit_length(value):
     assert integers.bit_length(value) == value.bit_length()
 
 
@@ -23,7 +20,7 @@ def encloses(bounds, exact, bits, slack):
     return low <= scaled <= high and high - low <= slack
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from([32, 96, 128, 256]), st.floats(-200, 64))
 def test_exp_bounds(bits, exponent):
     fixed = int(exponent * 2**40) << (bits - 32) >> 8
@@ -31,7 +28,7 @@ def test_exp_bounds(bits, exponent):
     assert encloses(integers.exp_bounds(fixed, bits), exact, bits, 2 + exact)
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 2**40), st.integers(0, 2**70))
 def test_log_upper(denominator, extra):
     numerator = denominator + extra
@@ -39,7 +36,7 @@ def test_log_upper(denominator, extra):
     assert 0 <= integers.log_upper(numerator, denominator, 101) - exact <= 1.01
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=30)
 @given(st.floats(-30, 30))
 def test_normal_cdf_bounds(x):
     fixed = int(x * 2**60) << 196

@@ -6,7 +6,7 @@ import pytest
 from ldp_client.core import noise_levels
 from schemas import Rational
 
-EPSILONS = ["0.001", "0.05", "0.5", "1", "2.5", "8", "20"]
+EPSILONS = ["0.001", "0.5", "2.5", "20"]
 
 
 def exact(value):
@@ -22,7 +22,7 @@ def test_unary_threshold_is_the_smallest_private_one(text):
 
 
 @pytest.mark.parametrize("text", EPSILONS)
-@pytest.mark.parametrize("choices", [2, 6, 1000])
+@pytest.mark.parametrize("choices", [2, 1000])
 def test_truth_threshold_is_the_largest_private_one(text, choices):
     epsilon = Rational.parse(text)
     threshold, whole = noise_levels.truth_threshold(epsilon, choices), 1 << 32
@@ -38,7 +38,7 @@ def delta_of(mu, epsilon):
 
 
 @pytest.mark.parametrize("text", EPSILONS)
-@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.1"])
+@pytest.mark.parametrize("delta", ["1e-12", "0.1"])
 def test_gaussian_radius_is_the_largest_within_delta(text, delta):
     epsilon, allowed = Rational.parse(text), Rational.parse(delta)
     radius = noise_levels.gaussian_radius(epsilon, allowed, 66)
@@ -62,3 +62,10 @@ def test_the_truncation_is_paid_from_delta():
     many = noise_levels.gaussian_radius(Rational(1), tight, 200)
     assert 0 < many < few
     assert noise_levels.gaussian_radius(Rational(1), Rational.parse("1e-57"), 200) == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 10**6, 10**13 + 7])
+def test_outer_product_sensitivity_is_reached_by_a_right_angle(size):
+    """For v and w at right angles with ‖v‖² = ‖w‖² = s, ‖vvᵀ − wwᵀ‖² = 2s²."""
+    bound = noise_levels.outer_product_sensitivity(size)
+    assert (bound - 1) ** 2 <= 2 * size * size < bound * bound

@@ -1,22 +1,18 @@
-"""Perturbed records: any two are within the noise radius, and the noise has its stated law."""
+"""Perturbed records: any two are within the noise radius. The promise of exact noise tests the noise."""
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import gaussian_radius
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import ReportError, StudyError
-from ldp_client.mechanisms.base import pack_signed, unpack_signed
+from ldp_client.mechanisms.base import pack_signed
 from schemas import Rational, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import fraction
-from tests.statistics import follows, seeded, share_is
 
-SAMPLES = 4000
 AGE, YEARS = (np.array([float(bound) for bound in feature["bounds"]]) for feature in studies.FEATURES)
 
 
@@ -34,8 +30,7 @@ def record(age, years, **response):
     return {"age": scaled[0], "years": scaled[1], **response}
 
 
-@pytest.mark.parametrize("norm", ["0.01", "0.7", "1", "2"])
-@pytest.mark.parametrize("share", ["0.01", "0.25", "0.9"])
+@pytest.mark.parametrize(("norm", "share"), [("0.01", "0.25"), ("1", "0.9"), ("2", "0.01")])
 def test_any_two_records_are_within_the_noise_radius(norm, share):
     """Opposite corners reach it; random records stay within, in integers."""
     m = mechanism(studies.RECORD, norm=norm, mechanism=with_share(studies.RECORD, share))
@@ -70,33 +65,6 @@ def test_a_yes_no_response_has_its_share_of_epsilon(share):
     assert m.privacy.delta == Rational.parse("1e-6")
 
 
-@pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes-no"])
-def test_noise_has_its_stated_size(question):
-    m = mechanism(question)
-    answer = studies.NEWER_ANSWERS[question["id"]]
-    exact = m.quantise(answer)
-    source = seeded(question)
-    payloads = [m.perturb(answer, source) for _ in range(SAMPLES)]
-    features = len(payloads[0]) // 4
-    noise = np.asarray([unpack_signed(payload[: 4 * features]) for payload in payloads]) - exact[:features]
-    scaled = noise.ravel() / (1 << 20)
-    edges = np.linspace(-4, 4, 41)
-    counts = np.bincount(np.searchsorted(edges, scaled), minlength=42)
-    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
-    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.8), [1]])))
-    assert np.abs(np.corrcoef(noise.T) - np.eye(features)).max() < 0.1
-    assert m.feature_noise_sd == pytest.approx((1 << 20) / m.grid)
-
-
-def test_a_yes_no_response_is_true_as_often_as_stated():
-    m, source = mechanism(studies.YES_NO_RECORD), seeded("responses")
-    for response in (True, False):
-        answer = record(0, 0, affair=response)
-        true = sum(m.perturb(answer, source)[-1] == response for _ in range(10_000))
-        assert share_is(true, 10_000, float(m.p))
-        assert not share_is(true, 10_000, 1.1 * float(m.p))
-
-
 def test_entries_are_the_record_in_scaled_units():
     m = mechanism(studies.RECORD, norm="3")
     entries = m.quantise(record(0.5, -0.25, rate=4))
@@ -105,9 +73,8 @@ def test_entries_are_the_record_in_scaled_units():
     assert m.quantise({"age": 29.75, "years": 11.5, "rate": 3}) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("norm", ["0.3", "1.5"])
-def test_features_beyond_the_norm_are_clipped_in_integers(norm):
-    m = mechanism(studies.RECORD, norm=norm)
+def test_features_beyond_the_norm_are_clipped_in_integers():
+    m = mechanism(studies.RECORD, norm="0.3")
     x, y, _ = m.quantise(record(1.4, -1.4, rate=1))
     assert x * x + y * y <= m.radius**2
     assert x == pytest.approx(min(m.radius / np.sqrt(2), m.grid), rel=1e-3)
@@ -138,24 +105,3 @@ def test_too_small_budget_is_rejected_with_its_field(question, share, epsilon, f
     with pytest.raises(StudyError) as caught:
         mechanism(question, mechanism=stated)
     assert caught.value.field == f"questions[0].{field}"
-
-
-@pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes-no"])
-def test_bytes_read_do_not_depend_on_the_answer_and_outputs_differ_by_the_shift(question):
-    m = mechanism(question)
-    response = ("rate", 1, 5) if question is studies.RECORD else ("affair", False, True)
-    low, high = (
-        record(x, y, **{response[0]: value}) for x, y, value in ((-1, -1, response[1]), (1, 0.2, response[2]))
-    )
-    end = -1 if question is studies.YES_NO_RECORD else None
-    for seed in range(100):
-        noisy, taken = [], []
-        for answer in (low, high):
-            random, sizes = np.random.default_rng(seed), []
-            noted = lambda size: (sizes.append(size), random.bytes(size))[1]  # noqa: B023, E731
-            payload = m.perturb(answer, NotForRealAnswers(noted))
-            noisy.append(unpack_signed(payload[:end]))
-            taken.append(sizes)
-        assert taken[0] == taken[1]
-        shift = np.subtract(m.quantise(low), m.quantise(high))[:end]
-        assert np.array_equal(np.subtract(*noisy), shift)

@@ -1,15 +1,17 @@
-"""Each mechanism's law, by enumeration or against its exact probabilities, and its stated privacy."""
+"""What all mechanisms share: stated privacy, quantised answers, noise that knows no answer, refusals."""
 
-import os
+import copy
+import itertools
+from collections import defaultdict
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from ldp_client import mechanism_for, mechanisms_of
+from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
@@ -20,9 +22,7 @@ from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.statistics import follows, seeded
-
-SAMPLES = 40_000
+from tests.statistics import seed_the_system, seeded
 
 
 def mechanism(question, **changes):
@@ -38,7 +38,7 @@ def rounded_laplace(k, scale):
     return (mpmath.exp(-low) - mpmath.exp(-high)) / 2
 
 
-@pytest.mark.parametrize("epsilon", ["0.05", "1", "20"])
+@pytest.mark.parametrize("epsilon", ["0.05", "20"])
 @mpmath.workprec(900)
 def test_laplace_epsilon_is_the_worst_ratio_of_the_exact_law(epsilon):
     m = mechanism(studies.with_epsilon(studies.NUMBER, epsilon))
@@ -54,28 +54,7 @@ def test_laplace_epsilon_is_the_worst_ratio_of_the_exact_law(epsilon):
     assert stated <= mpmath.mpf(epsilon) < stated + mpmath.mpf(2) ** -20
 
 
-def test_laplace_reports_follow_their_law_around_the_answer():
-    m, source = mechanism(studies.NUMBER), seeded("laplace")
-    values = np.asarray([unpack_signed(m.perturb(3.0, source))[0] for _ in range(SAMPLES)])
-    centred = (values - m.levels / 4) / m.scale
-    edges = np.linspace(-5, 5, 81)
-    cdf = np.where(edges < 0, 0.5 * np.exp(edges), 1 - 0.5 * np.exp(-edges))
-    counts = np.bincount(np.searchsorted(edges, centred), minlength=82)
-    assert follows(counts, np.diff(np.concatenate([[0], cdf, [1]])))
-
-
-def test_gaussian_reports_follow_their_law_around_the_answer():
-    from scipy.special import ndtr
-
-    m, source = mechanism(studies.NORMAL), seeded("gaussian")
-    values = np.asarray([unpack_signed(m.perturb(22.5, source))[0] for _ in range(SAMPLES)])
-    edges = np.linspace(-4, 4, 41)
-    counts = np.bincount(np.searchsorted(edges, (values - m.levels / 4) / m.scale), minlength=42)
-    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
-    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.9), [1]])))
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("8", "1e-3")])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("8", "1e-3")])
 @mpmath.workprec(200)
 def test_gaussian_noise_covers_exactly_the_whole_range(epsilon, delta):
     """The analytic Gaussian mechanism's curve (Balle & Wang 2018), without the calibration's code."""
@@ -91,26 +70,41 @@ def test_gaussian_noise_covers_exactly_the_whole_range(epsilon, delta):
     assert m.quantise(1e300) == m.levels
 
 
-def test_noise_does_not_depend_on_the_answer():
+def record(age, years, response, question=studies.RECORD):
+    """A record from features in [−1, 1]."""
+    places = {"age": 29.75 + age * 12.25, "years": 11.5 + years * 11.5}
+    return {**places, question["response"]["id"]: response}
+
+
+SHIFTS = {
+    "laplace": (studies.NUMBER, 0, 12),
+    "gaussian": (studies.NORMAL, 15, 45),
+    "statistics": (studies.LINEAR, record(-1, -1, 1), record(1, 0.2, 5)),
+    "statistics of a yes or no": (
+        studies.LOGISTIC,
+        record(-0.8, 0.7, True, studies.LOGISTIC),
+        record(1, -0.8, False, studies.LOGISTIC),
+    ),
+    "record": (studies.RECORD, record(-1, -1, 1), record(1, 0.2, 5)),
+    "record with a yes or no": (
+        studies.YES_NO_RECORD,
+        record(-1, -1, True, studies.YES_NO_RECORD),
+        record(1, 0.2, True, studies.YES_NO_RECORD),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_noise_does_not_depend_on_the_answer(name):
     """One byte stream on two inputs: the same number of bytes, outputs apart by exactly the shift."""
-    for question, low, high in [
-        (studies.NUMBER, 0, 12),
-        (studies.NORMAL, 15, 45),
-        (studies.LINEAR, {"age": 17.5, "years": 0, "rate": 1}, {"age": 42, "years": 3, "rate": 5}),
-        (
-            studies.LOGISTIC,
-            {"age": 20, "years": 20, "affair": True},
-            {"age": 42, "years": 3, "affair": False},
-        ),
-    ]:
-        m = mechanism(question)
-        silent = [unpack_signed(m.randomise(m.quantise(answer), Replay(None))) for answer in (low, high)]
-        for seed in range(200):
-            streams = [Replay(seed), Replay(seed)]
-            noisy = [unpack_signed(m.perturb(a, s)) for a, s in zip((low, high), streams)]
-            assert streams[0].used == streams[1].used
-            shift = np.subtract(*silent)
-            assert np.array_equal(np.subtract(*noisy), shift)
+    question, *answers = SHIFTS[name]
+    m = mechanism(question)
+    silent = [m.words(m.perturb(answer, Replay(None))) for answer in answers]
+    for seed in range(20):
+        streams = [Replay(seed), Replay(seed)]
+        noisy = [m.words(m.perturb(answer, stream)) for answer, stream in zip(answers, streams)]
+        assert streams[0].used == streams[1].used
+        assert np.array_equal(np.subtract(*noisy), np.subtract(*silent))
 
 
 class Replay(NotForRealAnswers):
@@ -130,43 +124,20 @@ def statistics_of(m, record):
     return np.asarray(unpack_signed(m.randomise(m.quantise(record), Replay(None))))
 
 
-def record_of(question, flat):
-    """A record from numbers in [−1, 1] (features and response)."""
-    response = question["response"]
-    fields = question["features"] + ([response] if "bounds" in response else [])
-    values = {}
-    for field, place in zip(fields, flat):
-        low, high = (float(bound) for bound in field["bounds"])
-        values[field["id"]] = low + (place + 1) / 2 * (high - low)
-    if "bounds" not in response:
-        values[response["id"]] = bool(flat[-1] > 0)
-    return values
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["1", "0.3", "1.4"])
 @pytest.mark.parametrize("question", [studies.LINEAR, studies.LOGISTIC], ids=["linear", "logistic"])
 def test_any_two_records_are_within_the_noise_radius(question, norm):
-    """The search comes within 1 % of the bound, so the noise is not larger than it must be."""
-    from ldp_client.core.noise_levels import gaussian_radius
-
+    """Opposite features with the same response reach it: their vectors are longest, at a right angle."""
     m = mechanism(question, norm=norm)
     radius = gaussian_radius(Rational(1), Rational.parse("1e-6"), len(m.coordinates))
+    responses = [1, 5] if question is studies.LINEAR else [False, True]
     random = np.random.default_rng(3)
-
-    def distance(flat):
-        first, second = np.clip(flat, -1, 1).reshape(2, -1)
-        return np.linalg.norm(
-            statistics_of(m, record_of(question, first)) - statistics_of(m, record_of(question, second))
-        )
-
-    best = 0.0
-    for _ in range(40):
-        start = random.choice([-1.0, 1.0], 6) * random.uniform(0.2, 1, 6)
-        found = minimize(lambda z: -distance(z), start, method="Nelder-Mead", options={"maxfev": 250})
-        best = max(best, distance(start), -found.fun)
-    assert best <= radius
-    assert best > 0.99 * radius
+    records = [record(x, x * y, responses[1], question) for x in (-1, 1) for y in (-1, 0, 1)]
+    for place in range(40):
+        records.append(record(*random.uniform(-1.5, 1.5, 2), responses[place % 2], question))
+    statistics = [statistics_of(m, one) for one in records]
+    distances = [np.linalg.norm(one - two) for one, two in itertools.combinations(statistics, 2)]
+    assert 0.99 * radius < max(distances) <= radius
 
 
 def test_statistics_are_the_products_of_the_record():
@@ -186,22 +157,6 @@ def test_features_beyond_the_norm_are_clipped_exactly():
     assert v[1] == pytest.approx(m.radius / np.sqrt(2), rel=1e-5)
 
 
-def test_gaussian_noise_has_its_stated_size():
-    m = mechanism(studies.LINEAR)
-    record, source = studies.ANSWERS["rating"], seeded("statistics")
-    silent = statistics_of(m, record)
-    noise = np.asarray([unpack_signed(m.perturb(record, source)) for _ in range(4000)]) - silent
-    scaled = noise.ravel() / m.grid / m.noise_sd
-    edges = np.linspace(-4, 4, 41)
-    from scipy.special import ndtr
-
-    counts = np.bincount(np.searchsorted(edges, scaled), minlength=42)
-    assert follows(counts, np.diff(np.concatenate([[0], ndtr(edges), [1]])))
-    assert not follows(counts, np.diff(np.concatenate([[0], ndtr(edges / 0.8), [1]])))
-    correlation = np.corrcoef(noise.T)
-    assert np.abs(correlation - np.eye(len(correlation))).max() < 0.1
-
-
 def test_the_middle_of_the_bounds_is_the_middle_of_the_grid():
     m = mechanism(studies.NUMBER)
     assert m.quantise(6) == (m.levels + 1) // 2
@@ -210,50 +165,66 @@ def test_the_middle_of_the_bounds_is_the_middle_of_the_grid():
 
 
 @pytest.mark.parametrize(
-    ("value", "index"),
-    [(-1e300, 0), (-(10**400), 0), (1e300, 1), (10**400, 1), (12, 1)],
+    ("value", "index"), [(-1e300, 0), (-(10**400), 0), (1e300, 1), (10**400, 1), (12, 1)]
 )
 def test_numbers_beyond_the_bounds_become_the_bound(value, index):
     m = mechanism(studies.NUMBER)
     assert m.quantise(value) == index * m.levels
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        (studies.NUMBER, "secret"),
-        (studies.NUMBER, True),
-        (studies.NUMBER, [1]),
-        (studies.CHOICE, "secret"),
-        (studies.CHOICE, 1),
-        (studies.CHOICE, None),
-        (studies.CHOICE, True),
-        (studies.YES_NO, "secret"),
-        (studies.YES_NO, 1),
-        (studies.LINEAR, "secret"),
-        (studies.LINEAR, {"age": 1, "rate": 1}),
-        (studies.LINEAR, {"age": 1, "years": 1, "rate": "secret"}),
-        (studies.LINEAR, {"age": 1, "years": 1, "rate": 1, "more": 1}),
-        (studies.LOGISTIC, {"age": 1, "years": 1, "affair": 1}),
-        (studies.LOGISTIC, {"age": 1, "years": 1, "affair": "secret"}),
-        (studies.RECORD, "secret"),
-        (studies.RECORD, {"age": 1, "rate": 1}),
-        (studies.RECORD, {"age": "secret", "years": 1, "rate": 1}),
-        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": "secret"}),
-        (studies.YES_NO_RECORD, {"age": 1, "years": 1, "affair": 1}),
-    ],
-)
-def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_value(question, answer):
+def test_whole_number_beyond_floats_is_clipped_where_floats_overflow_in_silence(monkeypatch):
+    """An error would tell of the answer. MicroPython's floats become infinite."""
+
+    class Silent(float):
+        def __new__(cls, value):
+            try:
+                return float(value)
+            except OverflowError:
+                return float("inf")
+
+    m = mechanism(studies.NUMBER)
+    monkeypatch.setattr("ldp_client.core.quantise.float", Silent, raising=False)
+    assert m.quantise(10**400) == m.levels
+    with raises(AnswerError, "core.infinite"):
+        m.quantise(float("inf"))
+
+
+AGES = {"age": 20.125, "years": 1}
+UNFIT = [
+    (studies.NUMBER, "core.number", ["secret", True, [1], np.bool_(True)]),
+    (studies.NUMBER, "core.missing", [None, float("nan")]),
+    (studies.NUMBER, "core.times", [np.timedelta64(4, "h"), np.datetime64(4, "Y"), np.timedelta64("NaT")]),
+    (studies.CHOICE, "core.one_of_choices", ["secret", 1, None, True]),
+    (studies.YES_NO, "core.one_of_choices", ["secret", 1]),
+    (studies.LINEAR, "core.record", ["secret", None]),
+    (studies.LINEAR, "core.missing", [{**AGES}, {**AGES, "misspelt": 3}, defaultdict(float, AGES)]),
+    (studies.LINEAR, "core.number", [{**AGES, "rate": "secret"}, {**AGES, "rate": np.bool_(False)}]),
+    (studies.LINEAR, "core.unasked_field", [{**AGES, "rate": 1, "more": 1}]),
+    (studies.LOGISTIC, "core.yes_or_no", [{**AGES, "affair": 1}, {**AGES, "affair": "secret"}]),
+    (studies.RECORD, "core.missing", [{"age": 20.125, "rate": 1}, {"age": 20.125, "rate": 1, "misspelt": 1}]),
+    (studies.YES_NO_RECORD, "core.yes_or_no", [{**AGES, "affair": "secret"}]),
+    (
+        studies.PRODUCTS,
+        "core.missing",
+        [{"age": 20.125, "married": True}, {"age": 20.125, "rate": 1, "x": 1}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "code", "answers"), UNFIT)
+def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_value(question, code, answers):
     def no_noise(_size):
         raise AssertionError("noise was drawn")
 
-    with pytest.raises(AnswerError) as caught:
-        mechanism(question).perturb(answer, no_noise)
-    assert "secret" not in str(caught.value)
-    assert caught.value.field.startswith(question["id"])
+    for answer in answers:
+        with raises(AnswerError, code) as caught:
+            mechanism(question).perturb(answer, no_noise)
+        assert "secret" not in str(caught.value)
+        assert "20.125" not in str(caught.value)
+        assert caught.value.field.startswith(question["id"])
 
 
-@pytest.mark.parametrize("answer", [0.0, 1.0, 5.0, -5.0, 1e300, -1e300])
+@pytest.mark.parametrize("answer", [0.0, 5.0, 1e300, -1e300])
 def test_no_float_is_rounded_beyond_the_grid(answer):
     """If twice the size is not a float, the nearest float may be larger: boards have 24-bit floats."""
     size = (1 << 54) + 3
@@ -261,6 +232,7 @@ def test_no_float_is_rounded_beyond_the_grid(answer):
     assert -size <= signed_units(answer, (0.0, 1.0), size, "field") <= size
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.one_of(st.floats(), st.integers(), st.just(10**400), st.just("7"), st.none()), min_size=1),
     st.tuples(st.floats(-1e9, 0), st.floats(1, 1e9)),
@@ -308,12 +280,17 @@ def test_impossible_payloads_are_refused(question, payload):
 
 
 @pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
-def test_every_real_payload_is_possible_and_of_one_size(question):
-    m = mechanism(question)
-    for _ in range(200):
-        payload = m.perturb({**studies.ANSWERS, **studies.NEWER_ANSWERS}[question["id"]])
-        assert len(payload) == m.payload_size
-        m.check(payload)
+def test_a_report_follows_from_its_answer_and_the_systems_bytes_alone(question, monkeypatch):
+    """Not from reports before, nor from how often it was asked; and each payload is possible."""
+    m, answer = mechanism(question), {**studies.ANSWERS, **studies.NEWER_ANSWERS}[question["id"]]
+    expected = [m.perturb(answer, seeded(question, seed)) for seed in range(30)]
+    assert len(set(expected)) > 1
+    used, fresh = mechanism(question), copy.deepcopy(m)
+    for seed in reversed(range(30)):
+        seed_the_system(monkeypatch, question, seed)
+        assert used.perturb(answer) == fresh.perturb(answer, seeded(question, seed)) == expected[seed]
+        assert len(expected[seed]) == m.payload_size
+        m.check(expected[seed])
 
 
 def test_extreme_gaussian_noise_is_still_possible():
@@ -346,12 +323,6 @@ def test_catalogue_and_mechanisms_agree():
         assert in_words(m)
 
 
-def test_default_randomness_is_the_operating_systems():
-    m = mechanism(studies.NUMBER)
-    assert len({m.perturb(1) for _ in range(50)}) == 50
-    assert os.urandom(1) is not None
-
-
 def test_a_studys_mechanisms_are_built_once_and_shared():
     first, again = (Study(studies.document(studies.NUMBER, studies.CHOICE)) for _ in range(2))
     built = mechanisms_of(first)
@@ -359,8 +330,6 @@ def test_a_studys_mechanisms_are_built_once_and_shared():
     assert all(mechanisms_of(again)[name] is built[name] for name in built)
     built.clear()  # the caller's own
     assert len(mechanisms_of(first)) == 2
-    other = Study(studies.document(studies.with_epsilon(studies.NUMBER, "0.75"), studies.CHOICE))
-    assert float(mechanisms_of(other)[studies.NUMBER["id"]].privacy.epsilon) == pytest.approx(0.75)
     for version in range(2, 2 * MOST_STUDIES):
         mechanisms_of(Study(dict(studies.document(studies.NUMBER), version=version)))
         assert len(_built) <= MOST_STUDIES

@@ -1,20 +1,26 @@
 """A permanent noisy answer and fresh noise on it: the law of one report, and what all of them reveal."""
 
+import json
 from collections import Counter
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.answering import perturb_answers
+from ldp_client.bulk import perturb_many
+from ldp_client.documents.errors import InputError
+from ldp_client.files.batch import perturb_file
+from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
 from tests import studies
-from tests.ldp_client.exact_laws import WHOLE, coin, faults, fraction, law_of, uniform, worst_ratio
-from tests.statistics import follows, seeded
+from tests.kit.errors import raises
+from tests.ldp_client.exact_laws import WHOLE, biased, coin, faults, law_of, uniform, worst_ratio
 
-SAMPLES = 15_000
-BUDGETS = [("2", "1"), ("0.5", "0.4999999"), ("6", "0.1"), ("17", "3")]
+BUDGETS = [("2", "1"), ("0.5", "0.4999999"), ("6", "0.1")]
+KINDS = pytest.mark.parametrize("of", ["randomized_response", "sue"])
 
 
 def mechanism(of, choices, epsilon, instantaneous):
@@ -23,40 +29,29 @@ def mechanism(of, choices, epsilon, instantaneous):
     return mechanism_for(Study(studies.document(question)).questions[0])
 
 
-def bits(m, threshold):
-    below = Fraction(threshold, WHOLE)
-    chances = []
-    for pattern in range(1 << m.choices):
-        chance = Fraction(1)
-        for place in range(m.choices):
-            chance *= below if pattern >> place & 1 else 1 - below
-        chances.append((bytes([pattern]) * 32, chance))
-    return chances
+class Stage:
+    """One of the two stages as a mechanism of its own."""
+
+    def __init__(self, m, threshold, randomise=None):
+        self.choices, self.threshold, self.randomise = m.choices, threshold, randomise
 
 
 def stages(m):
     """Return the bytes that the permanent and the instantaneous stage read."""
     thresholds = (m.first.threshold, m.again)
     if m.of == "sue":
-        return [[bits(m, threshold)] for threshold in thresholds]
+        return [[biased(Stage(m, threshold))] for threshold in thresholds]
     return [[coin(threshold), uniform(m.choices - 1)] for threshold in thresholds]
 
 
 @pytest.mark.parametrize(("epsilon", "instantaneous"), BUDGETS)
-@pytest.mark.parametrize("choices", [2, 4])
-@pytest.mark.parametrize("of", ["randomized_response", "sue"])
-def test_one_report_has_the_stated_law(of, choices, epsilon, instantaneous):
-    m = mechanism(of, choices, epsilon, instantaneous)
+@KINDS
+def test_one_report_has_the_stated_law_and_both_epsilons_follow_from_the_integers(of, epsilon, instantaneous):
+    m = mechanism(of, 3, epsilon, instantaneous)
     first, again = stages(m)
-    laws = [law_of(m, index, [*first, *again]) for index in range(choices)]
+    laws = [law_of(m, index, [*first, *again]) for index in range(3)]
     assert not faults(m, laws)
     assert worst_ratio(laws) == Fraction(*m.odds)
-
-
-@pytest.mark.parametrize(("epsilon", "instantaneous"), BUDGETS)
-@pytest.mark.parametrize("of", ["randomized_response", "sue"])
-def test_both_epsilons_follow_from_the_integers_within_the_stated(of, epsilon, instantaneous):
-    m = mechanism(of, 7, epsilon, instantaneous)
     stated = {m.privacy: (m.first.odds, epsilon), m.report_privacy: (m.odds, instantaneous)}
     with mpmath.workprec(300):
         for privacy, (odds, limit) in stated.items():
@@ -66,13 +61,13 @@ def test_both_epsilons_follow_from_the_integers_within_the_stated(of, epsilon, i
             assert float(exact) == pytest.approx(float(limit), rel=1e-5)
 
 
-@pytest.mark.parametrize("of", ["randomized_response", "sue"])
+@KINDS
 def test_many_reports_reveal_only_the_permanent_answer(of):
     """Exactly, for three reports together: the worst ratio stays below that of the permanent answer."""
     m = mechanism(of, 2, "2", "1")
     first, again = stages(m)
     states = [law_of(m.first, index, first) for index in range(2)]
-    reports = {state: law_of(_Again(m), state, again) for state in states[0]}
+    reports = {state: law_of(Stage(m, 0, m.instantaneous), state, again) for state in states[0]}
     joint = []
     for law in states:
         together = Counter()
@@ -87,25 +82,6 @@ def test_many_reports_reveal_only_the_permanent_answer(of):
     assert worst < Fraction(*m.first.odds)
 
 
-class _Again:
-    """The instantaneous stage as a separate mechanism."""
-
-    def __init__(self, m):
-        self.randomise = m.instantaneous
-
-
-@pytest.mark.parametrize("question", [studies.MEMOIZED, studies.MEMOIZED_BITS])
-def test_reports_of_one_permanent_answer_scatter_around_it(question):
-    m = mechanism_for(Study(studies.document(question)).questions[0])
-    state = m.permanent(1, NotForRealAnswers(lambda size: bytes([255]) * size))
-    law = law_of(_Again(m), state, stages(m)[1])
-    source = seeded(question)
-    seen = Counter(m.instantaneous(state, source) for _ in range(SAMPLES))
-    assert follows([seen[payload] for payload in law], [float(chance) for chance in law.values()])
-    assert law[state] == max(law.values())
-    assert m.perturb(m.labels[0]) in law
-
-
 def test_stage_without_noise_is_detected():
     m = mechanism("randomized_response", 4, "2", "1")
     m.again = WHOLE
@@ -113,8 +89,40 @@ def test_stage_without_noise_is_detected():
     assert "odds" in faults(m, [law_of(m, index, [*first, *again]) for index in range(4)])
 
 
-def test_the_stated_p_and_q_are_rationals_of_both_thresholds():
-    m = mechanism("sue", 5, "2", "1")
-    first, again = Fraction(m.first.threshold, WHOLE), Fraction(m.again, WHOLE)
-    assert fraction(m.q) == first * (1 - again) + again * (1 - first)
-    assert fraction(m.p) == 1 - fraction(m.q)
+STUDY = Study(studies.document(studies.YES_NO, studies.MEMOIZED))
+ANSWERS = {"ever": True, "habit": True}
+
+
+def mechanisms():
+    return {question.id: mechanism_for(question) for question in STUDY.questions}
+
+
+@pytest.mark.attack(4)
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_memoized_question_is_refused_where_its_answer_would_be_drawn_anew(tmp_path, sample_one_question):
+    """Ask many reports of one person in a batch: the redrawn answers together reveal the truth."""
+
+    def never(_size):
+        raise AssertionError("noise was drawn")
+
+    study = Study({**STUDY.document, "sample_one_question": sample_one_question})
+    (tmp_path / "answers.ndjson").write_text(json.dumps(ANSWERS))
+    out = tmp_path / "reports.ndjson"
+    for way in (
+        lambda: perturb_answers(study, mechanisms(), ANSWERS, never),
+        lambda: perturb_many(mechanisms()["habit"], np.ones(60, bool), never),
+        lambda: perturb_file(study, str(tmp_path / "answers.ndjson"), str(out)),
+    ):
+        with raises(InputError, "core.memoized", "habit"):
+            way()
+    assert not out.exists()
+
+
+def test_remembering_mechanism_repeats_its_permanent_answer():
+    """60 reports of one device reveal no more than its permanent answer, which is kept."""
+    remembering = {**mechanisms(), "habit": Remembering(mechanisms()["habit"], None)}
+    kept = set()
+    for _ in range(60):
+        perturb_answers(STUDY, remembering, ANSWERS)
+        kept.add(remembering["habit"].answer)
+    assert len(kept) == 1

@@ -96,6 +96,7 @@ def test_the_guide_leads_from_tables_to_reports(tmp_path, monkeypatch):
         assert entries[-1] == pytest.approx(4000 * 0.26, rel=0.5)
 
 
+@pytest.mark.slow
 def test_the_guides_two_rounds_end_in_narrower_bounds(tmp_path, monkeypatch, capsys):
     """Run the guide's study and commands with much more ε, as the tables are small."""
     monkeypatch.chdir(tmp_path)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from ldp_client.audit.answers import Stream
 from ldp_client.bulk import perturb_many
@@ -14,19 +13,16 @@ from schemas import Rational
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.mechanisms.tables.asking import clipped, mechanism, random_places, table
-from tests.ldp_client.mechanisms.tables.worst_pairs import ddplr_distance, laplace_distance, largest, svec_distance
-from tests.statistics import follows, seeded
+from tests.ldp_client.mechanisms.tables.worst_pairs import (
+    ddplr_distance,
+    laplace_distance,
+    largest,
+    svec_distance,
+)
 
 SCALE = 1 << 20
-DRAWS = 1500
 EACH = pytest.mark.parametrize("question", studies.TABLES, ids=lambda question: question["id"])
-OPTIONS = [
-    {},
-    {"average": 4},
-    {"intercept": False},
-    {"count_share": "0.25"},
-    {"average": 3, "intercept": False},
-]
+OPTIONS = [{}, {"count_share": "0.25"}, {"average": 3, "intercept": False}]
 
 
 def words_without_noise(m, places):
@@ -64,7 +60,7 @@ def test_same_stream_gives_tables_that_differ_only_by_the_shift(question):
     m = mechanism(question, count_share="0.5")
     one, two = random_places(40), random_places(40, seed=2)
     shifts = set()
-    for seed in range(20):
+    for seed in range(5):
         streams = Stream(seed), Stream(seed)
         payloads = [m.perturb(table(places), stream) for places, stream in zip((one, two), streams)]
         assert streams[0].taken == streams[1].taken > 0
@@ -72,37 +68,6 @@ def test_same_stream_gives_tables_that_differ_only_by_the_shift(question):
         shifts.add(tuple(a - b for a, b in zip(*map(m.words, payloads))))
     assert len(shifts) == 1
     assert any(next(iter(shifts)))
-
-
-def noise_of(m):
-    """All the noise of DRAWS reports, in its own scales."""
-    places, source = random_places(12), seeded(m.name)
-    exact = np.asarray(words_without_noise(m, places))
-    drawn = np.asarray([m.words(m.perturb(table(places), source)) for _ in range(DRAWS)])
-    return ((drawn - exact) / SCALE).ravel()
-
-
-def has_law(m, noise):
-    law = stats.norm if m.law == "gaussian" else stats.laplace
-    edges = np.linspace(-4, 4, 41)
-    counts = np.histogram(noise, [-np.inf, *edges, np.inf])[0]
-    return follows(counts, np.diff([0, *law.cdf(edges), 1]))
-
-
-@pytest.mark.slow
-@EACH
-@pytest.mark.parametrize("options", [{}, {"count_share": "0.25"}], ids=str)
-def test_noise_follows_its_stated_law(question, options):
-    m = mechanism(question, **options)
-    assert has_law(m, noise_of(m))
-
-
-@EACH
-def test_noise_a_fifth_too_small_is_detected(question, monkeypatch):
-    m = mechanism(question)
-    draw = m._noise
-    monkeypatch.setattr(m, "_noise", lambda count, random: [4 * x // 5 for x in draw(count, random)])
-    assert not has_law(m, noise_of(m))
 
 
 @EACH
@@ -122,31 +87,20 @@ def test_entries_are_the_sums_of_products_in_scaled_units(question, options, mon
     assert entries == pytest.approx([expected[i, j] for i, j in m.coordinates], abs=1e-3)
 
 
-@pytest.mark.slow
 @EACH
-def test_noise_scale_of_averaged_rows_matches_their_entries(question):
-    m = mechanism(question, average=5)
-    groups = clipped(random_places(30)).reshape(6, 5, 4).sum(axis=1)
-    sums = groups.T @ groups / 5
-    source = seeded(m.name)
-    entries = [m.entries(m.perturb(table(random_places(30)), source))[1] for _ in range(DRAWS)]
-    exact = [sums[i, j] for i, j in m.coordinates]
-    assert has_law(m, ((np.asarray(entries) - exact) / m.noise_scale).ravel())
-
-
-@pytest.mark.slow
-@EACH
-def test_noise_scale_matches_the_entries(question):
-    m = mechanism(question, count_share="0.25")
-    places, source = random_places(30), seeded(m.name)
-    sums = clipped(places).T @ clipped(places)
-    counts, entries = zip(*[m.entries(m.perturb(table(places), source)) for _ in range(DRAWS)])
-    exact = [sums[i, j] for i, j in m.coordinates]
-    noise = (np.asarray(entries) - exact) / m.noise_scale
-    assert has_law(m, noise.ravel())
-    spread = np.std(counts) / m.count_noise_sd
-    assert spread == pytest.approx(1, abs=5 * (1.2 if m.law == "laplace" else 0.75) / DRAWS**0.5)
-    assert np.mean(counts) == pytest.approx(30, abs=5 * m.count_noise_sd / DRAWS**0.5)
+@pytest.mark.parametrize("options", [{"average": 5}, {"count_share": "0.25"}], ids=str)
+def test_noise_scales_are_one_over_the_grid_of_the_entries(question, options, monkeypatch):
+    """Noise of 1 in each of its integers moves an entry by its scale, and a count by its own."""
+    m = mechanism(question, **options)
+    moved = []
+    for noise in (0, SCALE):
+        monkeypatch.setattr(m, "_noise", lambda count, _, noise=noise: [noise] * count)
+        count, entries = m.entries(m.perturb(table(random_places(30))))
+        moved.append((count, *entries))
+    count, *entries = np.subtract(moved[1], moved[0])
+    assert entries == pytest.approx(m.noise_scale)
+    width = 2**0.5 if m.law == "laplace" else 1
+    assert count == pytest.approx(m.count_noise_sd / width, abs=1)
 
 
 @EACH

@@ -14,7 +14,6 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.mechanisms.tables.asking import clipped, mechanism, random_places, table
 from tests.ldp_client.mechanisms.tables.worst_pairs import largest
-from tests.statistics import seeded
 
 UNIT = 1 << 20
 
@@ -37,9 +36,7 @@ def distance_of(intercept):
     return distance
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize(("features", "norm"), [(1, 1.0), (2, 1.0), (3, 0.5), (2, 1.4142136), (4, 1.0)])
+@pytest.mark.parametrize(("features", "norm", "intercept"), [(1, 1.0, False), (2, 1.0, True), (3, 0.5, True)])
 def test_no_two_records_are_further_apart_than_the_bound(features, norm, intercept):
     found, _ = largest(distance_of(intercept), features, norm)
     bound = power_distance(round(norm * UNIT), features, intercept) / UNIT**4
@@ -87,15 +84,6 @@ def test_entries_are_the_sums_in_scaled_units(options, monkeypatch):
         m.check(payload)
 
 
-def test_noise_scale_matches_the_sums():
-    m, source = asked(), seeded("powers")
-    places = random_places(12)
-    exact = products(clipped(places)[:, 1:3], True).sum(axis=0)
-    drawn = np.asarray([m.power_sums(m.perturb(table(places), source)) for _ in range(1000)])
-    sizes = np.abs((drawn - exact) / m.power_noise_scale)
-    assert sizes.mean() == pytest.approx(1, abs=5 / sizes.size**0.5)
-
-
 def test_epsilon_is_shared_and_stated_from_the_integers():
     whole, m = mechanism(studies.LAPLACE_TABLE), asked()
     assert Rational(0) <= Rational(1) - m.privacy.epsilon < Rational(4, UNIT)
@@ -113,7 +101,7 @@ def test_neighbouring_tables_differ_by_a_shift_within_the_budget(intercept):
     rest = random_places(5)
     _, (record, other, _) = largest(distance_of(intercept), 2, 1.0)
     corners = [list(corner) for corner in itertools.product((-1.0, 0.0, 1.0), repeat=3)]
-    pairs = [(record, other), *zip(corners, corners[::-1]), *itertools.pairwise(corners)]
+    pairs = [(record, other), *zip(corners[:13], corners[::-1])]
     half, reached = int(m.privacy.epsilon.floor_scaled(UNIT)) // 2, 0
     for one, two in pairs:
         streams = Stream(7), Stream(7)

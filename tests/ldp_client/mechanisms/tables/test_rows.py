@@ -40,10 +40,10 @@ def test_lists_arrays_and_parts_give_the_same_sums(average):
 
 
 def test_large_groups_are_summed_exactly():
-    """Group sums beyond one limb: 10⁵ rows a group, all at their upper bounds."""
-    m = mechanism(average=100_000, intercept=False, norm="2")
-    high = {"t": np.full(200_000, 40.0), "v": np.full(200_000, 80.0), "pe": np.full(200_000, 500.0)}
-    assert m.quantise(high).sums == [2 * (100_000 << 20) ** 2] * 6
+    """Group sums beyond one limb: 20,000 rows a group, all at their upper bounds."""
+    m = mechanism(average=20_000, intercept=False, norm="2")
+    high = {"t": np.full(40_000, 40.0), "v": np.full(40_000, 80.0), "pe": np.full(40_000, 500.0)}
+    assert m.quantise(high).sums == [2 * (20_000 << 20) ** 2] * 6
 
 
 def without(name):
@@ -58,16 +58,14 @@ def without(name):
         ({**studies.ROWS, "t": [float("inf"), 2, 3]}, "power.t", "row 1: is infinite"),
         ({**studies.ROWS, "t": [1, "77.5", 3]}, "power.t", "row 2: must be a number"),
         ({**studies.ROWS, "t": [1, True, 3]}, "power.t", "row 2: must be a number"),
-        ({**studies.ROWS, "t": [1, 1 + 2j, 3]}, "power.t", "row 2: must be a number"),
-        ({**studies.ROWS, "t": [1, 10**400, 3]}, "power.t", "row 2: must be a number"),
         ({**studies.ROWS, "t": "123"}, "power.t", "must be a column of numbers"),
-        ({**studies.ROWS, "t": 5}, "power.t", "must be a column of numbers"),
+        ({**studies.ROWS, "t": {10.0, 20.0, 35.0}}, "power.t", "must be a column of numbers"),
+        ({**studies.ROWS, "t": {1.0: 1, 2.0: 2, 3.0: 3}}, "power.t", "must be a column of numbers"),
         ({**studies.ROWS, "v": [1.0]}, "power.v", "must have as many rows as the other columns"),
         (without("v"), "power.v", "the table has no such column"),
         ({**studies.ROWS, "weight": [1, 2, 3]}, "power", "the study does not ask for the column 'weight'"),
         ({"t": [], "v": [], "pe": []}, "power", "the table has no rows"),
         ([1, 2, 3], "power", "must be a table: {field: column of numbers, …}"),
-        (None, "power", "must be a table: {field: column of numbers, …}"),
     ],
 )
 def test_table_error_names_the_problem_without_values(given, field, problem):
@@ -127,6 +125,7 @@ def test_values_beyond_their_bounds_count_as_the_bounds():
     assert mechanism().quantise(far).sums == mechanism().quantise(edge).sums
 
 
+@pytest.mark.slow
 def test_holder_needs_only_the_standard_library(pytestconfig):
     code = (
         f"import sys; sys.path.insert(0, {str(pytestconfig.rootpath)!r})\n"

@@ -7,8 +7,8 @@ in the box and the ball and a response in [−1, 1]; the domain is convex, so eq
 import numpy as np
 
 CANDIDATES = 128
-STEPS = 600
-STARTS = 2
+STEPS = 300
+STARTS = 1
 
 
 def largest(distance, features, norm, seed=0):
@@ -29,7 +29,7 @@ def _climb(distance, features, norm, random):
         reached = distance(tried)
         better = reached > best
         pairs[better], best[better] = tried[better], reached[better]
-        if step % 150 == 149:
+        if step % 75 == 74:
             keep = np.argsort(best)[-CANDIDATES // 4 :]
             pairs, best = np.tile(pairs[keep], (4, 1, 1)), np.tile(best[keep], 4)
     return best.max(), pairs[best.argmax()]
