@@ -92,7 +92,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
         ),
     ),
     "audit_false_alarms": (
-        Run("--batches 2 --reports 200 --epsilon 1 --choices 5", r"hadamard ε 1 k 5: 0 of 2 fail, [\d.]+\n"),
+        Run("--batches 1 --reports 200 --epsilon 1 --choices 2", r"hadamard ε 1 k 2: 0 of 1 fail\n"),
     ),
     "choice_forms": (Run("--reports 200 --choices 8", r"sue k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
     "chunked_likelihood": (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldp_client import answering
-from ldp_client.answering import perturb_answers, quantise_answers, report_of
+from ldp_client.answering import quantise_answers, report_of
 from ldp_client.bulk import public_many
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
@@ -17,7 +17,6 @@ from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import consenting
-from tests.privacy.checks.reports import assembly_checks
 
 NO_CHOICE = say("core.public_choice")
 PUBLIC = [
@@ -138,19 +137,3 @@ def test_public_values_are_read_from_columns():
             public_many(STUDY, {**columns, **change})
     with raises(AnswerError, "core.one_column", field="region"):
         public_many(STUDY, {})
-
-
-def telling_value(study, mechanisms, answers, random=urandom):
-    """A yes says another region."""
-    report = perturb_answers(study, mechanisms, answers, random)
-    report.public["region"] = "none" if answers["ever"] else "north"
-    return report
-
-
-@pytest.mark.attack(8)
-def test_audit_finds_public_values_that_depend_on_answers(monkeypatch):
-    """A device states a public value that tells the answer."""
-    mechanisms = mechanisms_of(STUDY)
-    monkeypatch.setattr(answering, "perturb_answers", telling_value)
-    failed = {check.name for check in assembly_checks(STUDY, mechanisms) if not check.passed}
-    assert "only a question's own payload depends on its answer" in failed

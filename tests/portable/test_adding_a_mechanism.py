@@ -83,7 +83,7 @@ from ldp_client import mechanism_for
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
-from tests.privacy.checks.auditing import audit_mechanism
+from ldp_client.audit.auditing import audit_mechanism
 
 own = {"mechanism": {"name": "truth_or_any", "epsilon": "2"}}
 document = studies.document({**studies.CHOICE, **own})
@@ -102,7 +102,7 @@ assert abs(middle["mean"] - 0.6) < 5 * middle["sd"] < 0.25, middle
 # The coin decides between the truth and a uniform choice: p is not the coin's probability.
 question = Study(studies.document({**studies.CHOICE, **own, "choices": {"count": 3}})).questions[0]
 mechanism = mechanism_for(question)
-audited = lambda: audit_mechanism(mechanism, question, 20000, None).checks
+audited = lambda: audit_mechanism(mechanism, question, 20000).checks
 failed = lambda: [one.name for one in audited() if not one.passed]
 assert failed() == []
 mechanism.threshold += 2

@@ -35,7 +35,7 @@ from tests.ldp_client.mechanisms.products_laws import law as products_law
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.run_vectors import failures, mechanism_failures
-from tests.privacy.faults import OffByOneProducts, SharedNoise
+from tests.ldp_client.audit.faults import OffByOneProducts, SharedNoise
 from tests.promises.choice_laws import CHOICES, edges, laws_of, of_choice, question  # noqa: F401
 from tests.statistics import follows, seeded
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ldp_client import mechanism_for, mechanisms_of
+from ldp_client.audit.answers import Stream, answers_for
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
@@ -21,6 +22,7 @@ from ldp_client.mechanisms import MECHANISMS, MOST_STUDIES, _built
 from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from tests import studies
+from tests.kit.clocks import InstructionClock
 from tests.kit.errors import raises
 from tests.statistics import seed_the_system, seeded
 
@@ -291,6 +293,30 @@ def test_a_report_follows_from_its_answer_and_the_systems_bytes_alone(question, 
         assert used.perturb(answer) == fresh.perturb(answer, seeded(question, seed)) == expected[seed]
         assert len(expected[seed]) == m.payload_size
         m.check(expected[seed])
+
+
+def steps(m, answer, seed):
+    with InstructionClock() as clock:
+        m.perturb(answer, Stream(seed))
+    return clock.count
+
+
+@pytest.mark.parametrize("question", studies.ALL + studies.NEWER, ids=lambda question: question["id"])
+def test_a_report_takes_as_many_steps_for_every_answer(question):
+    """Its time would tell. Clipping may take a step more."""
+    m = mechanism(question)
+    answers = list(answers_for(Study(studies.document(question)).questions[0]).values())
+    steps(m, answers[0], 1)
+    counts = [steps(m, answer, 1) for answer in answers]
+    assert max(counts) <= 1.03 * min(counts)
+
+
+@pytest.mark.parametrize("question", [studies.NUMBER, studies.NORMAL])
+def test_a_number_takes_as_many_steps_for_little_noise_as_for_much(question):
+    """Only rare draws are rejected: many discrete samplers count up to their noise."""
+    m = mechanism(question)
+    counts = sorted(steps(m, 20, seed) for seed in range(40))
+    assert counts[36] <= 1.05 * counts[2]
 
 
 def test_extreme_gaussian_noise_is_still_possible():

@@ -1,0 +1,236 @@
+"""The audit finds planted faults and passes the real mechanisms. tests/mutants lists faults of its own."""
+
+import json
+
+import pytest
+from scipy import stats
+
+from ldp_client import mechanisms
+from ldp_client.audit.auditing import audit_mechanism
+from ldp_client.audit.claims import delta_of, epsilon_of, largest_distance, lower_share, upper_share
+from ldp_client.audit.findings import table
+from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
+from ldp_client.mechanisms.tables.gaussian import TableStatisticsDdplr
+from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
+from ldpkit import cli
+from schemas import Rational, Study
+from tests import studies
+from tests.ldp_client.audit import faults
+
+SAMPLES = 8000
+# For checks that look at the code's own numbers.
+FEW = 300
+WIDE = {**studies.CHOICE, "choices": [str(number) for number in range(16)]}
+NINE = {
+    **WIDE,
+    "choices": [str(number) for number in range(9)],
+    "mechanism": {"name": "randomized_response", "epsilon": "2"},
+}
+OFFERED = {**studies.YES_NO, "refusal": True}
+REFUSABLE = {**studies.with_epsilon(studies.NUMBER, "2"), "refusal": {"share": "0.5"}}
+
+
+def audit(question, kind=None, samples=FEW):
+    holder = studies.HOLDER if question["ask"] == "table" else {}
+    asked = Study(studies.document(question, **holder)).questions[0]
+    kind = kind or mechanisms.MECHANISMS[asked.mechanism.name]
+    return audit_mechanism(kind(asked), asked, samples)
+
+
+def failures(found):
+    return {check.name for check in found.checks if not check.passed}
+
+
+def asked_by(name):
+    return next(question for question in studies.NEWER if question["mechanism"]["name"] == name)
+
+
+def coins_of(question):
+    """How many coins decide a report: of a permanent answer and its reports two, of numbers none."""
+    if question["mechanism"]["name"] == "sampled_products":
+        return 1
+    if question["ask"] in ("number", "table") or question.get("response", {}).get("bounds"):
+        return 0
+    return {"memoized": 2, "gaussian_statistics": 0}.get(question["mechanism"]["name"], 1)
+
+
+def name_of(question):
+    return f"{question['id']}-{question['mechanism']['epsilon']}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "question",
+    [*studies.ALL, *studies.NEWER, *studies.TABLES, OFFERED, studies.with_epsilon(WIDE, "6")],
+    ids=name_of,
+)
+def test_the_real_mechanisms_pass(question):
+    found = audit(question, samples=2000)
+    assert failures(found) == set()
+    coins = [check.made for check in found.checks if "the sampler's coin" in check.name]
+    assert coins == [True] * coins_of(question)
+    assert found.bound <= found.epsilon
+
+
+@pytest.mark.slow
+def test_a_refusable_number_passes():
+    assert failures(audit(REFUSABLE, samples=2000)) == set()
+
+
+def test_coin_that_is_not_found_is_reported_as_unchecked():
+    found = audit(studies.YES_NO, faults.FloatCoin)
+    assert [check.name for check in found.checks if not check.made] == ["the sampler's coin is exactly p"]
+    assert any("not checked: the sampler's coin" in line for line in table([found]))
+
+
+@pytest.mark.slow
+def test_the_bound_comes_close_to_the_truth():
+    """An audit that never finds anything would pass everything."""
+    assert audit(studies.CHOICE, samples=2 * SAMPLES).bound > 0.6
+
+
+COIN = "the sampler's coin is exactly"
+FAR = "no two answers are further apart than the noise hides"
+EXACT = [
+    (studies.PRODUCTS, faults.OffByOneProducts, f"{COIN} p"),
+    (studies.NUMBER, faults.UnclippedLaplace, FAR),
+    (studies.LINEAR, faults.UnclippedGaussian, FAR),
+    (WIDE, faults.RoundedUp, "within the study's epsilon and delta"),
+    (WIDE, faults.RoundedUpSilently, "epsilon is not below the logarithm of the odds"),
+    (WIDE, faults.OffByOneOue, f"{COIN} q"),
+    (WIDE, faults.NoiselessBit, f"{COIN} q"),
+    (NINE, faults.WrongOdds, "odds, p and q are one law"),
+    (asked_by("olh"), faults.OffByOneOlh, f"{COIN} p"),
+    (asked_by("hadamard"), faults.OffByOneHadamard, f"{COIN} p"),
+    (studies.YES_NO_RECORD, faults.OffByOneRecord, f"response: {COIN} p"),
+    (studies.MEMOIZED, faults.OffByOneAgain, f"one report: {COIN} p"),
+    (studies.MEMOIZED_BITS, faults.OffByOneFlips, f"one report: {COIN} q"),
+    (studies.YES_NO_RECORD, faults.SpentTwice, f"features: {FAR}"),
+    (studies.YES_NO_RECORD, faults.ResponseSpentTwice, f"response: {COIN} p"),
+]
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize(("question", "kind", "expected"), EXACT, ids=lambda v: getattr(v, "__name__", ""))
+def test_a_fault_of_the_codes_own_numbers_is_found(question, kind, expected):
+    """State an ε that the code's coins, bounds or odds exceed, by as little as one in 2**32."""
+    assert expected in failures(audit(question, kind))
+
+
+SAMPLED = [
+    (studies.PRODUCTS, faults.LeakyProducts, "bound from whole payloads"),
+
+    (studies.NUMBER, faults.CoarseLaplace, "bound from lowest bits"),
+    (studies.NUMBER, faults.InversionLaplace, "bound from floats"),
+    (studies.LINEAR, faults.SharedNoise, "bound from numbers"),
+    (WIDE, faults.RepeatedBytes, "bound from pairs of bits"),
+    (NINE, faults.OppositeChoices, "bound from whole payloads"),
+    (studies.YES_NO_RECORD, faults.SharedCoin, "whole report: bound from features with the response"),
+    (NINE, faults.OftenTruthful, "bound from supported choices"),
+    (studies.MEMOIZED, faults.Forgetful, "8 reports: bound from votes of all reports"),
+    (WIDE, faults.SeldomTruthful, "supported choices follow the stated law"),
+    (OFFERED, faults.RawRefusal, "bound from supported choices"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.attack(1)
+@pytest.mark.parametrize(("question", "kind", "expected"), SAMPLED, ids=lambda v: getattr(v, "__name__", ""))
+def test_a_fault_that_only_reports_show_is_found(question, kind, expected):
+    """Use noise that is shared, repeated, left out or on a coarse grid, with sound stated numbers."""
+    samples = SAMPLES // 4 if question["ask"] == "record" else SAMPLES
+    assert expected in failures(audit(question, kind, samples))
+
+
+@pytest.mark.slow
+def test_number_that_reveals_refusal_is_detected():
+    found = audit(REFUSABLE, faults.RawNumber, SAMPLES // 2)
+    assert any(check.name.startswith("whole report") for check in found.checks if not check.passed)
+
+
+def asked_table(question, **options):
+    mechanism = {**question["mechanism"], **options}
+    return Study(studies.document({**question, "mechanism": mechanism}, **studies.HOLDER)).questions[0]
+
+
+@pytest.mark.parametrize("average", [1, 5])
+def test_too_small_published_sensitivities_are_detected(average):
+    """Plants DDPLR's Δ for the default table, and with averaging the correct Δ of single records."""
+
+    class Published(TableStatisticsDdplr):
+        def _multipliers(self, room):
+            right = ddplr_sensitivity(self.radius, 1 << 20, self.intercept, self.average)
+            single = ddplr_sensitivity(self.radius, 1 << 20, self.intercept, 1)
+            taken = 2**0.5 * (1 << 40) if average == 1 else average * single
+            return [int(multiplier * right / taken) for multiplier in super()._multipliers(room)]
+
+    options = {"average": average} if average > 1 else {}
+    question = asked_table(studies.DDPLR_TABLE, intercept=False, **options)
+    assert FAR in failures(audit_mechanism(Published(question), question, FEW))
+
+
+@pytest.mark.slow
+def test_budget_that_fourth_moments_do_not_share_is_detected():
+    question = asked_table(studies.LAPLACE_TABLE, fourth_moments=True)
+    mechanism = mechanisms.mechanism_for(question)
+    assert FAR not in failures(audit_mechanism(mechanism, question, FEW))
+    mechanism.multipliers = [2 * multiplier for multiplier in mechanism.multipliers]
+    assert FAR in failures(audit_mechanism(mechanism, question, FEW))
+
+
+@pytest.mark.slow
+def test_audit_command_prints_verdict_and_exits_by_it(tmp_path, capsys, monkeypatch):
+    path, out = tmp_path / "study.json", tmp_path / "audit.json"
+    path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))
+    command = ["audit", str(path), "--samples", "1000", "--out", str(out)]
+    assert cli.main(command) == 0
+    written = json.loads(out.read_text())
+    assert [entry["question"] for entry in written] == ["hours", "ever"]
+    assert all(entry["passed"] for entry in written)
+    assert "passed" in capsys.readouterr().out
+
+    monkeypatch.setitem(mechanisms.MECHANISMS, "laplace", faults.UnclippedLaplace)
+    monkeypatch.setattr(mechanisms, "_built", {})
+    assert cli.main([*command, "--question", "hours"]) == 4
+    assert "FAIL" in capsys.readouterr().out
+    assert json.loads(out.read_text())[0]["passed"] is False
+    assert cli.main([*command, "--question", "ever"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (["--samples", "10"], 2, "--samples"),
+        (["--question", "none"], 3, "--question"),
+        (["--samples", "1000", "--out", "no/such/folder"], 3, "cannot write no/such/folder"),
+    ],
+)
+def test_bad_options_are_one_line(tmp_path, capsys, options, code, says):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document(studies.YES_NO)))
+    assert cli.main(["audit", str(path), *options]) == code
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("false_alarm", [0.05, 1e-9])
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (1, 10), (10, 10), (9000, 20000)])
+def test_clopper_pearson_bounds_are_those_of_the_beta_quantiles(successes, trials, false_alarm):
+    low, high = lower_share(successes, trials, false_alarm), upper_share(successes, trials, false_alarm)
+    expected_low = stats.beta.ppf(false_alarm, successes, trials - successes + 1) if successes else 0.0
+    expected_high = (
+        stats.beta.isf(false_alarm, successes + 1, trials - successes) if successes < trials else 1.0
+    )
+    assert low == pytest.approx(expected_low, rel=1e-6)
+    assert high == pytest.approx(expected_high, rel=1e-6)
+    assert low <= expected_low * (1 + 1e-12)
+    assert high >= expected_high * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-4"), ("8", "1e-9")])
+def test_the_audits_gaussian_curve_agrees_with_the_calibration(epsilon, delta):
+    """The audit uses floats and erfc, and the calibration interval arithmetic on integers."""
+    radius = gaussian_radius(Rational.parse(epsilon), Rational.parse(delta), 9)
+    allowed = largest_distance(float(epsilon), float(delta))
+    assert radius == pytest.approx(allowed * 2**NOISE_BITS, abs=1.5)
+    assert delta_of(allowed, float(epsilon)) == pytest.approx(float(delta), rel=1e-9)
+    assert epsilon_of(allowed, float(delta)) == pytest.approx(float(epsilon), rel=1e-9)

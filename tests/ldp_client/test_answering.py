@@ -1,0 +1,183 @@
+"""Whole reports by every path: their parts are the mechanisms', and nothing else tells an answer."""
+
+import json
+import subprocess
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.answering import perturb_answers, public_values, quantise_answers
+from ldp_client.audit.answers import Stream
+from ldp_client.bulk import randomise_many
+from ldp_client.core.randomness import read
+from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
+from ldp_client.files.batch import perturb_people
+from ldp_client.mechanisms import mechanism_for, mechanisms_of
+from ldp_client.mechanisms.memoized import Remembering
+from schemas import Study
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+PUBLIC = [
+    {"id": "region", "choices": ["n", 'a "quoted" name', "größer als alle anderen", "𝄞"]},
+    {"id": "offset", "bounds": ["-10.5", "1000"], "step": "0.5"},
+]
+ASKED = [studies.YES_NO, studies.NUMBER, studies.CHOICE, studies.PRODUCTS]
+STUDY = Study(studies.document(*ASKED, public=PUBLIC))
+ONE_OF = Study(studies.document(*ASKED, public=PUBLIC, sample_one_question=True))
+MECHANISMS = mechanisms_of(STUDY)
+PEOPLE = [
+    {
+        "ever": place % 2 == 0,
+        "hours": place,
+        "occupation": studies.CHOICE["choices"][place % 3],
+        "salary": {"age": 20 + place, "married": place % 3 == 0, "rate": 1 + place % 4},
+        "region": PUBLIC[0]["choices"][place % 4],
+        "offset": (-10.5, -1, 0, 0.5, 999.5, 1000)[place % 6],
+    }
+    for place in range(12)
+]
+
+
+def expected_of(person, payloads, secret):
+    """All that stands in a report's text."""
+    fields = {"region": person["region"], "offset": f"{person['offset']:g}"}
+    report = Report(report_id_of(secret), STUDY.id, 1, STUDY.digest, payloads, public=fields)
+    return report.to_document()
+
+
+def parts_of(person, source):
+    """Each question's payload in the study's order, then the id's secret, from one stream of bytes."""
+    payloads = {
+        name: mechanism_for(STUDY.question(name)).perturb(person[name], source) for name in MECHANISMS
+    }
+    return expected_of(person, payloads, read(source, SECRET_BYTES))
+
+
+@pytest.mark.attack(1)
+@pytest.mark.parametrize("by_device", [False, True])
+def test_a_report_has_its_parts_and_nothing_else(tmp_path, by_device):
+    """Ship sound mechanisms, and let the report around them tell: its id, its clear part, shared noise."""
+    for seed, person in enumerate(PEOPLE[:4]):
+        if by_device:
+            device = Device(tmp_path / str(seed), "100", require_consent=False)
+            device._random = Stream(seed)
+            private = {name: person[name] for name in MECHANISMS}
+            device.answer(STUDY, private, public={field["id"]: person[field["id"]] for field in PUBLIC})
+            text = device.ledger.queued()[0].body
+        else:
+            text = perturb_answers(STUDY, MECHANISMS, person, Stream(seed)).to_json()
+        assert json.loads(text) == parts_of(person, Stream(seed))
+
+
+@pytest.mark.attack(1)
+def test_reports_in_bulk_have_their_parts_and_nothing_else():
+    """Let reports of many people share noise or tell of each other, where they are put together at once."""
+    people = [quantise_answers(STUDY, MECHANISMS, person) for person in PEOPLE]
+    public = [public_values(STUDY, person) for person in PEOPLE]
+    stream = Stream(1)
+    columns = {
+        name: randomise_many(MECHANISMS[name], [person[place][1] for person in people], stream)
+        for place, name in enumerate(MECHANISMS)
+    }
+    secrets = read(stream, SECRET_BYTES * len(people))
+    expected = [
+        expected_of(
+            person,
+            {name: rows[place].tobytes() for name, rows in columns.items()},
+            secrets[SECRET_BYTES * place : SECRET_BYTES * (place + 1)],
+        )
+        for place, person in enumerate(PEOPLE)
+    ]
+    made = [report.to_document() for report in perturb_people(STUDY, MECHANISMS, people, Stream(1), public)]
+    assert made == expected
+
+
+JAVASCRIPT_REPORTS = """
+import { readFileSync } from "node:fs";
+import { webcrypto } from "node:crypto";
+const [port, perturbing] = process.argv.slice(1);
+globalThis.crypto ??= webcrypto;
+const { parseStudy } = await import(port);
+const perturb = await (await import(perturbing)).perturbingBy(port);
+const { study, people } = JSON.parse(readFileSync(0, "utf8"));
+const parsed = await parseStudy(study);
+let given;
+crypto.getRandomValues = (view) => {
+  view.set(given.subarray(0, view.length));
+  given = given.subarray(view.length);
+  return view;
+};
+for (const { answers, bytes } of people) {
+  given = Buffer.from(bytes, "hex");
+  console.log((await perturb(parsed, answers)).body);
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("node")
+@pytest.mark.attack(1)
+def test_javascript_makes_the_same_reports_of_the_browsers_random_bytes():
+    """Ship a browser library that is sound on bytes that tests give, and tells with the browser's own."""
+    streams = [Stream(seed) for seed in range(len(PEOPLE))]
+    expected = [
+        perturb_answers(STUDY, MECHANISMS, person, stream).to_json()
+        for person, stream in zip(PEOPLE, streams)
+    ]
+    people = [
+        {"answers": person, "bytes": Stream(seed)(stream.taken + 64).hex()}
+        for seed, (person, stream) in enumerate(zip(PEOPLE, streams))
+    ]
+    places = (JAVASCRIPT / "index.js").as_uri(), npm.PERTURBING.as_uri()
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", JAVASCRIPT_REPORTS, *places],
+        input=json.dumps({"study": STUDY.to_json(), "people": people}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.strip() for line in done.stdout.splitlines()] == [text.strip() for text in expected]
+
+
+ROUNDS = [
+    Study(studies.document(studies.MEMOIZED, studies.YES_NO)),
+    *[Study(studies.document(studies.MEMOIZED, version=version)) for version in (2, 3)],
+]
+
+
+@pytest.mark.attack(5)
+def test_a_device_repeats_the_permanent_answer_that_it_kept(tmp_path):
+    """Ask again and again, with the device switched off in between, until its noise averages out."""
+    mechanism, kept = mechanism_for(ROUNDS[0].questions[0]), None
+    for seed, study in enumerate(ROUNDS):
+        remembering = {**mechanisms_of(study), "habit": Remembering(mechanism, kept)}
+        answers = {"habit": seed % 2 == 0, "ever": True}
+        answers = {name: answers[name] for name in remembering}
+        expected = perturb_answers(study, remembering, answers, Stream(seed)).to_json()
+        device = Device(tmp_path, "100", require_consent=False)
+        device._random = Stream(seed)
+        device.answer(study, answers)
+        assert expected in [queued.body for queued in device.ledger.queued()]
+        kept = remembering["habit"].answer
+
+
+@pytest.mark.attack(8)
+@pytest.mark.parametrize("study", [STUDY, ONE_OF], ids=["all questions", "one question"])
+def test_report_size_reveals_neither_public_value_nor_question(study):
+    """Watch the sizes of encrypted reports on the wire: each is padded to the longest."""
+    quantised = [quantise_answers(study, MECHANISMS, person) for person in PEOPLE]
+    public = [public_values(study, person) for person in PEOPLE]
+    source = Stream(2)
+    reports = [perturb_answers(study, MECHANISMS, person, source) for person in PEOPLE]
+    reports += perturb_people(study, MECHANISMS, quantised, source, public)
+    texts = [report.to_json().encode() for report in reports]
+    assert len({len(text) for text in texts}) == 1
+    assert len({len(text.rstrip()) for text in texts}) > 4
+
+
+def test_the_question_is_drawn_by_the_first_word_whatever_the_answers():
+    for word in range(8):
+        report = perturb_answers(ONE_OF, MECHANISMS, PEOPLE[word], Stream(word, word.to_bytes(4, "big")))
+        assert list(report.payloads) == [list(MECHANISMS)[word % 4]]

@@ -1,1 +1,0 @@
-"""Checks of the repository in addition to `ldpkit audit`: of times, replays, bulk, JavaScript and devices."""
