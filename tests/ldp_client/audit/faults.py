@@ -38,8 +38,6 @@ class LeakyProducts(SampledProducts):
         return bytes([2 * (place if quantised[1] > 0 else place // 2) + sign])
 
 
-
-
 class CoarseLaplace(Laplace):
     """Noise on a grid four times coarser than the answers'."""
 
@@ -296,5 +294,3 @@ class RawNumber(RefusableNumber):
     def randomise(self, quantised, random):
         noisy = super().randomise(quantised, random)
         return pack_signed([self.middle]) + noisy[-1:] if quantised[1] else noisy
-
-

@@ -119,7 +119,6 @@ def test_a_fault_of_the_codes_own_numbers_is_found(question, kind, expected):
 
 SAMPLED = [
     (studies.PRODUCTS, faults.LeakyProducts, "bound from whole payloads"),
-
     (studies.NUMBER, faults.CoarseLaplace, "bound from lowest bits"),
     (studies.NUMBER, faults.InversionLaplace, "bound from floats"),
     (studies.LINEAR, faults.SharedNoise, "bound from numbers"),

@@ -1,0 +1,123 @@
+"""A refusal is one more answer, which the noise hides; a blank is no refusal unless that is stated."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
+from ldp_client.audit.answers import Stream
+from ldp_client.bulk import perturb_many
+from ldp_client.documents.errors import AnswerError, InputError, StudyError
+from ldp_client.files.batch import perturb_file
+from ldp_client.mechanisms import mechanisms_of
+from schemas import Study
+from tests import studies
+from tests.kit.errors import raises
+
+OFFERED = {**studies.YES_NO, "refusal": True}
+COLOUR = {**studies.ONE_OF, "refusal": True}
+BLANKS = (float("nan"), "", "None", "null", "refused", [], 3, False)
+
+
+def drawn(_: int) -> bytes:
+    raise AssertionError("noise was drawn")
+
+
+def of(question):
+    return mechanism_for(Study(studies.document(question)).questions[0])
+
+
+@pytest.mark.parametrize("question", [studies.YES_NO, studies.ONE_OF, studies.NUMBER, OFFERED, COLOUR])
+def test_only_none_refuses_and_only_where_refusal_is_offered(question):
+    study, name = Study(studies.document(question)), question["id"]
+    mechanisms = mechanisms_of(study)
+    # No answers to yes or no, nor numbers.
+    unfit = {"colour": BLANKS, "ever": BLANKS[:-1], "hours": BLANKS[:-2]}[name]
+    for answers in ({}, *[{name: blank} for blank in unfit]):
+        with pytest.raises(AnswerError):
+            perturb_answers(study, mechanisms, answers, drawn)
+    if question.get("refusal"):
+        assert perturb_answers(study, mechanisms, {name: None}).payloads[name]
+        return
+    with pytest.raises(AnswerError):
+        perturb_answers(study, mechanisms, {name: None}, drawn)
+    with raises(InputError, "core.no_refusal"):
+        perturb_many(mechanisms[name], [None], drawn, refusals=True)
+
+
+def test_blank_in_column_is_refusal_only_on_request():
+    mechanism = of(OFFERED)
+    masked = np.ma.masked_array([True, False], [False, True])
+    for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
+        with raises(AnswerError, "core.row", "2: is missing. If it is a refusal, mark it"):
+            perturb_many(mechanism, column, drawn)
+        assert perturb_many(mechanism, column, refusals=True).shape == (2, 1)
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize(
+    ("name", "text", "people"),
+    [
+        # An empty line at the end is no person, and one between people is.
+        ("answers.csv", "ever\nyes\n\nno\n\n\n", 3),
+        ("answers.csv", 'ever\nyes\n""\n', 2),
+        ("answers.csv", "ever\nyes\nNA\n", 2),
+        ("answers.ndjson", '{"ever": null}\n', 1),
+    ],
+)
+def test_blank_in_file_is_refusal_only_on_request(tmp_path, name, text, people):
+    """Have blanks, which may be slips, count as refusals that nobody gave."""
+    answers, reports = tmp_path / name, tmp_path / "reports.ndjson"
+    answers.write_text(text, encoding="utf-8")
+    study = Study(studies.document(OFFERED))
+    with raises(InputError, "core.blank", "ever"):
+        perturb_file(study, str(answers), str(reports))
+    with pytest.raises(InputError):
+        perturb_file(Study(studies.document(studies.YES_NO)), str(answers), str(reports), refusals=True)
+    assert not reports.exists()
+    assert perturb_file(study, str(answers), str(reports), refusals=True) == people
+
+
+def test_label_named_none_is_not_a_refusal(tmp_path):
+    """“none” for “None” is a slip that would silently become a refusal."""
+    labels = ["None", "null", "refused", "(refused)", "NA"]
+    question = {**COLOUR, "choices": labels}
+    assert [of(question).quantise(label) for label in [*labels, None]] == list(range(6))
+    answers = tmp_path / "answers.csv"
+    for said in ("none", "None "):
+        answers.write_text(f"{question['id']}\nnull\n{said}\n", encoding="utf-8")
+        with pytest.raises(InputError):
+            perturb_file(Study(studies.document(question)), str(answers), str(tmp_path / "r"), refusals=True)
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize("name", ["randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"])
+def test_refusal_is_encoded_like_one_more_choice(name):
+    """Recognise who refused by a report: its distribution, ε and size are those of a choice."""
+    question = {**COLOUR, "mechanism": {"name": name, "epsilon": "1"}}
+    labels = [*question["choices"], "one more"]
+    refusing, choosing = of(question), of({**question, "choices": labels, "refusal": False})
+    assert refusing.privacy.epsilon == choosing.privacy.epsilon <= 1
+    for answer, label in zip([*question["choices"], None], labels, strict=True):
+        for seed in range(10):
+            assert refusing.perturb(answer, Stream(seed)) == choosing.perturb(label, Stream(seed))
+
+
+@pytest.mark.parametrize(
+    ("code", "question", "more"),
+    [
+        ("study.refusal_with_memoized", {**studies.MEMOIZED, "refusal": True}, {}),
+        ("study.refusal_needs_labels", {**COLOUR, "choices": {"count": 5}}, {}),
+        ("study.invalid", {**studies.LINEAR, "refusal": True}, {}),
+        (
+            "study.refusal_with_paper",
+            OFFERED,
+            {"paper": {"questions": [{"id": "ever", "instructions": "R", "matrix": [["5/6", "1/6"]] * 2}]}},
+        ),
+    ],
+)
+def test_refusal_on_unsupported_question_is_rejected(code, question, more):
+    with raises(StudyError, code, field="questions[0].refusal"):
+        Study(json.loads(json.dumps(studies.document(question, **more))))
