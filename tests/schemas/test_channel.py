@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
+from ldp_client.documents.channel import SPKI_HEAD
 from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study, json_schema
@@ -16,25 +16,11 @@ from schemas.study import STUDY
 from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
+from tests.schemas.channels import channel, spki, tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCHES = {"batches": {"hours": 24}}
 STRATUM = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
-
-
-def spki(seed=1, first=0x80, last=1, head=SPKI_HEAD, tail=SPKI_TAIL, length=256):
-    """A key of that form with unknown factors."""
-    modulus = bytes([first]) + bytes([seed]) * (length - 2) + bytes([last])
-    return b64encode(head + modulus + tail).decode()
-
-
-def tokens(*public, issuer="https://issuer.example"):
-    keys = [{"key": spki(seed + 1), "public": values} for seed, values in enumerate(public)]
-    return {"issuer": issuer, "keys": keys or [{"key": spki()}]}
-
-
-def channel(**parts):
-    return {"batches": {"hours": 24}, **(parts or {"tokens": tokens()})}
 
 
 def study_of(stated, **more):
@@ -73,9 +59,7 @@ def test_the_keys_of_the_rfcs_are_token_keys():
 WRONG_KEYS = {
     "even": spki(last=2),
     "short": spki(length=255),
-    "long": spki(length=257),
     "top bit missing": spki(first=0x7F),
-    "another exponent": spki(tail=bytes.fromhex("0203010003")),
     "an even exponent": spki(tail=bytes.fromhex("0203010002")),
     "SHA-256": spki(head=SPKI_HEAD.replace(bytes.fromhex("040202"), bytes.fromhex("040201"))),
     "cut": spki()[:-8],
@@ -103,21 +87,15 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
     [
         ({"tokens": tokens()}, "channel.batches", "missing"),
         ({**channel(), "oblivious": {}}, "channel.oblivious", "unknown field"),
-        ({**channel(), "batches": {"hours": 0}}, "channel.batches.hours", "from 1 to 168"),
         ({**channel(), "batches": {"hours": 169}}, "channel.batches.hours", "from 1 to 168"),
-        ({**channel(), "mixnet": {}}, "channel.mixnet", "unknown field"),
         (channel(tokens={"issuer": "https://a.example", "keys": []}), "channel.tokens.keys", "1 to 64"),
         (channel(tokens=SAME_KEY), "channel.tokens.keys[1].key", "twice"),
         (channel(tokens=tokens(NORTH)), "channel.tokens.keys[0].public.region", "no public field"),
         (channel(tokens=tokens(issuer="issuer.example")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="https://Issuer.example")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="https://a@b.example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://a.example/?x")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://a.example:")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer=f"https://{LABEL}a.example")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer=f"https://{LONGEST}a/x")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://issuer..example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://issuer.example.")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="ftp://issuer.example")), "channel.tokens.issuer", "https://host"),
     ],
 )

@@ -5,13 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import schemas
-from ldp_client.documents import errors as errors_module
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import StudyError
 from schemas import Rational, Study
-from schemas.models import MODELS
 from tests import studies
 from tests.kit.errors import raises
 
@@ -53,7 +49,7 @@ def documents(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50)
 @given(documents())
 def test_round_trip_keeps_bytes_and_digest(document):
     study = Study(document)
@@ -61,14 +57,8 @@ def test_round_trip_keeps_bytes_and_digest(document):
     spaced = Study.from_json(json.dumps(document, indent=3, sort_keys=False))
     assert again == spaced == study
     assert again.canonical() == spaced.canonical() == study.canonical()
+    assert Study({**document, "title": f"{document['title']}."}).digest != study.digest
     assert json.loads(study.to_json()) == document
-
-
-@settings(max_examples=100, deadline=None)
-@given(documents(), st.data())
-def test_a_changed_document_has_another_digest(document, data):
-    changed = {**document, "title": data.draw(texts.filter(lambda text: text != document["title"]))}
-    assert Study(changed).digest != Study(document).digest
 
 
 def test_epsilon_is_the_exact_sum():
@@ -146,16 +136,67 @@ def test_floats_and_null_have_no_canonical_form(value):
         canonical_json(value)
 
 
-def test_every_question_kind_has_a_mechanism_and_a_model():
-    for ask in ("number", "choice", "yes_no", "record"):
-        assert any(ask in entry.asks for entry in MECHANISMS.values())
-        assert any(ask in entry.asks for entry in MODELS.values())
+@pytest.mark.attack(16)
+def test_editing_documents_does_not_change_a_study():
+    """Edit the document that a study was built from, or a copy of it: another's digest would be sent."""
+    document = studies.document(studies.YES_NO)
+    study = Study(document)
+    before = study.to_json()
+    document["questions"][0]["id"] = "other"
+    study.document["questions"][0]["id"] = "other"
+    assert json.loads(before) == study.document
+    assert Study(study.document) == study
+    assert study.to_json() == before
 
 
-def test_schemas_exports_every_error_and_document():
-    """Every error, and the documents: named one by one."""
-    errors = {name for name in vars(errors_module) if name.endswith("Error")}
-    assert {*schemas.__all__} == errors | {"Question", "Rational", "Report", "Study"}
+@pytest.mark.parametrize("place", ["question", "public", "title"])
+def test_text_with_null_character_is_rejected(place):
+    """NumPy's labels "a" and "a\\0" are one: the second would be reported as the first."""
+    labels = ["a", "a\0", "b"]
+    documents = {
+        "question": studies.document({**studies.ONE_OF, "choices": labels}),
+        "public": studies.document(studies.YES_NO, public=[{"id": "region", "choices": labels}]),
+        "title": studies.document(studies.YES_NO, title="a\0b"),
+    }
+    with raises(StudyError, "study.invalid", "U+0000"):
+        Study.from_json(json.dumps(documents[place]))
+
+
+def test_question_id_that_looks_like_a_record_field_is_rejected():
+    """In the columns of a table, such a question could not be told from a field of the record."""
+    record = {**studies.LINEAR, "id": "rec"}
+    with raises(StudyError, "study.id_like_record_field", "field of rec", field="questions[1].id"):
+        Study(studies.document(record, {**studies.YES_NO, "id": "rec.other"}))
+    for first, second in ((record, "recent"), ({**studies.AGE, "id": "a"}, "a.b")):
+        assert len(Study(studies.document(first, {**studies.YES_NO, "id": second})).questions) == 2
+
+
+def test_label_shared_by_two_choices_across_languages_is_rejected():
+    """An app that sends the label that a person read would tell the other choice, in silence."""
+    once = {"en": "once", "es": "una vez"}
+    eleven = {"en": "eleven times", "es": "once"}
+    with raises(StudyError, "study.invalid", "in es", "choices[0] in en", field="questions[0].choices[1]"):
+        Study(studies.document({**studies.CHOICE, "choices": [once, eleven]}, languages=["en", "es"]))
+
+
+class Compared(str):
+    """A label that counts how often it is compared."""
+
+    __slots__ = ()
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.attack(15)
+def test_label_lookup_in_several_languages_is_not_quadratic():
+    """Publish many labels in several languages: 10,000 in three took 3.5 seconds on each device."""
+    labels = [{tag: Compared(f"{tag}{number}") for tag in ("en", "de", "fr")} for number in range(200)]
+    Study(studies.document({**studies.CHOICE, "choices": labels}, languages=["en", "de", "fr"]))
+    assert Compared.times < 50 * len(labels)
 
 
 def test_deeply_nested_document_is_refused():

@@ -12,7 +12,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.kit.work import counted
-from tests.schemas.test_channel import tokens
+from tests.schemas.channels import tokens
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 CHANNEL = {"batches": {"hours": 24}}
