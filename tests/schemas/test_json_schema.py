@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator
 from schemas import Report, board, javascript, json_schema
 from tests import studies
 
+STUDIES = Draft202012Validator(json_schema.schema("study.schema.json"))
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
 # Rules that JSON Schema cannot say: they join fields, compare decimals, or concern strings' insides.
 BEYOND_JSON_SCHEMA = {
@@ -57,18 +58,16 @@ def test_schema_files_are_up_to_date(name):
 
 
 def test_good_documents_fit_their_schema():
-    study = Draft202012Validator(json_schema.schema("study.schema.json"))
     for path in GOLDEN.glob("*-*.json"):
-        study.validate(json.loads(path.read_text()))
-    study.validate(studies.document())
+        STUDIES.validate(json.loads(path.read_text()))
+    STUDIES.validate(studies.document())
     report = Report("ab" * 16, "survey", 1, "cd" * 32, {"q": b"\x01"})
     Draft202012Validator(json_schema.schema("report.schema.json")).validate(report.to_document())
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "bad").glob("*.json")), ids=lambda path: path.stem)
 def test_bad_documents_fail_unless_json_schema_cannot_express_it(path):
-    validator = Draft202012Validator(json_schema.schema("study.schema.json"))
-    fits = validator.is_valid(json.loads(path.read_text())["document"])
+    fits = STUDIES.is_valid(json.loads(path.read_text())["document"])
     assert fits == (path.stem in BEYOND_JSON_SCHEMA)
 
 

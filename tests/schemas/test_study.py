@@ -49,7 +49,7 @@ def documents(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(documents())
 def test_round_trip_keeps_bytes_and_digest(document):
     study = Study(document)

@@ -39,7 +39,7 @@ def true_delta(choices, people, ratio):
     )
 
 
-@pytest.mark.parametrize("people", range(1, 13))
+@pytest.mark.parametrize("people", [1, 4, 9])
 @pytest.mark.parametrize("choices", [2, 3])
 def test_bound_is_the_dominating_pairs_divergence(choices, people):
     laws = [response(GROWTH, choices, answer) for answer in range(choices)]
@@ -48,7 +48,7 @@ def test_bound_is_the_dominating_pairs_divergence(choices, people):
         assert exact <= bound(response_law(choices), people, ratio) <= exact + EXACT
 
 
-@pytest.mark.parametrize("people", range(1, 7))
+@pytest.mark.parametrize("people", [1, 3, 5])
 @pytest.mark.parametrize("choices", [2, 3])
 def test_randomized_response_is_just_below_the_bound(choices, people):
     for ratio in RATIOS:
@@ -56,7 +56,7 @@ def test_randomized_response_is_just_below_the_bound(choices, people):
         assert truth <= found <= Fraction(6, 5) * truth
 
 
-@pytest.mark.parametrize("growth", [Fraction(1 << bits) for bits in (4, 12, 30, 90, 700)])
+@pytest.mark.parametrize("growth", [Fraction(1 << bits) for bits in (4, 30, 700)])
 def test_bound_holds_for_large_epsilon(growth):
     """Randomized response of two choices is the worst law itself, at the other answer of all others."""
     laws = [response(growth, 2, answer) for answer in (0, 1)]
@@ -68,12 +68,6 @@ def test_bound_holds_for_large_epsilon(growth):
             assert truth <= delta_of(any_law(growth), 3, nats)
         lowest = epsilon_of(any_law(growth), 3, min(truth, Fraction(9, 10)))
         assert lowest >= (nats if truth < Fraction(9, 10) else 0) - Fraction(1, 10**9)
-
-
-def test_randomized_response_reaches_bound_at_a_third_choice():
-    """If all others gave a third answer, the bound is exact."""
-    for ratio in RATIOS[:2]:
-        assert bound(response_law(3), 5, ratio) - EXACT <= true_delta(3, 5, ratio)
 
 
 def halved(law):
@@ -109,7 +103,7 @@ def random_mechanism(draw, people):
 def test_random_mechanisms_stay_below_the_general_bound():
     """Each person may even use a different mechanism."""
     draw, nearest = random.Random(20), Fraction(0)
-    for _ in range(1500):
+    for _ in range(300):
         people = draw.randint(1, 4)
         laws, growth = random_mechanism(draw, people)
         if growth == 1:
@@ -128,7 +122,7 @@ def test_random_mechanisms_stay_below_the_general_bound():
 def test_large_and_small_groups_are_summed_alike():
     """The sum over windows agrees with the sum over all compositions."""
     draw = random.Random(21)
-    for _ in range(150):
+    for _ in range(40):
         growth, people = Fraction(draw.randint(11, 200), 10), draw.randint(1, 40)
         law = choice_law(growth, (growth - 1) / (growth + 1) * Fraction(draw.randint(1, 10), 10), Fraction(0))
         ratio = 1 + (growth - 1) * Fraction(draw.randint(0, 9), 10)
@@ -145,7 +139,7 @@ def on_lattice(law, people, ratio):
     return Fraction(numerator, denominator << slots.VALUE_BITS)
 
 
-@pytest.mark.parametrize("people", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("people", [2, 7])
 def test_the_lattice_is_above_enumeration_and_near(people):
     for laws in ([any_law(GROWTH)], [response_law(3)] * 2, [any_law(GROWTH), response_law(4, Fraction(2))]):
         law = compose(laws)
@@ -159,7 +153,7 @@ def test_the_lattice_is_above_enumeration_and_near(people):
             )
 
 
-@pytest.mark.parametrize("people", [100, 1000, 20_000])
+@pytest.mark.parametrize("people", [100, 20_000])
 def test_the_lattice_is_above_the_sum_over_windows_and_near(people):
     law = any_law(Fraction(20))
     for ratio in (1 + Fraction(2, people), Fraction(102, 100)):
@@ -168,9 +162,9 @@ def test_the_lattice_is_above_the_sum_over_windows_and_near(people):
         assert exact <= on_lattice(law, people, ratio) <= exact * Fraction(105, 100)
 
 
-@pytest.mark.parametrize("questions", [2, 3])
-def test_whole_reports_of_people_are_below_the_bound(questions):
+def test_whole_reports_of_people_are_below_the_bound():
     """Yes/no questions by the truth of all others' answers, of few people."""
+    questions = 2
     rows = {answer: response(GROWTH, 2, answer) for answer in (0, 1)}
     payloads = {
         answers: [prod(row) for row in itertools.product(*(rows[answer] for answer in answers))]

@@ -31,7 +31,7 @@ def test_hundred_million_reports_take_seconds():
 
 
 def test_epsilon_and_delta_are_inverse_functions():
-    for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6"), (40_000, 0.5, "1e-9")]:
+    for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6")]:
         found = shuffled_epsilon(own, people, delta)
         assert shuffled_delta(own, people, found) <= float(delta)
         if found < own:
@@ -53,10 +53,9 @@ def test_very_large_epsilon_gets_no_amplification(own, delta):
     assert calls.made < 50_000
 
 
-@pytest.mark.slow
 def test_bound_is_monotone_in_people_epsilon_and_delta():
     draw = random.Random(22)
-    for _ in range(60):
+    for _ in range(8):
         people, own = int(10 ** draw.uniform(0, 3.5)), draw.uniform(0.05, 6)
         delta = 10 ** draw.uniform(-9, -2)
         found = shuffled_epsilon(own, people, delta)

@@ -19,8 +19,8 @@ from tests.kit.errors import raises
 from tests.ldp_client.exact_laws import READS
 from tests.ldp_client.exact_laws import law_of as payloads_of
 
-PRIME = 7
-CHOICES = 4
+PRIME = 5
+CHOICES = 3
 PEOPLE = 5
 RATIOS = [Fraction(1), Fraction(21, 20), Fraction(3, 2)]
 EXACT = Fraction(1, 10**15)

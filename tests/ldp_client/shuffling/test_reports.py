@@ -111,8 +111,6 @@ def test_every_pure_epsilon_question_has_a_bound():
 
 
 LARGE = {
-    "many small ones": [studies.with_epsilon(studies.YES_NO, "4")] * 89,
-    "a hundred": [studies.with_epsilon(studies.YES_NO, "8")] * 100,
     "sets of choices": [studies.with_epsilon(studies.CHOICE, "64")] * 6,
     "a number too": [
         studies.with_epsilon(studies.NUMBER, "60"),
@@ -174,23 +172,6 @@ def test_study_check_prints_the_bound_as_json(checked):
     assert found["is_even_spread"] is True
     _, said = checked(studies.document(studies.NORMAL), "--n", "1000", "--json")
     assert json.loads(said.out)["shuffled_privacy"] is None
-
-
-def test_study_check_has_a_bound_for_hundred_questions(checked):
-    questions = [{**studies.with_epsilon(studies.YES_NO, "4"), "id": f"q{place}"} for place in range(100)]
-    code, said = checked(studies.document(*questions), "--n", "100000", "--json")
-    assert code == 0
-    assert json.loads(said.out)["shuffled_privacy"]["epsilon"] == pytest.approx(400, abs=1e-3)
-
-
-def test_study_check_names_the_smallest_cell(checked):
-    document = studies.document(studies.YES_NO, public=[REGION])
-    _, said = checked(document, "--n", "1000", "--smallest-cell", "90")
-    assert (
-        "with a person's own public values: 90 true reports, of the combination that the fewest" in said.out
-    )
-    _, said = checked(document, "--n", "1000")
-    assert "500 true reports, if people spread evenly over all 2 combinations" in said.out
 
 
 def test_study_check_explains_a_missing_bound(checked):
