@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import date
 from decimal import Decimal
 
@@ -140,9 +138,32 @@ def test_mistakes_are_reported_in_the_builders_terms(code):
     assert "questions[0]" not in str(refused.value)
 
 
-def test_builders_import_no_numpy(pytestconfig):
-    code = "import sys, ldpkit; ldpkit.ask.yes_no('a', epsilon=1); assert 'numpy' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=pytestconfig.rootpath, check=True)
+COIN = {"name": "randomized_response", "epsilon": "3"}
+PRODUCTS = {"name": "sampled_products", "epsilon": "1", "products": 4, "weights": {"response": 4}}
+GAUSSIAN = {"name": "gaussian", "delta": "0.01"}
+CONTRADICTIONS = {
+    "choice": lambda: ask.choice("a", ["x", "y"], epsilon=1, mechanism=COIN),
+    "any_of": lambda: ask.any_of({"a": "A", "b": "B"}, epsilon="0.5", mechanism=COIN),
+    "delta": lambda: ask.number("a", 0, 1, epsilon=1, delta="1e-6", mechanism=GAUSSIAN),
+    "linear": lambda: ask.linear("a", [AGE], YEARS, epsilon=2, mechanism=PRODUCTS),
+    "products": lambda: ask.linear("a", [AGE], YEARS, epsilon=1, products=1, mechanism=PRODUCTS),
+    "weights": lambda: ask.linear("a", [AGE], YEARS, epsilon=1, weights={"response": 2}, mechanism=PRODUCTS),
+}
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_contradicting_settings_are_rejected(kind):
+    """State one epsilon in the question and another in its mechanism, so that people lose more."""
+    with raises(InputError, "builder.mechanism_twice"):
+        CONTRADICTIONS[kind]()
+
+
+def test_settings_may_be_stated_in_the_mechanism_alone_or_alike():
+    for epsilon in (3.0, "3"):
+        assert ask.yes_no("a", epsilon=epsilon, mechanism=COIN) == ask.yes_no("a", epsilon=3)
+    question = ask.linear("a", [AGE], YEARS, epsilon=1, mechanism=PRODUCTS)
+    assert question == ask.linear("a", [AGE], YEARS, epsilon=1, products=4, weights={"response": 4})
 
 
 def test_builders_support_several_languages():
@@ -156,15 +177,6 @@ def test_builders_support_several_languages():
         ask.study("fruit", "Fruit", [fruit])
     with raises(InputError, "builder.question_invalid", "language"):
         ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})
-
-
-def test_builders_support_sampled_products():
-    features = [ask.feature("age", 18, 90, cuts=[30, 50]), ask.feature("smokes"), ask.feature("tired")]
-    own = {"weights": {"response": 4}, "products": 2}
-    for builder, response in ((ask.linear, ask.feature("rate", 0, 9)), (ask.logistic, ask.feature("ill"))):
-        asked = builder("health", features, response, epsilon=2, **own)
-        assert asked["mechanism"]["weights"] == {"response": 4}
-        assert asked["mechanism"]["products"] == 2
 
 
 def test_builders_support_owner_contact_and_retention():

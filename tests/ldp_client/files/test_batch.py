@@ -7,13 +7,11 @@ import sys
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.documents.errors import InputError
 from ldp_client.files import batch
-from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.statistics import follows, seed_the_system
 
 MEMOIZED = (studies.MEMOIZED, studies.MEMOIZED_BITS)
 STUDY = Study(studies.document(*studies.ALL, *[item for item in studies.NEWER if item not in MEMOIZED]))
@@ -59,6 +57,7 @@ def test_reports_are_written_in_chunks_and_progress_is_told(tmp_path, monkeypatc
     check_reports(reports_in(out), 25)
 
 
+@pytest.mark.slow
 def test_perturb_file_works_without_numpy(tmp_path, pytestconfig):
     write_answers(tmp_path, [ANSWERS] * 3)
     (tmp_path / "study.json").write_text(STUDY.to_json())
@@ -66,65 +65,6 @@ def test_perturb_file_works_without_numpy(tmp_path, pytestconfig):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "3"), done.stderr
     check_reports(reports_in(tmp_path / "reports.ndjson"), 3)
-
-
-def test_each_person_gets_noise_on_their_own_answer(tmp_path, monkeypatch):
-    seed_the_system(monkeypatch, "own answers")
-    study = Study(studies.document(studies.YES_NO))
-    m = mechanism_for(study.questions[0])
-    people = [{"ever": person % 2 == 0} for person in range(8000)]
-    out = tmp_path / "reports.ndjson"
-    batch.perturb_file(study, write_answers(tmp_path, people), str(out))
-    kept = sum(
-        report.payloads["ever"] == bytes([person["ever"]]) for person, report in zip(people, reports_in(out))
-    )
-    assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
-
-
-def test_sample_one_study_draws_questions_uniformly(tmp_path, monkeypatch):
-    seed_the_system(monkeypatch, "one question")
-    study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, sample_one_question=True))
-    names = [question.id for question in study.questions]
-    out = tmp_path / "reports.ndjson"
-    people = [{name: ANSWERS[name] for name in names}] * 3000
-    batch.perturb_file(study, write_answers(tmp_path, people), str(out))
-    asked = [list(report.payloads) for report in reports_in(out)]
-    assert all(len(payloads) == 1 for payloads in asked)
-    assert follows([asked.count([name]) for name in names], [1 / 3] * 3)
-
-
-def test_a_wrong_answer_is_named_by_its_line_and_nothing_is_written(tmp_path):
-    study = Study(studies.document(studies.YES_NO))
-    path = write_answers(tmp_path, [{"ever": True}, {"ever": "secret"}])
-    with raises(InputError, "answer.person_invalid", "line 2: ever") as caught:
-        batch.perturb_file(study, path, str(tmp_path / "reports.ndjson"))
-    assert "secret" not in str(caught.value)
-    assert not (tmp_path / "reports.ndjson").exists()
-
-
-def test_secure_sum_study_cannot_be_perturbed_to_a_file(tmp_path):
-    """Writing and auditing are both rejected."""
-    protocol = {
-        "name": "secure_sum",
-        "nodes": [f"http://127.0.0.1:{port}#" + "0" * 128 for port in (9000, 9001, 9002)],
-        "devices": 20,
-        "max_faulty": 5,
-    }
-    question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
-    study = Study(studies.document(question, protocol=protocol))
-    with raises(RefusedError, "core.sum_alone"):
-        batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
-    (tmp_path / "study.json").write_text(study.to_json())
-    assert main(["audit", str(tmp_path / "study.json")]) == 3
-
-
-@pytest.mark.parametrize(("name", "text"), [("empty.ndjson", "\n"), ("header.csv", "ever\n")])
-def test_file_without_answers_is_rejected(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    study = Study(studies.document(studies.YES_NO))
-    with raises(InputError, "files.no_answers", name):
-        batch.perturb_file(study, str(tmp_path / name), str(tmp_path / "reports.ndjson"))
-    assert not (tmp_path / "reports.ndjson").exists()
 
 
 def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):

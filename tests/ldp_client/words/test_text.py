@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import re
 
 import pytest
@@ -9,11 +10,13 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import AnswerError
-from ldp_client.explain import FACTS, describe, in_words
-from ldp_client.words.text import ENGLISH, Words, rounded_up, say
+from ldp_client.explain import FACTS, describe, in_words, odds
+from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from ldpkit.cli import main
 from schemas import Study
 from schemas.study_warnings import warnings_of
 from tests import studies
+from tests.ldp_client.devices import Server
 
 # Two words in a row: whatever a person is told has them.
 SENTENCE = re.compile(r"[a-z]{2},? [a-z]{2}|\{[^}]*\} [a-z]{2}")
@@ -62,6 +65,7 @@ def told(source):
             yield text
 
 
+@pytest.mark.slow
 def test_device_modules_contain_no_sentences(pytestconfig):
     """Commands, help texts, errors and warnings can therefore be translated in one folder."""
     root = pytestconfig.rootpath
@@ -175,3 +179,51 @@ def test_sentence_has_singular_and_plural_verb():
 def test_upper_bounds_are_rounded_up(value, digits, shown):
     assert rounded_up(value, digits) == shown
     assert float(shown) >= value
+
+
+CLEAR = "\x1b[2J\x1b[1;1H\x9b8m\u202e\r\n\x07"
+
+
+@pytest.mark.attack(8)
+def test_control_characters_of_a_study_are_shown_as_escapes(tmp_path, capsys):
+    """Hide a study's terms by control characters, which act on the terminal of who reads it."""
+    assert visible("a\x1b[8mb\n\u202ec ε…") == "a\\x1b[8mb\\n\\u202ec ε…"
+    question = {**studies.CHOICE, "text": CLEAR, "choices": ["a" + CLEAR, "b"]}
+    document = studies.document(question, title=CLEAR, purpose=CLEAR)
+    assert all(line.isprintable() for line in describe(Study(document)))
+    for name in ("study.json", f"a{CLEAR.strip()}b"):
+        if name == "study.json":
+            (tmp_path / name).write_text(json.dumps(document))
+        main(["check", str(tmp_path / name)])
+        told = capsys.readouterr()
+        assert all(line.isprintable() for line in (told.out + told.err).split("\n"))
+
+
+@pytest.mark.attack(8)
+def test_control_characters_of_a_server_are_shown_as_escapes(tmp_path, capsys, monkeypatch):
+    """Have a server answer with control characters. Letters stay, so that a folder is still found."""
+    monkeypatch.setenv("LDPKIT_TOKEN", "k" * 43)
+    detail = f"its reports are in /srv/Ärchiv ελ 2{CLEAR}"
+    with Server() as server:
+        server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
+        server.statuses = [410, 410]
+        assert main(["export", "habits", "--collector", server.url, "--out", str(tmp_path / "r.ndjson")]) == 3
+    told = capsys.readouterr().err
+    assert "answered 410: its reports are in /srv/Ärchiv ελ 2\\x1b[2J" in told
+    assert all(line.isprintable() for line in told.split("\n"))
+
+
+@pytest.mark.parametrize("blank", [" ", "\u2800", "\u115f \u1160"])
+def test_runs_of_blanks_are_shown_as_one(blank):
+    """At 80 columns, the text after many blanks would begin a line and look like ldpkit's own."""
+    line = "warning: none"
+    assert len(visible("Ever?" + blank * 400 + line)) == len("Ever?" + line) + 1
+    assert visible("an answer with single blanks") == "an answer with single blanks"
+
+
+@pytest.mark.parametrize("epsilon", [101.0, 4096.0])
+def test_huge_epsilon_gives_printable_odds(epsilon):
+    """Many questions at a large ε give odds beyond the range of floats."""
+    said = odds(epsilon)
+    assert f"1e+{math.ceil(epsilon / math.log(10))}" in said
+    assert "100 %" in said
