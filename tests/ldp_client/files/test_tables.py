@@ -28,7 +28,7 @@ from tests.ldp_client.mechanisms.tables.asking import random_places, table
 
 ONE = Study(studies.document(studies.TABLE, **studies.HOLDER))
 ALL = Study(studies.document(*studies.TABLES, **{**studies.HOLDER, "id": "all"}))
-COLUMNS = table(random_places(5000))
+COLUMNS = table(random_places(2000))
 
 
 def csv_of(columns):
@@ -55,7 +55,7 @@ def written(tmp_path):
 
 def test_csv_and_parquet_read_as_the_same_table(tmp_path, written):
     mixed = {name: COLUMNS[name] for name in ("pe", "v", "t")}
-    pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=3000)
+    pyarrow.parquet.write_table(pa.table(mixed), tmp_path / "table.parquet", row_group_size=300)
     expected = {"power": mechanism_for(ONE.questions[0]).quantise(COLUMNS).sums}
     assert sums(ONE, written(csv_of(mixed))) == expected
     assert sums(ONE, tmp_path / "table.parquet") == expected
@@ -97,7 +97,7 @@ GOOD = "t,v,pe\n10,40,480\n"
         (GOOD + "1,-inf,3\n", ("answer.table_invalid", "power.v", "row 2: is infinite")),
         (GOOD + "\n77.5x,2,3\n", ("answer.table_invalid", "power.t", "row 2: must be a number")),
         (GOOD + "1_0,2,3\nx,2,3\n", ("answer.table_invalid", "power.t", "row 2: must be a number")),
-        (GOOD + "1,2\n", ("files.row_columns", "2", "3")),
+        (GOOD + "1,2\n", ("files.table_columns", "2", "3")),
         (GOOD + '1,"2"x,3\n', ("files.row_not_csv", "2")),
         ("t,v,pe\n", ("answer.table_invalid", "power: the table has no rows")),
         ("", "files.table_empty"),
