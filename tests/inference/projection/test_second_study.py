@@ -11,6 +11,8 @@ from tests.secure_sum.conftest import QUESTIONS, build_study
 
 WORDS = {"en": "Hours a week", "de": "Stunden je Woche"}
 UNIT = {"en": "hours", "de": "Stunden"}
+# A search for thresholds takes seconds.
+pytestmark = pytest.mark.slow
 SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
 
 
