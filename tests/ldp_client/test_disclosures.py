@@ -55,29 +55,9 @@ def test_report_withdrawn_before_sending_stays_charged(tmp_path, capsys):
     assert "no report is left" in said.out
 
 
-def test_study_belongs_to_the_first_collector_that_is_named(tmp_path, capsys):
-    Device(tmp_path / "one", "8", require_consent=False).answer(SECOND, {"occupation": "worker"})
-    _, said = budget(capsys, tmp_path / "one")
-    assert "second, version 1, of no collector yet: epsilon 1" in said.out
-    Device(tmp_path / "one", "8", f"{HOST}/ldp")
-    _, said = budget(capsys, tmp_path / "one")
-    assert f"second, version 1, of {HOST}: epsilon 1" in said.out
-
-
 def test_folder_without_a_device_is_rejected_and_unchanged(tmp_path, capsys):
     for folder in (tmp_path, tmp_path / "none"):
         code, said = budget(capsys, folder)
         assert code == 3
         assert "holds no device" in said.err
     assert not list(tmp_path.iterdir())
-
-
-def test_question_that_was_not_drawn_is_not_listed(tmp_path, capsys):
-    names = ["a", "b", "c"]
-    study = Study(
-        studies.document(*[{**studies.YES_NO, "id": name} for name in names], sample_one_question=True)
-    )
-    Device(tmp_path, max_epsilon="4", require_consent=False).answer(study, dict.fromkeys(names, True))
-    assert main(["budget", "--folder", str(tmp_path), "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["studies"]
-    assert len(told["questions"]) == 1

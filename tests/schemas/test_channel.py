@@ -27,10 +27,6 @@ def study_of(stated, **more):
     return Study(studies.document(studies.YES_NO, channel=stated, **more))
 
 
-def test_a_study_without_a_channel_has_none():
-    assert Study(studies.document(studies.YES_NO)).channel is None
-
-
 def test_batches_alone_are_a_channel():
     read = study_of(BATCHES).channel
     assert (read.hours, read.tokens) == (24, None)
@@ -177,17 +173,6 @@ def test_json_schema_accepts_the_same_channels():
     for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
         document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
         assert not schema.is_valid(document)
-
-
-def test_people_are_told_how_reports_leave():
-    strata = channel(tokens=tokens(NORTH, SOUTH))
-    lines = describe(study_of(strata, public=[STRATUM]))
-    start = lines.index("HOW REPORTS LEAVE:")
-    batches, given, each = lines[start + 1 : start + 4]
-    assert "window of 24 hours" in batches
-    assert "https://issuer.example gives each person one" in given
-    assert "2 strata" in each
-    assert not [line for line in describe(Study(studies.document(studies.YES_NO))) if "LEAVE" in line]
 
 
 def test_authors_are_warned_of_late_reports():

@@ -7,8 +7,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
-from ldp_client.explain import describe
-from ldp_client.words.public import cells_in_words
 from ldpkit.cli import main
 from schemas import Report, Study, json_schema
 from schemas.study import STUDY
@@ -154,28 +152,6 @@ def test_a_report_with_bad_values_names_them(public, field):
     with pytest.raises(ReportError) as caught:
         Report.from_document({**document, "public": public})
     assert caught.value.field == field
-
-
-def test_description_marks_every_public_field_as_sent_in_clear():
-    study = Study.from_json(GOLDEN.read_text())
-    said = [line for line in describe(study) if line.startswith("  ") and "sent as it is" in line]
-    assert [line.split()[0].rstrip(":") for line in said] == [field.id for field in study.public]
-    assert "the invitation carries the value" in said[-1]
-    assert "recognise that the person took part, but not what they answered" in "\n".join(describe(study))
-    assert not any("sent as it is" in line for line in describe(Study(studies.document())))
-
-
-@pytest.mark.parametrize(
-    ("people", "says"),
-    [
-        (None, "make 164 cells; --n N"),
-        (2000, "(12.2 in each), and at least 64 however they spread"),
-        (3280, "(20 in each), and at least 0 however they spread"),
-        (19, "at least 164 however"),
-    ],
-)
-def test_cells_of_few_people_are_counted(people, says):
-    assert says in cells_in_words(study_of(REGION, AGE), people)
 
 
 def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):

@@ -113,17 +113,6 @@ def test_choices_follow_the_exact_joint_law(name):
         assert follows(counts, [float(chance) for chance in law.values()]) == (answered == index)
 
 
-def test_rows_of_a_batch_are_independent():
-    """Neighbouring rows, and neighbouring bytes, share no bits."""
-    m = mechanism(studies.CHOICE, choices={"count": 1024})
-    bits = np.unpackbits(payloads_of(m, np.zeros(1000, np.int64)), axis=1, bitorder="little")[:, 1:]
-    q = float(m.q)
-    for one, other in ((bits[1:], bits[:-1]), (bits[:, 8:], bits[:, :-8]), (bits[:, 1:], bits[:, :-1])):
-        both = int((one & other).sum())
-        spread = np.sqrt(one.size * q * q * (1 - q * q) * 2)
-        assert abs(both - one.size * q * q) < 5.5 * spread
-
-
 def test_uniform_integers_are_unbiased_for_every_limit():
     limits = np.tile([1, 2, 3, 5, 7, (1 << 31) + 1], 5000)
     drawn = below(limits, len(limits), Stream(3))

@@ -81,23 +81,6 @@ def test_source_that_breaks_later_stays_rejected():
             HOURS.perturb(3, breaking)
 
 
-@pytest.mark.attack(3)
-@pytest.mark.parametrize("others", [False, True])
-def test_source_that_failed_at_start_stays_rejected(others):
-    """Try a source again that returned zeros at its start: it may still be partly broken."""
-    left = [1100]
-
-    def starting(size):
-        left[0] -= size
-        return SOUND(size) if left[0] < 0 else bytes(size)
-
-    for _ in range(4):
-        with pytest.raises(RandomnessError):
-            HOURS.perturb(3, starting)
-        if others:
-            HOURS.perturb(3, secrets.token_bytes)
-
-
 @pytest.mark.entropy
 @pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
 def test_sound_random_sources_pass(source):

@@ -61,19 +61,6 @@ def test_csv_and_parquet_read_as_the_same_table(tmp_path, written):
     assert sums(ONE, tmp_path / "table.parquet") == expected
 
 
-def test_parquet_numbers_of_every_kind_are_read(tmp_path):
-    columns = {
-        "t": pa.array([10, 20, 35], pa.int8()),
-        "v": pa.array([40, 60, 70], pa.float32()),
-        "pe": pa.array([480.0, 450.0, 430.0]).cast(pa.decimal128(9, 2)),
-    }
-    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")
-    assert (
-        sums(ONE, tmp_path / "table.parquet")["power"]
-        == mechanism_for(ONE.questions[0]).quantise(studies.ROWS).sums
-    )
-
-
 def test_columns_are_prefixed_by_question(written):
     columns = {
         f"{question}.{name}": np.asarray(column) + shift
@@ -221,17 +208,3 @@ def test_holder_sees_clipping_and_errors_before_consent(tmp_path, written, capsy
         assert "power.v: row 2: is missing" in capsys.readouterr().err
     with Ledger(str(tmp_path / "device")).reading() as connection:
         assert connection.execute("SELECT study FROM consents").fetchall() == []
-
-
-@pytest.mark.parametrize(
-    ("study", "options", "says"),
-    [
-        (ONE, ["--set", "power=1"], "is for data holders: answer it with --table FILE"),
-        (Study(studies.document(studies.YES_NO)), ["--table", "x.csv"], "asks people, not data holders"),
-    ],
-)
-def test_tables_need_a_holder_study_and_values_a_personal_one(tmp_path, study, options, says, capsys):
-    with Server(study.canonical()) as server:
-        common = [f"{server.url}/v1/studies/{study.id}", "--folder", str(tmp_path), "--yes"]
-        assert cli.main(["answer", "--max-epsilon", "8", *common, *options]) == 3
-    assert says in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import random
 from fractions import Fraction
-from math import exp, log, nextafter
+from math import log, nextafter
 
 import pytest
 
@@ -39,12 +39,6 @@ def test_epsilon_and_delta_are_inverse_functions():
             assert shuffled_delta(own, people, found - 2**-19) > float(delta)
 
 
-def test_single_report_costs_the_devices_own_epsilon():
-    assert shuffled_epsilon(1, 1) == pytest.approx(1, abs=2e-6)
-    assert shuffled_delta(1, 1, 0) == pytest.approx((exp(1) - 1) / (exp(1) + 1), rel=1e-12)
-    assert shuffled_delta(1, 10, 1) < 1e-18
-
-
 @pytest.mark.parametrize("delta", ["1e-6", "0.1", "0.9"])
 @pytest.mark.parametrize("own", [40, 64])
 def test_very_large_epsilon_gets_no_amplification(own, delta):
@@ -54,6 +48,7 @@ def test_very_large_epsilon_gets_no_amplification(own, delta):
     assert calls.made < 50_000
 
 
+@pytest.mark.slow
 def test_bound_is_monotone_in_people_epsilon_and_delta():
     draw = random.Random(22)
     for _ in range(8):
@@ -88,6 +83,7 @@ def test_windows_enclose_the_exact_law():
         assert 1 - inside <= Fraction(told.outside, ONE) <= Fraction(1, 10**12)
 
 
+@pytest.mark.slow
 def test_two_answers_leak_less_than_their_summed_epsilon():
     growth = Fraction(3)
     one, delta = choice_law(growth, (growth - 1) / (growth + 1), Fraction(0)), Fraction(1, 10**6)
@@ -97,16 +93,6 @@ def test_two_answers_leak_less_than_their_summed_epsilon():
     for kinds in (both.kinds, all_at_once.kinds):
         assert sum(a * mass for a, _, mass in kinds) == 1
     assert epsilon_of(one, 500, delta) < epsilon_of(both, 500, delta) < epsilon_of(all_at_once, 500, delta)
-
-
-def test_too_many_payload_kinds_are_merged():
-    laws = [choice_law(Fraction(2 + place, 1), Fraction(1, 5), Fraction(1, 20)) for place in range(8)]
-    found = compose(laws)
-    assert len(found.kinds) <= 2000
-    assert sum(a * mass for a, _, mass in found.kinds) == 1
-    assert epsilon_of(found, 10**5, Fraction(1, 10**6)) <= epsilon_of(
-        any_law(found.growth), 10**5, Fraction(1, 10**6)
-    )
 
 
 def test_one_drawn_question_is_between_its_extremes():
@@ -131,12 +117,3 @@ def test_arguments_out_of_range_are_refused(arguments, said):
         shuffled_epsilon(*arguments)
     with raises(InputError, "set.towards"):
         delta_of(any_law(Fraction(3)), 10, Fraction(-1))
-
-
-def test_rounding_never_goes_below():
-    law, ratio = any_law(Fraction(exp(2))), Fraction(11, 10)
-    kinds = [(mass, one - ratio * other) for one, other, mass in law.kinds]
-    for (weight, value), (mass, exact) in zip(law.atoms(ratio), kinds, strict=True):
-        assert Fraction(value, 1 << 64) >= exact
-        assert (Fraction(weight, 1 << 64) >= mass) == (exact > 0)
-    assert log(law.growth) == pytest.approx(2)

@@ -20,7 +20,7 @@ from tests.ldp_client.exact_laws import READS
 from tests.ldp_client.exact_laws import law_of as payloads_of
 
 PRIME = 5
-CHOICES = 3
+CHOICES = 4
 PEOPLE = 5
 RATIOS = [Fraction(1), Fraction(21, 20), Fraction(3, 2)]
 EXACT = Fraction(1, 10**15)
@@ -109,10 +109,3 @@ def test_stated_law_of_products_is_the_patterns_law(products):
 def test_a_number_that_may_be_refused_has_the_general_bound():
     refusable = {**studies.NUMBER, "refusal": {"share": "0.5"}}
     assert len(law_of(built(refusable)).kinds) == 2
-
-
-@pytest.mark.parametrize("question", [studies.NORMAL, studies.LINEAR, studies.RECORD])
-def test_noise_with_a_delta_is_refused_in_one_line(question):
-    with raises(InputError, "set.has_delta", question["id"]) as refused:
-        law_of(built(question))
-    assert "\n" not in str(refused.value)

@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from ldp_client import mechanism_for
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import AnswerError
-from ldp_client.explain import FACTS, describe, in_words, odds
+from ldp_client.explain import FACTS, describe, odds
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
 from ldpkit.cli import main
 from schemas import Study
@@ -94,19 +93,6 @@ def test_sentence_in_code_is_detected(planted):
     assert len(list(told(planted))) == 1
 
 
-@pytest.mark.parametrize(
-    "silent",
-    [
-        'raise StudyError("x", "epsilon is too small")',
-        'raise self.impossible(f"has {one} too many")',
-        'connection.execute("SELECT one, two FROM there WHERE three")',
-        'raise RefusedError(say("device.closed", study=study))',
-    ],
-)
-def test_strings_that_are_not_sentences_are_ignored(silent):
-    assert list(told(silent)) == []
-
-
 def test_catalogue_keys_match_the_keys_in_code(pytestconfig):
     """Every key in code is in the language's files, and vice versa."""
     files = [file for name in SAYING for file in (pytestconfig.rootpath / name).rglob("*.py")]
@@ -161,16 +147,6 @@ def test_every_sentence_is_complete(language):
         named = [set(re.findall(r"\{(\w+)", form)) - {"count"} for form in forms]
         assert all(forms), key
         assert named.count(named[0]) == len(named), key
-
-
-def test_sentence_has_singular_and_plural_verb():
-    def said(size, epsilon):
-        asked = {**studies.CHOICE, "mechanism": {"name": "subset_selection", "epsilon": epsilon}}
-        asked["choices"] = [str(one) for one in range(size)]
-        return in_words(mechanism_for(Study(studies.document(asked)).questions[0]))
-
-    assert said(3, "2").startswith("1 of 3 choices is sent. ")
-    assert re.match(r"[3-9] of 9 choices are sent\. ", said(9, "0.5"))
 
 
 @pytest.mark.parametrize(

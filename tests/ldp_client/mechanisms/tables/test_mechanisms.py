@@ -7,7 +7,6 @@ from ldp_client.audit.answers import Stream
 from ldp_client.bulk import perturb_many
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
-from ldp_client.explain import in_words
 from ldp_client.mechanisms.tables.base import LARGEST_WORD, TableSums
 from schemas import Rational
 from tests import studies
@@ -172,12 +171,3 @@ def test_impossible_payloads_are_refused(question):
 def test_perturb_many_rejects_tables():
     with raises(AnswerError, "core.table_alone"):
         perturb_many(mechanism(), [studies.ROWS])
-
-
-@EACH
-def test_description_names_the_data_sent(question):
-    words = in_words(mechanism(question, average=5))
-    assert "in groups of 5" in words
-    assert "order of rows must not depend on their values" in words
-    assert "number of records is public" in words
-    assert "number of records is sent with noise" in in_words(mechanism(question, count_share="0.2"))

@@ -7,7 +7,6 @@ import pytest
 
 from ldp_client.audit.answers import Stream
 from ldp_client.documents.errors import StudyError
-from ldp_client.explain import in_words
 from ldp_client.mechanisms.tables.powers import PowerSums, power_distance, products_of
 from schemas import Rational
 from tests import studies
@@ -62,12 +61,6 @@ def test_sums_are_exact_from_lists_and_arrays(intercept):
         assert one.total(product) == other.total(product) == np.prod(exact[:, product], axis=1).sum()
 
 
-def test_products_complete_the_second_moments():
-    assert len(products_of(3, False)) == 15
-    assert len(products_of(3, True)) == 15 + 10
-    assert all(one == tuple(sorted(one)) for one in products_of(3, True))
-
-
 @pytest.mark.parametrize("options", [{}, {"intercept": False}, {"count_share": "0.25"}], ids=str)
 def test_entries_are_the_sums_in_scaled_units(options, monkeypatch):
     m = asked(norm="0.8", **options)
@@ -118,11 +111,6 @@ def test_half_the_budget_must_allow_noise():
     with raises(StudyError, "study.epsilon_too_small_for_table"):
         asked(epsilon="0.000015")
     assert mechanism(studies.LAPLACE_TABLE, epsilon="0.000015").privacy.epsilon.numerator > 0
-
-
-def test_description_counts_the_sums_sent():
-    assert "9 sums of products of three and four features" in in_words(asked())
-    assert "5 sums of products of four features" in in_words(asked(intercept=False))
 
 
 def test_averages_and_too_many_features_are_refused():
