@@ -11,7 +11,6 @@ from ldp_client.documents.channel import SPKI_HEAD
 from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study, json_schema
-from schemas.channel_warnings import issuer_warnings
 from schemas.study import STUDY
 from schemas.study_warnings import warnings_of
 from tests import studies
@@ -173,23 +172,6 @@ def test_json_schema_accepts_the_same_channels():
     for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
         document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
         assert not schema.is_valid(document)
-
-
-def test_authors_are_warned_of_late_reports():
-    for hours, closes, count in ((84, "2026-03-01", 0), (85, "2026-03-01", 1), (168, None, 0)):
-        stated = {**channel(), "batches": {"hours": hours}}
-        study = study_of(stated, **({"closes": closes} if closes else {}))
-        found = [line for line in warnings_of(study) if "grace_days" in line]
-        assert len(found) == count
-    assert "170 hours" in "".join(
-        warnings_of(study_of({**channel(), "batches": {"hours": 85}}, closes="2026-03-01"))
-    )
-
-
-def test_participants_are_warned_if_issuer_is_the_collector():
-    study = study_of(channel())
-    assert issuer_warnings(study, "https://issuer.example:8000/a")
-    assert not issuer_warnings(study, "https://collector.example")
 
 
 @pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])

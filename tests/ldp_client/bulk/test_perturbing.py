@@ -146,14 +146,6 @@ def test_columns_of_records_are_quantised_as_one_by_one(question):
     assert quantise_many(m, columns).tolist() == [m.quantise(record) for record in records]
 
 
-def test_labels_and_numbered_choices_are_looked_up():
-    labels = np.asarray(["worker", "student", "teacher", "worker"])
-    assert quantise_many(mechanism(studies.CHOICE), labels).tolist() == [1, 0, 2, 1]
-    assert quantise_many(of_numbered("olh", 4), np.asarray([3, 0], np.int8)).tolist() == [3, 0]
-    assert quantise_many(mechanism(studies.YES_NO), np.asarray([True, False])).tolist() == [1, 0]
-    assert list(quantise_many(mechanism(studies.YES_NO), ["yes", False])) == [1, 0]
-
-
 def masked(values, *hidden):
     return np.ma.masked_array(values, [index in hidden for index in range(len(values))])
 

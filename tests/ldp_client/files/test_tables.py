@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 
 from ldp_client import Device, mechanism_for
-from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,
@@ -19,11 +18,9 @@ from ldp_client.documents.errors import (
 )
 from ldp_client.files.batch import perturb_file
 from ldp_client.files.tables import table_answers
-from ldpkit import cli
 from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.ldp_client.devices import Server
 from tests.ldp_client.mechanisms.tables.asking import random_places, table
 
 ONE = Study(studies.document(studies.TABLE, **studies.HOLDER))
@@ -183,28 +180,3 @@ def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
     device.consent(ALL)
     with pytest.raises(BudgetError):
         device.answer(ALL, {question.id: studies.ROWS for question in ALL.questions})
-
-
-def test_holder_sees_clipping_and_errors_before_consent(tmp_path, written, capsys, monkeypatch):
-    """`ldpkit answer` for a person and `ldpkit perturb` on the same table warn alike."""
-    asked = []
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("builtins.input", lambda _: asked.append(capsys.readouterr().err) or "n")
-    far = "t,v,pe\n" + "1000,4000,48000\n" * 500
-    with Server(ONE.canonical()) as server:
-        common = [
-            "answer",
-            "--max-epsilon",
-            "8",
-            f"{server.url}/v1/studies/{ONE.id}",
-            "--folder",
-            str(tmp_path / "device"),
-        ]
-        assert cli.main([*common, "--table", written(far)]) == 3
-        assert "clipped to the study's bounds or norm: power 500 of 500" in asked.pop()
-        assert cli.main([*common, "--table", written(GOOD)]) == 3
-        assert "clipped" not in asked.pop()
-        assert cli.main([*common, "--yes", "--table", written("t,v,pe\n10,40,480\n10,,480\n")]) == 3
-        assert "power.v: row 2: is missing" in capsys.readouterr().err
-    with Ledger(str(tmp_path / "device")).reading() as connection:
-        assert connection.execute("SELECT study FROM consents").fetchall() == []

@@ -43,15 +43,6 @@ def test_report_epsilon_is_between_largest_answer_and_sum():
     assert drawn.device_epsilon == pytest.approx(1)
 
 
-def test_answers_without_joint_law_get_the_general_bound():
-    """Together with others, the worst law is not the two-choice law: δ differs by 13 % at ε 1 and 2."""
-    number = studies.with_epsilon(studies.NUMBER, "1")
-    both = shuffled_privacy(study(number, *two("1")[:1]), 10_000)
-    assert both.epsilon == pytest.approx(shuffled_epsilon(2, 10_000), abs=2e-6)
-    drawn = shuffled_privacy(study(number, *two("1")[:1], sample_one_question=True), 10_000)
-    assert drawn.epsilon <= shuffled_epsilon(1, 10_000) + 2e-6
-
-
 def test_false_reports_do_not_count_for_hiding():
     for false in ("0.1", 1000, "1000"):
         found = shuffled_privacy(study(), 10_000, contamination=false)

@@ -85,17 +85,6 @@ def test_three_hospitals_reproduce_the_guides_posterior(tmp_path, monkeypatch, c
         assert (float(high) - float(low)) / (found["q95"] - found["q05"]) == pytest.approx(1, abs=0.5), name
 
 
-def test_the_guide_leads_from_tables_to_reports(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mechanism = mechanism_for(reports_of_the_guide().questions[0])
-    for hospital in HOSPITALS:
-        report = Report.from_json(Path(f"{hospital}.ndjson").read_bytes())
-        count, entries = mechanism.entries(report.payloads["stay"])
-        assert count == 4000
-        # Σ y², days scaled to −1…1: about 0.26 a record.
-        assert entries[-1] == pytest.approx(4000 * 0.26, rel=0.5)
-
-
 @pytest.mark.slow
 def test_the_guides_two_rounds_end_in_narrower_bounds(tmp_path, monkeypatch, capsys):
     """Run the guide's study and commands with much more ε, as the tables are small."""
