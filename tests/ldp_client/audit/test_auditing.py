@@ -19,7 +19,7 @@ from tests.ldp_client.audit import faults
 
 SAMPLES = 8000
 # For checks that look at the code's own numbers.
-FEW = 300
+FEW = 60
 WIDE = {**studies.CHOICE, "choices": [str(number) for number in range(16)]}
 NINE = {
     **WIDE,
@@ -92,7 +92,7 @@ def test_the_bound_comes_close_to_the_truth():
 COIN = "the sampler's coin is exactly"
 FAR = "no two answers are further apart than the noise hides"
 EXACT = [
-    (studies.PRODUCTS, faults.OffByOneProducts, f"{COIN} p"),
+    pytest.param(studies.PRODUCTS, faults.OffByOneProducts, f"{COIN} p", marks=pytest.mark.slow),
     (studies.NUMBER, faults.UnclippedLaplace, FAR),
     (studies.LINEAR, faults.UnclippedGaussian, FAR),
     (WIDE, faults.RoundedUp, "within the study's epsilon and delta"),
@@ -100,11 +100,13 @@ EXACT = [
     (WIDE, faults.OffByOneOue, f"{COIN} q"),
     (WIDE, faults.NoiselessBit, f"{COIN} q"),
     (NINE, faults.WrongOdds, "odds, p and q are one law"),
-    (asked_by("olh"), faults.OffByOneOlh, f"{COIN} p"),
+    pytest.param(asked_by("olh"), faults.OffByOneOlh, f"{COIN} p", marks=pytest.mark.slow),
     (asked_by("hadamard"), faults.OffByOneHadamard, f"{COIN} p"),
     (studies.YES_NO_RECORD, faults.OffByOneRecord, f"response: {COIN} p"),
     (studies.MEMOIZED, faults.OffByOneAgain, f"one report: {COIN} p"),
-    (studies.MEMOIZED_BITS, faults.OffByOneFlips, f"one report: {COIN} q"),
+    pytest.param(
+        studies.MEMOIZED_BITS, faults.OffByOneFlips, f"one report: {COIN} q", marks=pytest.mark.slow
+    ),
     (studies.YES_NO_RECORD, faults.SpentTwice, f"features: {FAR}"),
     (studies.YES_NO_RECORD, faults.ResponseSpentTwice, f"response: {COIN} p"),
 ]
