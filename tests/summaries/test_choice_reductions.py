@@ -35,7 +35,7 @@ def supports(m, payloads):
     return np.asarray([[m.supported(payload, index) for index in range(m.choices)] for payload in payloads])
 
 
-@pytest.mark.parametrize("count", [4, 12, 13, 75])
+@pytest.mark.parametrize("count", [12, 75])
 @pytest.mark.parametrize("name", SETS)
 def test_sets_are_counted_as_patterns_or_column_sums(name, count):
     m = mechanism(name, count)
@@ -53,7 +53,7 @@ def test_sets_are_counted_as_patterns_or_column_sums(name, count):
 
 
 @pytest.mark.parametrize("name", ["randomized_response", "hadamard"])
-@pytest.mark.parametrize("count", [4, 300, 70_000])
+@pytest.mark.parametrize("count", [4, 70_000])
 def test_payload_words_are_counted(name, count):
     m = mechanism(name, count)
     payloads = payloads_of(m)
@@ -62,23 +62,6 @@ def test_payload_words_are_counted(name, count):
     expected = np.bincount([int.from_bytes(payload, "big") for payload in payloads], minlength=len(values))
     assert values.tolist() == expected.tolist()
     assert REDUCTIONS[name].possible(m, N, values)
-
-
-@pytest.mark.parametrize(
-    ("question", "of"), [(studies.MEMOIZED, "ever"), (studies.MEMOIZED_BITS, "occupation")]
-)
-def test_memoized_reports_are_counted_like_plain_ones(question, of):
-    m = mechanism_for(Study(studies.document(question)).questions[0])
-    plain = studies.with_epsilon(studies.YES_NO if of == "ever" else studies.CHOICE, "2")
-    plain = {**plain, "mechanism": {"name": m.of, "epsilon": "2"}}
-    p = mechanism_for(Study(studies.document(plain)).questions[0])
-    payloads = stacked(payloads_of_labels(m))
-    reduction, other = REDUCTIONS["memoized"], REDUCTIONS[m.of]
-    values = reduction.reduce(m, payloads)
-    assert values.tolist() == other.reduce(p, payloads).tolist()
-    assert len(values) == reduction.size(m) == other.size(p)
-    assert reduction.possible(m, N, values)
-    assert not reduction.possible(m, N + 1, values)
 
 
 def payloads_of_labels(m):
@@ -100,14 +83,6 @@ def test_reports_are_decoded_to_the_sets_they_support(name):
     assert bits.tolist() == supports(m, payloads).astype(int).tolist()
 
 
-def test_hashes_are_counted_in_parts(monkeypatch):
-    m = mechanism("olh", 75)
-    payloads = stacked(payloads_of(m))
-    whole = REDUCTIONS["olh"].reduce(m, payloads)
-    monkeypatch.setattr("summaries.reductions.choice.HASHES_AT_ONCE", 200)
-    assert REDUCTIONS["olh"].reduce(m, payloads).tolist() == whole.tolist()
-
-
 @pytest.mark.parametrize("count", [6, 75])
 @pytest.mark.parametrize("name", CHOICES)
 def test_impossible_counts_are_detected(name, count):
@@ -118,19 +93,6 @@ def test_impossible_counts_are_detected(name, count):
     negative = values.copy()
     negative[-1] = -1
     assert not reduction.possible(m, N, negative)
-
-
-@pytest.mark.parametrize("count", [6, 75])
-def test_subsets_of_wrong_size_are_detected(count):
-    """A set with one choice more or fewer, at the same number of reports."""
-    m = mechanism("subset_selection", count)
-    values = REDUCTIONS["subset_selection"].reduce(m, stacked(payloads_of(m)))
-    changed = values.copy()
-    if keeps_patterns(count):
-        changed[0], changed[values.argmax()] = 1, values.max() - 1
-    else:
-        changed[values.argmin()] += 1
-    assert not REDUCTIONS["subset_selection"].possible(m, N, changed)
 
 
 def test_normal_noise_is_counted_beyond_the_bounds():

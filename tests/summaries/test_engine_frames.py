@@ -9,13 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from ldp_client.documents.errors import InputError, MissingExtraError, SummaryError
-from schemas import Study
-from summaries import Summary, dask_summary, spark_summary, summarize
-from tests import studies
+from ldp_client.documents.errors import InputError
+from summaries import Summary, dask_summary, spark_summary
 from tests.kit.errors import raises
 from tests.kit.programs import need
 from tests.summaries.engines_data import FEW, REPEATED, REPORTS, RIGHT, STUDY, changed, made, write
@@ -29,7 +26,7 @@ def of_dask() -> Iterator[Summarized]:
     need("dask")
     import dask.dataframe
 
-    with dask.config.set(scheduler="processes", num_workers=2):
+    with dask.config.set(scheduler="synchronous"):
         yield lambda study, *paths: dask_summary(study, dask.dataframe.read_parquet(list(map(str, paths))))
 
 
@@ -51,12 +48,13 @@ def of_spark() -> Iterator[Summarized]:
     os.environ["PYTHONPATH"] = kept or ""
 
 
-@pytest.fixture(scope="module", params=["of_dask", pytest.param("of_spark", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["of_dask", "of_spark"])
 def summarized(request: pytest.FixtureRequest) -> Any:
     """By both engines."""
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.slow
 def test_reports_in_two_partitions_count_once(
     summarized: Summarized, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +64,7 @@ def test_reports_in_two_partitions_count_once(
     assert "21 reports were repeated and counted once\n" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_id_with_two_contents_is_refused(summarized: Summarized, tmp_path: Path) -> None:
     reports = made(FEW, 60)
     other = bytes([1 - reports[3].payloads["ever"][0]])
@@ -75,41 +74,7 @@ def test_one_id_with_two_contents_is_refused(summarized: Summarized, tmp_path: P
         summarized(FEW, *paths)
 
 
-def test_impossible_reports_are_refused(summarized: Summarized, tmp_path: Path) -> None:
-    reports = made(FEW, 60)
-    wrong = changed(reports[0], payloads={**reports[0].payloads, "ever": b"\2"})
-    path = write(tmp_path / "a.parquet", [*reports[1:], wrong])
-    with raises(InputError, "reports.many_refused", "60", "row 60: report: payloads.ever: is not one"):
-        summarized(FEW, path)
-
-
-def test_payloads_turned_into_text_by_dask_are_rejected(tmp_path: Path) -> None:
-    need("dask")
-    import dask.dataframe
-
-    reports = made(FEW, 60)
-    own = pd.read_parquet(write(tmp_path / "a.parquet", reports))
-    with raises(InputError, "engine.payloads_are_texts"):
-        dask_summary(FEW, dask.dataframe.from_pandas(own, npartitions=2))
-    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
-        frame = dask.dataframe.from_pandas(own, npartitions=2)
-        assert dask_summary(FEW, frame).to_json() == summarize(FEW, reports).to_json()
-
-
 @pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
 def test_frame_without_export_columns_is_rejected_by_name(summary_of: Summarized) -> None:
     with raises(InputError, "engine.frame_column_missing", "report_id, version, digest, payloads"):
         summary_of(FEW, SimpleNamespace(columns=["id", "study"]))
-
-
-@pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
-def test_study_without_summary_is_rejected(summary_of: Summarized) -> None:
-    with raises(SummaryError, "summary.needs_reports", field="questions.chance"):
-        summary_of(Study(studies.document(studies.YES_NO_RECORD)), SimpleNamespace(columns=[]))
-
-
-def test_missing_dask_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dask", None)
-    columns = ["report_id", "study", "version", "digest", "public", "payloads"]
-    with raises(MissingExtraError, "extra.missing", "'ldpkit[dask]'"):
-        dask_summary(FEW, SimpleNamespace(columns=columns))

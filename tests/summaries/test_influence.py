@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
 from ldp_client import mechanism_for
-from ldp_client.core.strips import NOISE_REACH
-from ldp_client.documents.errors import ReportError
 from ldp_client.mechanisms import MECHANISMS
-from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
 from summaries.influence import (
@@ -47,22 +42,12 @@ def test_mean_influence_matches_numerical_slope(name):
     mechanism = mechanisms()[name]
     width = mechanism.levels / mechanism.scale
     noise = SLOPES[name]()
-    answers = np.linspace(0, width, 2001)
+    answers = np.linspace(0, width, 501)
     # E clip(x + noise) is the integral of P(x + noise > t) over the bounds.
-    at = np.linspace(0, width, 2001)
+    at = np.linspace(0, width, 501)
     expected = np.trapezoid(noise.sf(at[None, :] - answers[:, None]), at, axis=1)
     slope = np.diff(expected) / np.diff(answers)
     assert mean_influence(mechanism) == pytest.approx(1 / slope.min(), rel=1e-2)
-
-
-def test_features_beyond_the_noise_are_refused():
-    """No accepted feature of a report is further from zero than the limit of the check."""
-    mechanism = mechanisms()["gaussian_record"]
-    payload = bytearray(mechanism.payload_size)
-    for beyond, refused in ((0, False), (1, True)):
-        payload[:4] = pack_signed([mechanism.radius + NOISE_REACH + beyond])
-        with pytest.raises(ReportError) if refused else nullcontext():
-            mechanism.check(bytes(payload))
 
 
 def test_influence_in_words_covers_every_mechanism():
@@ -83,9 +68,3 @@ def test_influence_of_false_holders_is_unbounded(question):
     assert "1 % of the reports were false, estimates could be moved at will" in influence_in_words(
         mechanism, 0.01
     )
-
-
-def test_no_bound_is_printed_for_refusable_numbers():
-    question = {**studies.NUMBER, "refusal": {"share": "0.5"}}
-    (asked,) = Study(studies.document(question)).questions
-    assert "a bound is computed for shares and means only" in influence_in_words(mechanism_for(asked), 0.01)

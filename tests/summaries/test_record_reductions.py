@@ -62,11 +62,6 @@ def test_sums_of_the_largest_possible_entries_are_exact():
     assert not REDUCTIONS["gaussian_record"].possible(m, n // 2, whole.values)
 
 
-def test_sums_go_to_a_file_and_back():
-    summary = summarize(NUMBER, reports_of(NUMBER, 20))
-    assert Summary.from_json(summary.to_json(), NUMBER).to_json() == summary.to_json()
-
-
 def test_reports_with_a_yes_no_response_are_kept_whole(monkeypatch):
     reports = reports_of(YES_NO, 20)
     monkeypatch.setattr("summaries.reducing.CHUNK", 7)

@@ -11,8 +11,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import ReportError, SummaryError
 from ldp_client.mechanisms.base import pack_signed
 from schemas import Report, Study
-from summaries import QuestionSummary, Summary
-from summaries.reductions.choice import pattern_bits
+from summaries import Summary
 from summaries.reductions.histogram import histogram_cells, histogram_edges
 from tests import studies
 from tests.kit.errors import raises
@@ -26,7 +25,7 @@ def same(left, right):
     return left.to_json() == right.to_json()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.integers(0, len(REPORTS)), min_size=2, max_size=2).map(sorted))
 def test_parts_merge_to_the_whole_in_any_grouping(cuts):
     first, second = cuts
@@ -39,18 +38,6 @@ def test_parts_merge_to_the_whole_in_any_grouping(cuts):
     assert same(Summary.empty(STUDY).merge(whole), whole)
 
 
-def test_every_report_is_counted_once_in_every_question():
-    whole = summarize(STUDY, iter(REPORTS))
-    for name in ("hours", "age", "occupation", "colour", "ever"):
-        assert whole.questions[name].values.sum() == whole.questions[name].n == len(REPORTS)
-
-
-def test_summary_does_not_depend_on_chunk_size(monkeypatch):
-    whole = summarize(STUDY, REPORTS)
-    monkeypatch.setattr("summaries.reducing.CHUNK", 7)
-    assert same(summarize(STUDY, REPORTS), whole)
-
-
 def test_values_match_the_payloads():
     whole = summarize(STUDY, REPORTS)
     bits = [int.from_bytes(report.payloads["occupation"], "little") for report in REPORTS]
@@ -61,11 +48,7 @@ def test_values_match_the_payloads():
     assert whole.questions["rating"].values.tolist() == sums.tolist()
 
 
-def test_patterns_are_numbered_by_their_bits():
-    assert pattern_bits(3).tolist() == [[n & 1, n >> 1 & 1, n >> 2 & 1] for n in range(8)]
-
-
-@pytest.mark.parametrize("levels", [1, 255, 256, 1 << 20, 3_000_001, 64 << 20])
+@pytest.mark.parametrize("levels", [1, 256, 3_000_001])
 def test_the_histogram_puts_every_grid_point_between_its_edges(levels):
     question = studies.with_epsilon(studies.NUMBER, "1")
     mechanism = mechanism_for(Study(studies.document(question)).questions[0])
@@ -85,34 +68,8 @@ def test_the_histogram_puts_every_grid_point_between_its_edges(levels):
         assert found.tolist() == [np.searchsorted(edges, point)]
 
 
-def test_wide_unary_reports_become_column_sums():
-    wide = {**studies.CHOICE, "choices": [f"c{i}" for i in range(21)]}
-    study = Study(studies.document(wide))
-    mechanisms = {"occupation": mechanism_for(study.questions[0])}
-    reports = [perturb_answers(study, mechanisms, {"occupation": "c20"}) for _ in range(50)]
-    values = summarize(study, reports).questions["occupation"].values
-    bits = [
-        np.unpackbits(np.frombuffer(r.payloads["occupation"], np.uint8), bitorder="little")[:21]
-        for r in reports
-    ]
-    assert values.tolist() == np.sum(bits, axis=0, dtype=int).tolist()
-
-
-def test_json_round_trip():
-    whole = summarize(STUDY, REPORTS)
-    assert same(Summary.from_json(whole.to_json(), STUDY), whole)
-
-
-def change_digest(document):
-    document["digest"] = "0" * 64
-
-
 def change_values(document):
     document["questions"]["hours"]["values"][0] = 1.5
-
-
-def drop_value(document):
-    document["questions"]["hours"]["values"].pop()
 
 
 def drop_question(document):
@@ -131,21 +88,14 @@ def impossible_sum(document):
     document["questions"]["rating"]["values"][0] = 1 << 40
 
 
-def negative_count(document):
-    document["questions"]["hours"]["n"] = -1
-
-
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (change_digest, "digest"),
         (change_values, "questions.hours.values"),
-        (drop_value, "questions.hours.values"),
         (drop_question, "questions"),
         (wrong_total, "questions.hours.values"),
         (negative_cell, "questions.ever.values"),
         (impossible_sum, "questions.rating.values"),
-        (negative_count, "questions.hours.n"),
     ],
 )
 def test_bad_summaries_name_their_field(change, field):
@@ -180,8 +130,3 @@ def test_foreign_or_invalid_reports_are_rejected(change, field, code):
     bad = Report(**{**fields, "payloads": REPORTS[0].payloads, **change})
     with raises(ReportError, code, field=field):
         summarize(STUDY, [REPORTS[0], bad])
-
-
-def test_merging_adds_counts_and_values():
-    merged = QuestionSummary(2, np.array([1, 1])).merge(QuestionSummary(3, np.array([0, 3])))
-    assert (merged.n, merged.values.tolist()) == (5, [1, 4])
