@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.documents.errors import EXIT_REFUSED, InputError
 from ldpkit.cli import main
-from schemas import Study
-from summaries import summarize, summarize_dataset
-from summaries.engines import running, work
-from summaries.reading import load_evidence
-from tests import studies
+from summaries import summarize_dataset
+from summaries.engines import running, spilling, work
 from tests.kit.errors import raises
 from tests.summaries.engines_data import (
     FEW,
@@ -52,11 +51,12 @@ def small(monkeypatch):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("where", ["", "study_id=survey", "*.parquet", "study_id=survey/**/*.parquet"])
+@pytest.mark.parametrize("where", ["", "*.parquet", "study_id=survey/**/*.parquet"])
 def test_dataset_summary_equals_summary_of_one_process(folder, where):
     assert summarize_dataset(STUDY, folder / where).to_json() == RIGHT
 
 
+@pytest.mark.slow
 def test_several_processes_give_same_summary_and_progress(folder, capsys):
     told = []
     paths = [folder / "one.parquet", folder / "two.parquet"]
@@ -64,29 +64,6 @@ def test_several_processes_give_same_summary_and_progress(folder, capsys):
     assert found.to_json() == RIGHT
     assert told[-1] == (321, 321)
     assert capsys.readouterr().err == "21 reports were repeated and counted once\n"
-
-
-def test_fsspec_address_is_read(folder):
-    fsspec = pytest.importorskip("fsspec")
-    memory = fsspec.filesystem("memory")
-    memory.put(f"{folder}/study_id=survey", "/elsewhere/study_id=survey", recursive=True)
-    memory.put(f"{folder}/one.parquet", "/files/one.parquet")
-    assert summarize_dataset(STUDY, "memory://elsewhere").to_json() == RIGHT
-    found = summarize_dataset(STUDY, "memory://files/*.parquet")
-    assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
-
-
-def test_parquet_file_with_the_columns_of_json_is_read(tmp_path):
-    documents = [report.to_document() for report in REPORTS[:40]]
-    pq.write_table(pa.Table.from_pylist(documents), tmp_path / "nested.parquet")
-    assert [report.id for report in load_evidence(STUDY, str(tmp_path / "nested.parquet"))] == [
-        report.id for report in REPORTS[:40]
-    ]
-
-
-def test_uppercase_parquet_suffix_is_accepted(tmp_path):
-    path = write(tmp_path / "REPORTS.PARQUET", REPORTS)
-    assert summarize_dataset(STUDY, path, workers=1).to_json() == summarize(STUDY, REPORTS).to_json()
 
 
 def test_id_with_two_contents_is_rejected(tmp_path):
@@ -149,45 +126,12 @@ def test_files_that_contradict_their_manifest_are_rejected(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
-def test_file_missing_from_manifest_is_detected(tmp_path):
-    folder = write_dataset(tmp_path, REPORTS)
-    manifest = json.loads((folder / "_manifest.json").read_text())
-    del manifest["files"][0]
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    with raises(InputError, "merge.manifest_damaged", "_manifest.json"):
-        summarize_dataset(STUDY, tmp_path)
-
-
-def test_parts_with_overlapping_ids_are_rejected(tmp_path):
-    folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
-    manifest = json.loads((folder / "_manifest.json").read_text())
-    one, two = manifest["files"]
-    for file in (one, two):
-        (folder / file["path"]).unlink()
-    one["path"], two["path"] = (
-        "study_version=1/day=a/part-00.parquet",
-        "study_version=1/day=b/part-01.parquet",
-    )
-    one |= {"reports": len(CELLS)}
-    manifest |= {"files": [one, two], "reports": one["reports"] + two["reports"]}
-    write(folder / one["path"], CELLS)
-    write(folder / two["path"], [one for one in CELLS if bytes.fromhex(one.id)[0] >= 128])
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    with raises(InputError, "merge.parts_overlap", "00", "01"):
-        summarize_dataset(FEW, tmp_path, check=False)
-
-
+@pytest.mark.slow
 def test_task_of_killed_process_is_retried_once(tmp_path):
     tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
     assert len(list(running._done(tasks, 2, lambda _count: None))) == 2
     with raises(InputError, "engine.processes_killed"):
         list(running._done([ending_always] * 2, 2, lambda _count: None))
-
-
-def test_study_without_summary_is_rejected_before_reading():
-    study = Study(studies.document(studies.YES_NO_RECORD))
-    with raises(SummaryError, "summary.needs_reports", field="questions.chance"):
-        summarize_dataset(study, "nowhere")
 
 
 def test_summarize_command_reads_a_dataset(folder, tmp_path, capsys):
@@ -205,3 +149,39 @@ def test_summarize_command_reads_a_dataset(folder, tmp_path, capsys):
     )
     with raises(InputError, "merge.not_parquet_name"):
         summarize_dataset(STUDY, [tmp_path / "reports.ndjson", folder / "one.parquet"])
+
+
+class Full:
+    """A file on a disk without room: its error names no file."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+    def write(self, _content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("where", ["ds"])
+def test_full_temporary_folder_is_named_in_error(tmp_path, monkeypatch, capsys, where):
+    write_dataset(tmp_path / "ds", made(FEW, 60))
+    write(tmp_path / "one.parquet", made(FEW, 60))
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    monkeypatch.setattr(work, "BUCKET", 1)
+    monkeypatch.setattr(spilling, "open", lambda *_given: Full(), raising=False)
+    call = [
+        "summarize",
+        f"{tmp_path}/study.json",
+        f"{tmp_path}/{where}",
+        "--out",
+        f"{tmp_path}/out.json",
+        "-q",
+    ]
+    assert main(call) == EXIT_REFUSED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        f"ldpkit: cannot keep temporary files in {tempfile.gettempdir()}: No space left on "
+    )
+    assert line.endswith("; set TMPDIR to a folder with more room")

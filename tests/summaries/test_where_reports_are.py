@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 from contextlib import redirect_stderr
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
+from pyarrow import csv as arrow_csv
 
-import ldpkit
 from collector.remote.writing import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
-from ldpkit.cli import main
-from schemas import Study
+from schemas import Report, Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
+from summaries.reading import load_evidence
 from tests import studies
 from tests.kit.errors import raises
 
@@ -87,27 +86,17 @@ def in_csv(folder):
 
 HERE = {
     "lines": lambda _: LINES,
-    "an open file": lambda folder: file_of(folder).open(),
     "a file of bytes": lambda folder: io.BytesIO(file_of(folder).read_bytes()),
     "a path": file_of,
-    "a path as text": lambda folder: str(file_of(folder)),
     "paths": lambda folder: [file_of(folder)],
     "documents": lambda _: iter(DOCUMENTS),
-    "documents in pandas": lambda _: pd.DataFrame(DOCUMENTS),
-    # The end of an export makes numbers floats, and leaves all else missing.
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
     "a file of CSV": in_csv,
     "a file of CSV that pandas read": lambda folder: pd.read_csv(in_csv(folder)),
-    "a file of CSV that pandas read as text": lambda folder: pd.read_csv(in_csv(folder), dtype=str),
-    "rows that Python's csv read": lambda folder: list(csv.DictReader(in_csv(folder).open(newline=""))),
     "a column of documents in pandas": lambda _: pd.Series(DOCUMENTS),
-    "a column of lines in pandas": lambda _: pd.Series(LINES),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
-    "an Arrow batch": lambda _: pyarrow.RecordBatch.from_pylist(ROWS),
-    # As DuckDB's .arrow() gives them: read once, they are used up.
     "a stream of Arrow batches": lambda _: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=7),
-    "documents in Arrow": lambda _: pyarrow.Table.from_pylist(DOCUMENTS),
     "Polars": lambda _: Polars(ROWS),
     "twice the same": lambda _: [*LINES, *LINES],
     "a summary's file": lambda folder: file_of(folder, RIGHT.to_json()),
@@ -135,22 +124,6 @@ def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
     assert summarize(STUDY, none) is none
 
 
-def test_error_for_folder_or_address_advises_summarize(tmp_path, capsys):
-    """Before, the error was only that it is a directory."""
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    reports = file_of(tmp_path, "".join(LINES))
-    (tmp_path / "study_id=habits").mkdir()
-    for place in (str(tmp_path), "s3://bucket/exports", "https://host/r.ndjson?day=1", "file:///data/r.csv"):
-        told = f"{place} is no file: name a file of reports, or first reduce a dataset by `ldpkit summarize"
-        for job in (lambda: ldpkit.fit(STUDY, place), lambda: summarize(STUDY, [reports, place])):  # noqa: B023
-            with raises(InputError, "reports.not_a_file", told):
-                job()
-        for command in (["fit", "STUDY", place], ["summarize", "STUDY", place, str(reports)]):
-            given = [str(tmp_path / "study.json") if one == "STUDY" else one for one in command]
-            assert main([*given, "--out", str(tmp_path / "out")]) == 3
-            assert told in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
 def test_digest_of_another_version_or_study_is_rejected(change):
     """Such as a column filled in by hand: either field may be the wrong one."""
@@ -159,14 +132,6 @@ def test_digest_of_another_version_or_study_is_rejected(change):
         summarize(STUDY, pd.DataFrame(rows))
     with raises(InputError, "reports.entry_not_report"):
         summarize(STUDY, pd.Series([1.0, 2.0]))
-
-
-def test_studies_are_read_from_their_files(tmp_path):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    assert ldpkit.summarize(tmp_path / "study.json", LINES).to_json() == RIGHT.to_json()
-    (tmp_path / "study.json").write_text("{}")
-    with raises(InputError, "study.invalid", str(tmp_path / "study.json"), "format"):
-        ldpkit.summarize(str(tmp_path / "study.json"), LINES)
 
 
 @pytest.mark.parametrize("form", [lambda rows: rows, pd.DataFrame])
@@ -186,12 +151,9 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
     ("wrong", "said"),
     [
         (pd.DataFrame(DOCUMENTS).drop(columns="digest"), "reports.table_column_missing"),
-        (pd.DataFrame(ROWS).drop(columns="report_id"), ("reports.many_refused", "lacks")),
         (pyarrow.table({"ever": [True]}), ("reports.table_column_missing", "Answers get their noise first")),
         ([*DOCUMENTS, {"ever": True}], ("reports.row_without_payloads", "entry 31")),
-        ([*LINES, json.dumps({"ever": True})], ("reports.many_refused", "entry 31")),
         ([*LINES[:-1], end_line(30)], ("reports.wrong_end_of_export", "29", "30")),
-        ([*DOCUMENTS[:-1], json.loads(end_line(30))], ("reports.wrong_end_of_export", "29", "30")),
         (
             [*DOCUMENTS, {**DOCUMENTS[0], "payloads": DOCUMENTS[1]["payloads"] | {"occupation": "AA=="}}],
             ("reports.many_refused", "31"),
@@ -199,7 +161,6 @@ def test_reports_on_other_versions_are_left_out_and_reported(form):
         ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], ("reports.many_refused", "payloads.ever")),
         (REPORTS[0], ("reports.unknown_kind", "Report")),
         ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], "reports.several_tables"),
-        ([DOCUMENTS], ("reports.entry_not_report", "a series of Report, or a Summary", "1")),
     ],
 )
 def test_invalid_reports_are_rejected_with_their_place(wrong, said):
@@ -207,32 +168,60 @@ def test_invalid_reports_are_rejected_with_their_place(wrong, said):
         summarize(STUDY, wrong)
 
 
-def test_summary_among_report_files_is_rejected_by_name(tmp_path):
-    path = tmp_path / "a.summary.json"
-    path.write_text(RIGHT.to_json())
-    reports = file_of(tmp_path, "\n".join(LINES))
-    for several in ([path, path], [reports, path]):
-        with raises(InputError, "reports.is_summary", "a.summary.json"):
-            summarize(STUDY, several)
+READERS = {
+    "pandas": pd.read_csv,
+    "pyarrow": arrow_csv.read_csv,
+    "dictionaries": lambda path: pd.read_csv(path).to_dict("records"),
+}
 
 
-@pytest.mark.parametrize("label", ["ldpkit.summary/1", '"format":"ldpkit.summary/1"'])
-def test_reports_with_summary_like_label_are_read(label, tmp_path):
-    public = [{"id": "region", "choices": [label, "south"]}]
-    study = Study(studies.document(studies.YES_NO, public=public))
-    mechanisms = mechanisms_of(study)
-    made = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for _ in range(3)]
-    paths = [tmp_path / f"{place}.ndjson" for place in range(3)]
-    for path, report in zip(paths, made, strict=True):
-        path.write_text(f"{report.to_json()}\n{end_line(1)}")
-    assert summarize(study, paths).questions["ever"].n == 3
-    assert summarize(study, paths[0]).questions["ever"].n == 1
+def exported(folder: Path, labels: list[str]) -> tuple[Study, str]:
+    """A report of the first label, two of the second, and so on."""
+    study = Study(studies.document(studies.YES_NO, public=[{"id": "release", "choices": labels}]))
+    head = (study.id, study.version, study.digest, {"ever": b"\x01"})
+    some = [label for place, label in enumerate(labels, 1) for _ in range(place)]
+    reports = [Report(f"{place:031x}a", *head, public={"release": one}) for place, one in enumerate(some)]
+    path = folder / "reports.csv"
+    write_reports(reports, path)
+    return study, str(path)
 
 
-def test_cut_off_or_reformatted_summary_is_rejected(tmp_path):
-    reports, whole = file_of(tmp_path), RIGHT.to_json()
-    path = tmp_path / "a.json"
-    for text in (whole[: len(whole) // 2], json.dumps(json.loads(whole), indent=2)):
-        path.write_text(text)
-        with raises(InputError, "reports.is_summary", "a.json"):
-            summarize(STUDY, [reports, path])
+def counts(study: Study, given: object) -> list[int]:
+    """How many reports each label has, 0 for none."""
+    found = cell_summaries(study, given)  # type: ignore[arg-type]
+    return [found[label,]["ever"].n if (label,) in found else 0 for label in study.public[0].choices]
+
+
+LABELS = [["1.1", "1.2", "1.10"], ["01", "1"]]
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_that_are_not_text_are_refused(labels: list[str], reader: str, tmp_path: Path) -> None:
+    """Label two groups 1.1 and 1.10, which readers of a CSV file take for one number."""
+    study, path = exported(tmp_path, labels)
+    assert counts(study, path) == list(range(1, len(labels) + 1))
+    with raises(InputError, "reports.many_refused", "public.release", "dtype=str"):
+        counts(study, READERS[reader](path))
+    assert counts(study, pd.read_csv(path, dtype=str)) == list(range(1, len(labels) + 1))
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("label", ["NA"])
+def test_labels_that_pandas_reads_as_missing_are_refused(label: str, tmp_path: Path) -> None:
+    """Label a group NA, which pandas reads as a missing cell."""
+    study, path = exported(tmp_path, [label, "DE"])
+    with raises(InputError, "reports.many_refused", "public.release: is missing"):
+        counts(study, pd.read_csv(path))
+    assert counts(study, pd.read_csv(path, keep_default_na=False)) == [1, 2]
+
+
+def test_file_content_given_as_path_is_refused(tmp_path: Path) -> None:
+    """The operating system's error message contained all reports."""
+    study, path = exported(tmp_path, ["a", "b"])
+    text = Path(path).read_text()
+    for given in (text, '{"format": "ldpkit.report/1"}'):
+        with raises(InputError, "reports.text_not_path") as told:
+            load_evidence(study, given)
+        assert text not in str(told.value)

@@ -1,7 +1,4 @@
-"""Tries to have a command write its result over what it reads: the only reports, a study, a signing key.
-
-Defence: The command: before anything is computed, by whatever name or link.
-"""
+"""Commands refuse to write their result over what they read, by any name or link."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def refused(capsys, folder, *arguments):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("name", ["reports.ndjson", "study.json", "linked.ndjson", "symbolic.ndjson"])
+@pytest.mark.parametrize("name", ["reports.ndjson", "study.json", "linked.ndjson"])
 def test_summary_cannot_overwrite_its_sources(files, capsys, name):
     refused(capsys, files, "summarize", files / "study.json", files / "reports.ndjson", "--out", files / name)
 
@@ -57,21 +54,13 @@ def dataset(tmp_path):
     return write_dataset(tmp_path / "ds", made(FEW, 60))
 
 
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("given", ["ds", "ds/study_id=survey/", "file://{}/ds", "linked"])
+@pytest.mark.parametrize(("version", "given"), [(1, "ds"), (2, "file://{}/ds"), (1, "linked")])
 def test_summary_cannot_overwrite_part_of_its_dataset(tmp_path, dataset, capsys, given, version):
     (tmp_path / "linked").symlink_to("ds")
     given = given.format(tmp_path) if "{}" in given else f"{tmp_path}/{given}"
     part = next(dataset.glob(f"study_version={version}/*/*.parquet"))
     for out in (part, dataset / "_manifest.json"):
         refused(capsys, tmp_path, "summarize", tmp_path / "study.json", given, "--out", out)
-
-
-@pytest.mark.parametrize("given", ["{}/*.parquet", "file://{}/*.parquet", "file://{}/one.parquet"])
-def test_summary_cannot_overwrite_file_matched_by_pattern(tmp_path, capsys, given):
-    (tmp_path / "study.json").write_text(FEW.to_json())
-    one = write(tmp_path / "one.parquet", made(FEW, 60))
-    refused(capsys, tmp_path, "summarize", tmp_path / "study.json", given.format(tmp_path), "--out", one)
 
 
 def test_summary_inside_dataset_folder_can_be_rewritten(tmp_path, dataset):
@@ -87,27 +76,8 @@ def test_second_study_cannot_overwrite_fit_of_first(files, capsys):
     refused(capsys, files, "derive", files / "study.json", files / "fit", "--out", files / "fit" / RESULT)
 
 
-def test_second_study_cannot_overwrite_first(files, capsys):
-    command = ["derive", files / "study.json", files / "reports.ndjson", "--out", files / "study.json"]
-    refused(capsys, files, *command)
-
-
-def test_audit_findings_cannot_overwrite_study(files, capsys):
-    refused(capsys, files, "audit", files / "study.json", "--out", files / "study.json")
-
-
 def test_signed_study_cannot_overwrite_key(files, capsys):
     key = files / "key.pem"
     assert main(["keygen", "--out", str(key)]) == 0
     capsys.readouterr()
     refused(capsys, files, "sign", files / "study.json", "--signing-key", key, "--out", key)
-
-
-def test_summary_in_other_file_can_be_rewritten(files):
-    out = files / "summary.json"
-    for _ in range(2):
-        assert (
-            main(["summarize", *map(str, [files / "study.json", files / "reports.ndjson", "--out", out])])
-            == 0
-        )
-    assert out.read_text().startswith('{"digest"')

@@ -1,13 +1,11 @@
-"""Tries to end a summary with a traceback: a store that is away, breaks off, or rejects the credentials."""
+"""Stores of reports that are away, break off or refuse are told from damaged datasets."""
 
 from __future__ import annotations
 
 import pytest
 
-from ldp_client.documents.errors import EXIT_NETWORK, TransferError
+from ldp_client.documents.errors import EXIT_NETWORK
 from ldpkit.cli import main
-from summaries import summarize_dataset
-from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 fsspec = pytest.importorskip("fsspec")
@@ -43,8 +41,7 @@ def breaking(monkeypatch, after, error):
 
 
 @pytest.mark.usefixtures("store")
-@pytest.mark.parametrize("address", ["memory://away", "memory://files/*.parquet"])
-@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize(("address", "after"), [("memory://away", 1), ("memory://files/*.parquet", 0)])
 @pytest.mark.parametrize("error", [NoCredentialsError("no credentials,\nnowhere"), TimeoutError()])
 def test_failing_store_prints_one_line_and_exits_with_network_code(
     tmp_path, monkeypatch, capsys, address, after, error
@@ -57,50 +54,6 @@ def test_failing_store_prints_one_line_and_exits_with_network_code(
     assert "part-0" in line or "files/one.parquet" in line
     assert "no credentials, nowhere" in line or "TimeoutError" in line
     assert not (tmp_path / "summary.json").exists()
-
-
-@pytest.mark.usefixtures("store")
-def test_store_that_cannot_list_files_is_reported(monkeypatch):
-    def refusing(*_arguments, **_named):
-        raise NoCredentialsError("no credentials")
-
-    monkeypatch.setattr(MemoryFileSystem, "glob", refusing)
-    with raises(TransferError, "files.store_not_readable", "memory://files/*.parquet: no credentials"):
-        summarize_dataset(FEW, "memory://files/*.parquet")
-
-
-@pytest.mark.usefixtures("store")
-def test_file_that_breaks_off_is_named_without_waiting_for_others(monkeypatch):
-    opened = []
-
-    class Breaking:
-        def __init__(self, file, path):
-            self._file, self._path = file, path
-
-        def __getattr__(self, name):
-            return getattr(self._file, name)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_error):
-            self._file.close()
-
-        def read(self, _size=-1):
-            opened.append(self._path)
-            raise ConnectionResetError("cut off")
-
-    genuine = MemoryFileSystem.open
-
-    def method(self, path, *arguments, **named):
-        file = genuine(self, path, *arguments, **named)
-        return Breaking(file, path) if path.endswith(".parquet") else file
-
-    monkeypatch.setattr(MemoryFileSystem, "open", method)
-    with raises(TransferError, "files.store_not_readable", "part-0", "cut off"):
-        summarize_dataset(FEW, "memory://away", workers=1)
-    # A task of several files asks for one.
-    assert len(opened) == len(set(opened)) <= 4
 
 
 def test_damaged_content_is_distinguished_from_failing_store(store, tmp_path, capsys):
