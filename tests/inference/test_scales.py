@@ -54,14 +54,6 @@ def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
     assert "1 more below" in said
 
 
-@pytest.mark.slow
-def test_refusals_are_on_no_level_of_a_scale():
-    question, posterior = fitted(asked(refusal=True), np.append(0.5 * SHARES, 0.5))
-    assert float(np.mean(posterior.draws["mean_place"])) == pytest.approx(2.7, abs=0.1)
-    assert float(np.mean(posterior.draws["refused"])) == pytest.approx(0.5, abs=0.05)
-    assert "the mean place among those who say" in headline(question, posterior).says
-
-
 @pytest.mark.parametrize(("own", "family"), [({}, "ordered"), ({"refusal": True}, "softmax")])
 def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
     (question,) = asked(**own).questions
@@ -71,21 +63,47 @@ def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
 
 @pytest.mark.parametrize(
     ("changed", "code"),
-    [
-        ({"choices": {"count": 5}}, "study.ordered_needs_labels"),
-        ({"ordered": "yes"}, "study.invalid"),
-        (
-            {
-                "ask": "yes_no",
-                "choices": None,
-                "mechanism": studies.YES_NO["mechanism"],
-                "model": studies.YES_NO["model"],
-            },
-            "study.invalid",
-        ),
-    ],
+    [({"choices": {"count": 5}}, "study.ordered_needs_labels"), ({"ordered": "yes"}, "study.invalid")],
 )
 def test_ordered_is_rejected_for_questions_without_order(changed, code):
     question = {**studies.CHOICE, "ordered": True, **changed}
     with raises(StudyError, code, field="questions[0].ordered"):
         Study(studies.document({key: value for key, value in question.items() if value is not None}))
+
+
+TEN_LEVELS = [f"level {i}" for i in range(1, 11)]
+HALVING = 0.5 ** np.arange(10) / np.sum(0.5 ** np.arange(10))
+PLACE = float(HALVING @ np.arange(1, 11))
+
+
+def fitted_ten(build, people, **own):
+    """Ten levels at ε = 1, of reports as many as are expected."""
+    study = ask.study(
+        "tired", "Tired", [build("tired", TEN_LEVELS, epsilon=1, mechanism="randomized_response", **own)]
+    )
+    channel = (np.ones((10, 10)) + (np.e - 1) * np.eye(10)) / (np.e + 9)
+    counts = np.rint(people * HALVING @ channel).astype(np.int64)
+    part = QuestionSummary(int(counts.sum()), counts)
+    summary = Summary(study.id, study.version, study.digest, {"tired": part})
+    return fit(study, summary, draws=500, chains=2)["tired"]
+
+
+@pytest.mark.attack(18)
+@pytest.mark.slow
+def test_prior_of_a_fine_scale_does_not_pull_to_the_middle():
+    """Cut a scale into many levels, so that its prior places people in the middle."""
+    found = fitted_ten(ask.scale, 500)
+    low, high = found["mean_place"].interval(0.9)
+    assert low < PLACE < high
+
+
+@pytest.mark.attack(18)
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [ask.scale, ask.choice])
+def test_prior_that_moved_shares_is_reported(build):
+    """Give each of ten levels a prior answer of its own, which moves the first share to a third."""
+    prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
+    informativeness = fitted_ten(build, 500, prior=prior).verdict.informativeness
+    assert informativeness.state == "partial"
+    assert "the prior has moved p[level 1]" in informativeness.reasons[-1]
+    assert ("at_most[level 1]" in informativeness.reasons[-1]) is (build is ask.scale)

@@ -1,9 +1,4 @@
-"""The difference of two fits looks more certain than it is, because they share a seed or the same people.
-
-Defence: The analysis: the seed of a fit follows from its data, so that two fits draw independently; draws
-of two fits are put in independent orders, a note says if the same people answered both, and a part of a
-difference cannot be subtracted from it again.
-"""
+"""Quantities that are calculated from fits: their draws, notes and refusals."""
 
 from __future__ import annotations
 
@@ -12,12 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ldpkit
 from inference.results.quantity import Quantity
-from ldp_client import mechanisms_of
-from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
-from ldpkit import ask
 from tests.kit.errors import raises
 
 
@@ -28,7 +19,9 @@ def drawn(study, seed=0, centre=0.4):
     return Quantity("p", f"p of {study}", draws, origin=object(), study_digest=study)
 
 
+@pytest.mark.attack(18)
 def test_difference_of_fits_with_same_seed_has_independent_draws():
+    """Subtract two fits of one seed, whose draws go together, so that their difference looks certain."""
     last, this = drawn("last year's"), drawn("this year's", centre=0.44)
     assert np.corrcoef(last.draws.ravel(), this.draws.ravel())[0, 1] > 0.999
     gap = this - last
@@ -39,13 +32,9 @@ def test_difference_of_fits_with_same_seed_has_independent_draws():
     assert (this / last).sd > 0.05
 
 
-def test_difference_notes_that_same_people_answered_both():
-    one, two = drawn("same"), drawn("same", seed=1)
-    assert "the same people answered both" in repr(one - two)
-    assert "the same people" not in repr(drawn("last year's") - drawn("this year's"))
-
-
+@pytest.mark.attack(18)
 def test_note_about_same_people_survives_longer_calculations():
+    """Hide in a longer calculation that the same people answered both fits."""
     first, second, other = drawn("same"), drawn("same", seed=1), drawn("another", seed=2)
     for found in ((first - other) - second, first - (other - second), (first / other) / second):
         assert "the same people answered both" in repr(found)
@@ -65,34 +54,10 @@ def test_sample_one_questions_do_not_count_as_same_people():
     assert "the same people answered both" in repr(a - drawn("one of two", seed=4))
 
 
-@pytest.mark.slow
-def test_quantities_of_a_fit_know_who_answered():
-    yes_no = [ask.yes_no(name, epsilon=2) for name in ("a", "b")]
-    for sample_one_question in (True, False):
-        study = ldpkit.study("s", "Title", yes_no, sample_one_question=sample_one_question)
-        mechanisms = mechanisms_of(study)
-        answers = [{"a": place % 3 == 0, "b": True} for place in range(200)]
-        reports = [perturb_answers(study, mechanisms, one) for one in answers]
-        found = ldpkit.fit(study, reports, method="gaussian_approx", seed=1)
-        assert ("the same people" in repr(found["a"]["p"] - found["b"]["p"])) is not sample_one_question
-
-
+@pytest.mark.attack(18)
 def test_difference_cannot_be_combined_with_its_own_part():
+    """Combine a difference with its own part, whose draws no longer pair."""
     one, two = drawn("last year's"), drawn("this year's")
     for again in (lambda: (one - two) - one, lambda: two / (one - two), lambda: (one - two) - (two - one)):
         with raises(InputError, "result.draws_do_not_pair"):
             again()
-
-
-def test_arithmetic_with_a_number_raises_and_names_alternative():
-    one = drawn("this year's")
-    for with_number in (lambda: 1 - one, lambda: one - 1, lambda: 2 / one):
-        with pytest.raises(TypeError, match=r"To calculate with numbers, use its draws"):
-            with_number()
-
-
-def test_names_of_nested_calculations_have_brackets():
-    a, b, c = (replace(drawn("one", seed), name=name, words=f"the {name}") for seed, name in enumerate("abc"))
-    found = (a - b) / c
-    assert (found.name, found.words) == ("(a − b) / c", "(the a minus the b) over the c")
-    assert (a - (b / c)).name == "a − (b / c)"

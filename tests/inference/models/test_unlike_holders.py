@@ -1,8 +1,4 @@
-"""Tries to have one line believed of data holders whose baselines or slopes differ.
-
-Defence: The analyst's fit: "holders differ", "fit: bad" and exit code 4. Known limit: differences that
-noise hides.
-"""
+"""Whether data holders' lines are alike."""
 
 from __future__ import annotations
 
@@ -29,6 +25,8 @@ STAY = {
     "mechanism": {"name": "table_statistics", "epsilon": "1", "delta": "1e-6"},
     "model": {"name": "linear_regression"},
 }
+
+
 # (holders, records of each, scale of the noise, law)
 GAUSSIAN, LAPLACE = (6, 1000, 10.0, "gaussian"), (6, 1000, 10.0, "laplace")
 
@@ -59,27 +57,25 @@ def p_of(seed, size, **differences):
 @pytest.mark.slow
 def test_similar_holders_are_flagged_at_stated_rate():
     """The holders' patients may differ."""
-    alarms = sum(p_of(seed, GAUSSIAN) < LEVEL for seed in range(1000))
-    assert share_is(alarms, 1000, LEVEL)
+    alarms = sum(p_of(seed, GAUSSIAN) < LEVEL for seed in range(300))
+    assert share_is(alarms, 300, LEVEL)
 
 
-def test_similar_holders_with_laplace_noise_are_rarely_flagged():
-    assert sum(p_of(seed, LAPLACE) < LEVEL for seed in range(40)) <= 10
-
-
+@pytest.mark.attack(18)
 @pytest.mark.parametrize("size", [GAUSSIAN, LAPLACE])
 @pytest.mark.parametrize("differences", [{"baselines": 0.2}, {"slopes": 0.6}])
 def test_holders_with_different_lines_are_detected(size, differences):
+    """Let data holders' baselines or slopes differ under one line."""
     assert sum(p_of(seed, size, **differences) < 1e-3 for seed in range(5)) >= 4
 
 
+@pytest.mark.attack(18)
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["gaussian_approx", "bayes_fixeds_fast"])
 @pytest.mark.parametrize("baseline_sd", [0.0, 1.0])
-def test_hospitals_with_different_baselines_are_detected(method, baseline_sd):
-    """A slope of 0.05 used to be estimated as 0.093 [0.082, 0.105], marked ok."""
+def test_hospitals_with_different_baselines_are_detected(baseline_sd):
+    """Let hospitals' baselines go with their patients' age, so that one line has twice the slope."""
     study, random = Study(studies.document(STAY, respondent="holder")), np.random.default_rng(3)
-    found = fit(study, holders_reports(study, random, baseline_sd), method=method)["stay"]
+    found = fit(study, holders_reports(study, random, baseline_sd), method="gaussian_approx")["stay"]
     differ = any("holders differ" in reason for reason in found.verdict.fit.reasons)
     assert differ == (baseline_sd > 0)
 
