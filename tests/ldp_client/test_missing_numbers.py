@@ -1,0 +1,117 @@
+"""A missing number is refused, by whatever path it enters: none is counted as the middle of its bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
+from ldp_client.documents.errors import AnswerError
+from ldpkit.cli import main
+from schemas import Study
+from tests import studies
+from tests.kit.errors import raises
+from tests.ldp_client.devices import consenting
+from tests.secure_sum.conftest import build_study
+
+NUMBER = Study(studies.document(studies.NUMBER))
+BOTH = Study(studies.document(studies.NUMBER, studies.LINEAR))
+NO_NUMBERS = {
+    "core.missing": [None, np.float64("nan")],
+    "core.infinite": [-math.inf],
+    "core.number": ["", True, "3"],
+}
+RECORD = {"age": 30, "years": 3, "rate": 4}
+
+
+def never(_size):
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize(
+    ("code", "wrong"), [(code, wrong) for code, values in NO_NUMBERS.items() for wrong in values], ids=repr
+)
+def test_device_rejects_missing_number_before_spending(tmp_path, code, wrong):
+    """Answer a question with a number that is missing, infinite or no number."""
+    device = consenting(tmp_path, "4")
+    for answers, field in (
+        ({"hours": wrong, "rating": RECORD}, "hours"),
+        ({"hours": 3, "rating": {**RECORD, "years": wrong}}, "rating.years"),
+        ({"hours": 3, "rating": {**RECORD, "rate": wrong}}, "rating.rate"),
+    ):
+        with raises(AnswerError, code, field=field):
+            device.answer(BOTH, answers)
+    assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["hours", "spread"])
+@pytest.mark.parametrize(("code", "wrong"), [("core.missing", None), ("core.infinite", math.inf)])
+def test_secure_sum_rejects_missing_number(name, code, wrong):
+    question = build_study(name).questions[0]
+    fields = [field.id for field in (*question.features, *filter(None, [question.response]))]
+    answer = dict.fromkeys(fields, wrong) if fields else wrong
+    with raises(AnswerError, code, field=f"{name}.{fields[0]}" if fields else name):
+        mechanism_for(question).perturb(answer, never)
+
+
+@pytest.mark.parametrize("question", [studies.NUMBER], ids=["laplace"])
+@pytest.mark.parametrize("wrong", [math.nan, -math.inf])
+def test_array_with_missing_number_is_rejected_with_its_row(question, wrong):
+    mechanism = mechanism_for(Study(studies.document(question)).questions[0])
+    values = np.full(5000, 20.0)
+    values[1233] = wrong
+    with raises(AnswerError, "core.row", "1234"):
+        perturb_many(mechanism, values, never)
+
+
+CSV = {
+    "blank cell": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n,30,3,4\n",
+    "blank in a record": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,30,,4\n",
+    "NA": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\nNA,30,3,4\n",
+    "infinite": "hours,rating.age,rating.years,rating.rate\n3,30,3,4\n3,inf,3,4\n",
+}
+NDJSON = {
+    "null": '{"hours": null, "rating": {"age": 30, "years": 3, "rate": 4}}',
+    "Infinity": '{"hours": 3, "rating": {"age": Infinity, "years": 3, "rate": 4}}',
+    "absent": '{"rating": {"age": 30, "years": 3, "rate": 4}}',
+    "absent in a record": '{"hours": 3, "rating": {"age": 30, "rate": 4}}',
+    "record null": '{"hours": 3, "rating": null}',
+}
+GOOD = '{"hours": 3, "rating": {"age": 30, "years": 3, "rate": 4}}\n'
+
+
+def perturb(folder, study, name, text):
+    (folder / "study.json").write_text(study.to_json())
+    (folder / name).write_text(text)
+    out = folder / "reports.ndjson"
+    return main(["perturb", str(folder / "study.json"), str(folder / name), "--out", str(out)]), out
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("kind", CSV)
+def test_csv_with_missing_number_writes_no_report(tmp_path, capsys, kind):
+    """Leave a number of a table's row blank."""
+    code, out = perturb(tmp_path, BOTH, "answers.csv", CSV[kind])
+    told = capsys.readouterr().err
+    assert (code, out.exists()) == (3, False)
+    assert "answers.csv, line 3: " in told
+    assert "hours" in told or "rating" in told
+
+
+@pytest.mark.parametrize("kind", NDJSON)
+def test_ndjson_with_missing_number_writes_no_report(tmp_path, capsys, kind):
+    code, out = perturb(tmp_path, BOTH, "answers.ndjson", GOOD + NDJSON[kind] + "\n")
+    assert (code, out.exists()) == (3, False)
+    assert "answers.ndjson, line 2: " in capsys.readouterr().err
+
+
+@pytest.mark.attack(19)
+def test_empty_line_in_one_column_csv_is_a_missing_number(tmp_path, capsys):
+    """Leave a line empty, which readers of CSV files skip, and with it the person."""
+    code, out = perturb(tmp_path, NUMBER, "answers.csv", "hours\n3\n\n4\n")
+    assert (code, out.exists()) == (3, False)
+    assert "line 3: hours: is missing" in capsys.readouterr().err
