@@ -1,8 +1,4 @@
-"""A place that is an unset variable of a shell: reports go to the disk's root, or to where one stands.
-
-Defence: Every command: refuses an empty value of any option or word in one line, before anything is read;
-so does `summarize_dataset`.
-"""
+"""Every command refuses an empty value, such as an unset variable of a shell, before it reads anything."""
 
 from __future__ import annotations
 
