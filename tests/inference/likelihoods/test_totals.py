@@ -1,0 +1,59 @@
+"""Sums over devices: dense normal densities of noisy counts and moments, and moments of clipped laws."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from inference.likelihoods import ClippedExponential, ClippedNormal
+from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, signed_moments
+
+
+@pytest.mark.parametrize("noise_sd", [0.3, 5.0])
+def test_counts_have_the_dense_normal_density(noise_sd):
+    theta, n = np.array([0.2, 0.5, 0.05, 0.25]), 300
+    covariance = n * (np.diag(theta) - np.outer(theta, theta)) + noise_sd**2 * np.eye(4)
+    value = n * theta + np.array([3.0, -4.0, 1.5, 2.0])
+    expected = stats.multivariate_normal(n * theta, covariance).logpdf(value)
+    assert NoisyCounts(theta, n, noise_sd).log_prob(value) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("noise_sd", [0.3, 50.0])
+def test_moments_have_the_dense_normal_density(noise_sd):
+    """The covariance of (u, 3/2 u²) from four moments; draws have it too."""
+    moments, n = np.array([0.3, 0.25, 0.12, 0.11]), 300
+    loc = n * np.array([moments[0], 1.5 * moments[1]])
+    cross = 1.5 * (moments[2] - moments[0] * moments[1])
+    one = [[moments[1] - moments[0] ** 2, cross], [cross, 1.5**2 * (moments[3] - moments[1] ** 2)]]
+    dense = stats.multivariate_normal(loc, n * np.array(one) + noise_sd**2 * np.eye(2))
+    law = NoisyMoments(moments, n, noise_sd, 1.5)
+    value = loc + np.array([9.0, -4.0])
+    assert law.log_prob(value) == pytest.approx(dense.logpdf(value), rel=1e-12)
+    drawn = np.asarray(law.sample(jax.random.key(1), (20_000,)))
+    assert np.cov(drawn.T) == pytest.approx(dense.cov, abs=0.05 * dense.cov.max())
+
+
+LAWS = [
+    (ClippedNormal(0.5, 0.2), stats.norm(0.5, 0.2)),
+    (ClippedNormal(1.4, 0.7), stats.norm(1.4, 0.7)),
+    (ClippedNormal(0.7, 0.002), stats.norm(0.7, 0.002)),
+    (ClippedExponential(4.0), stats.expon(scale=0.25)),
+]
+
+
+@pytest.mark.parametrize(("law", "reference"), LAWS)
+def test_moments_of_clipped_laws_match_quadrature(law, reference):
+    def moment(k):
+        inside = integrate.quad(
+            lambda x: (2 * x - 1) ** k * reference.pdf(x),
+            0,
+            1,
+            epsabs=1e-13,
+            points=[reference.mean()] if 0 < reference.mean() < 1 else None,
+        )[0]
+        return inside + reference.sf(1) + (-1) ** k * reference.cdf(0)
+
+    found = np.asarray(signed_moments(law))
+    assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-7)
