@@ -10,22 +10,18 @@ import numpy as np
 import pytest
 from numpyro.infer.util import log_density
 
-from inference import fit, summarize
+from inference import summarize
 from inference.models import model_for
-from inference.results.page import render_page
 from ldp_client import mechanism_for, mechanisms_of
 from ldp_client.bulk import perturb_many
 from ldp_client.documents.catalogue import EPSILON, add_mechanism
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import MECHANISMS, register
 from schemas import Report, Study
-from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS, SUPPORTS
 from tests import studies
 from tests.inference.projective import Projective
 from tests.inference.simulation import seeded
-from tests.ldp_client.devices import consenting
-from tests.ldp_client.exact_laws import coin, faults, law_of, uniform, worst_ratio
 
 SHARES = {7: [0.4, 0.25, 0.15, 0.1, 0.05, 0.05, 0.0], 13: [0.4, 0.3, *[0.3 / 11] * 11], 2: [0.3, 0.7]}
 
@@ -58,38 +54,7 @@ def reports_of(study: Study, shares, n: int) -> list[Report]:
     ]
 
 
-@pytest.mark.parametrize("choices", [5, 7, 13])
-def test_exact_law_of_added_mechanism_is_as_stated(choices):
-    m = mechanism_for(study_of(choices).questions[0])
-    reads = [coin(m.threshold), uniform(len(m.line)), uniform(m.points - len(m.line))]
-    laws = [law_of(m, index, reads) for index in range(choices)]
-    assert not faults(m, laws)
-    assert worst_ratio(laws) == Fraction(*m.odds)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("choices", [2, 7, 13])
-def test_added_mechanism_works_from_answers_to_report_page(choices, tmp_path):
-    """With 13 choices the reports are kept; with 2 they are a yes or a no."""
-    study, shares = study_of(choices), SHARES[choices]
-    (question,) = study.questions
-    reports = reports_of(study, shares, 4000)
-    answer = "yes" if choices == 2 else 3
-    device = consenting(tmp_path / "phone", "4")
-    device.answer(study, {question.id: answer})
-    reports += [Report.from_json(queued.body) for queued in device.ledger.queued()]
-    posteriors = fit(study, summarize(study, reports), seed=1, method="gaussian_approx")
-    found = posteriors[question.id]
-    assert "exact" in " ".join(found.diagnostics.notes)
-    assert not found.predictive.misfit
-    draws = [found.draws["p"]] if choices == 2 else [found.draws[f"p[{index}]"] for index in range(3)]
-    for values, share in zip(draws, shares[1:] if choices == 2 else shares, strict=False):
-        assert abs(values.mean() - share) < 5 * values.std() < 0.2
-    page = render_page(study, posteriors)
-    assert "projective" in page
-    assert "A report stands for some of the" in page
-
-
 def test_likelihood_of_added_mechanism_matches_its_law():
     """Up to a constant: the log probability of the reports, by enumeration."""
     study = study_of(7)
@@ -108,23 +73,3 @@ def test_likelihood_of_added_mechanism_matches_its_law():
             joint = log_density(model.program, (), dict(model.data), {"p": jnp.asarray(shares)})[0]
             gaps.append(float(joint) - counts @ np.log(channel @ shares))
     assert np.ptp(gaps) < 1e-8
-
-
-def test_reports_of_another_law_do_not_fit():
-    """All people send the same two lines, which no shares explain."""
-    study = study_of(7)
-    (question,) = study.questions
-    values = np.zeros(1 << 7, dtype=np.int64)
-    for line in (0, 1):
-        values[sum(1 << (line + step) % 7 for step in (0, 1, 3))] = 2000
-    summary = Summary.empty(study)
-    questions = {question.id: QuestionSummary(4000, values)}
-    found = fit(study, type(summary)(study.id, 1, study.digest, questions), seed=1, method="gaussian_approx")
-    assert found[question.id].predictive.misfit
-
-
-def test_adding_a_mechanism_twice_is_rejected():
-    with pytest.raises(ValueError, match="projective"):
-        add_mechanism("projective", "choice", epsilon=EPSILON)
-    with pytest.raises(ValueError, match="projective"):
-        register(Projective)

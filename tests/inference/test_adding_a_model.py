@@ -69,12 +69,8 @@ def python(root, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_simulation_of_added_model_starts_fit_near_truth(copy):
     loc, scale = map(float, python(copy, "-c", FITTED).split())
     assert loc == pytest.approx(4.0, abs=0.3)
     assert scale == pytest.approx(1.0, abs=0.3)
-
-
-def test_make_schemas_adds_model_to_schema(copy):
-    python(copy, "-m", "schemas.json_schema")
-    assert '"gumbel"' in (copy / "schemas" / "study.schema.json").read_text()

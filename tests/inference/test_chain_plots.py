@@ -1,12 +1,19 @@
 """The picture of the chains, and rank histograms that tell agreeing chains from others."""
 
+import io
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
-from matplotlib.patches import StepPatch
+from PIL import Image
 
-from inference.results.chain_plots import BINS, MOST_SHOWN, chains_in_words, chains_plot, ranks, worst_first
+from inference.results.chain_plots import BINS, MOST_SHOWN, chains_in_words, ranks, worst_first
 from inference.results.diagnostics import diagnose
+from inference.results.figures import to_png, to_svg
+from inference.results.intervals import USUAL
+from inference.results.plots import BAR, density_plot, interval_plot
 from inference.results.posterior import Posterior
+from tests.inference.posteriors import SHAPE, made
 
 
 def posterior_of(draws):
@@ -52,21 +59,35 @@ def test_worst_mixing_come_first_without_known_parameters(mixed):
     assert "6 of 9 parameters" in chains_in_words(mixed)
 
 
-def test_the_picture_has_a_trace_and_a_row_of_bars_for_every_chain(mixed):
-    drawn = chains_plot(mixed)
-    traces, bars = drawn.axes[::2], drawn.axes[1::2]
-    assert [axes.get_title("left") for axes in traces[:2]] == ["x7", "x6"]
-    assert sum(axes.get_title("left").startswith("R-hat") for axes in bars) == MOST_SHOWN
-    for line, chain in zip(traces[0].lines, mixed.draws["x7"], strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), chain)
-    rows = [one.get_data() for one in bars[0].patches if isinstance(one, StepPatch)]
-    assert [len(row.values) for row in rows] == [BINS] * 4
-    # The last chain is elsewhere: most of its draws rank highest.
-    heights = rows[3].values - rows[3].baseline
-    assert heights[-1] > 4 * heights[0]
+SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_picture_states_if_no_parameter_varies():
-    known = posterior_of({"sd": np.ones((4, 500))})
-    assert "No parameter varies" in chains_in_words(known)
-    assert [one.get_text() for one in chains_plot(known).texts] == ["no parameter varies"]
+def lines_of(axes, width):
+    """The numbers from which to which its lines of a width go."""
+    return [line.get_xdata() for line in axes.lines if line.get_linewidth() == width]
+
+
+def test_interval_is_drawn_at_its_numbers_with_name_as_text():
+    posterior = made()
+    drawn = interval_plot(posterior)
+    tree = ElementTree.fromstring(to_svg(drawn))
+    assert "p[<b>red</b>]" in [one.text for one in tree.iter(f"{SVG}text")]
+    assert not [one.tag for one in tree.iter() if one.tag.endswith("}b")]
+    # Both have one scale, so that lengths and distances go together.
+    assert drawn.axes[0].get_xlim() == drawn.axes[1].get_xlim()
+    for axes, draws in zip(drawn.axes, posterior.draws.values(), strict=True):
+        ((low, high),) = lines_of(axes, BAR)
+        assert (low, high) == pytest.approx(USUAL.of(draws))
+    picture = Image.open(io.BytesIO(to_png(drawn)))
+    assert picture.size[0] == 720
+    assert (27, 94, 158) in {colour[:3] for _, colour in picture.getcolors(1 << 24)}
+
+
+@pytest.mark.parametrize("name", ["a $x_1$ dollar", "\x07 bell", "\u202e turned"])
+def test_unusual_names_can_be_drawn(name):
+    odd = made(names=(), others={name: np.random.default_rng(1).normal(size=SHAPE)})
+    svg = to_svg(interval_plot(odd))
+    assert ElementTree.fromstring(svg) is not None
+    assert "\u202e" not in svg
+    assert "\x07" not in svg
+    assert to_png(density_plot(odd)).startswith(b"\x89PNG")

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from numpyro.distributions import LKJCholesky, biject_to
 from numpyro.distributions.transforms import CorrCholeskyTransform
-from scipy import stats
 
 from inference.priors.correlations import CorrelationFactor, correlation_factor
-from tests.statistics import FALSE_ALARM
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [2, 3, 10])
+@pytest.mark.parametrize("size", [2, 4])
 def test_map_and_jacobian_match_numpyro(size):
     ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
     with jax.enable_x64(True):
@@ -30,25 +28,6 @@ def test_map_and_jacobian_match_numpyro(size):
         np.testing.assert_allclose(
             CorrelationFactor(size, 1.7).log_prob(factor), LKJCholesky(size, 1.7).log_prob(factor)
         )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "concentration"), [(2, 0.5), (4, 2.3), (3, 0.2)])
-def test_draws_follow_the_lkj_law(size, concentration):
-    """Entries of the matrix against NumPyro's draws, and each against its beta law."""
-    key = jax.random.key(1)
-    with jax.enable_x64(True):
-        ours, theirs = (
-            np.asarray(jax.jit(lambda key, law=law: law(size, concentration).sample(key, (20_000,)))(key))
-            for law in (CorrelationFactor, LKJCholesky)
-        )
-    assert np.allclose(np.sum(ours**2, axis=-1), 1)
-    rows, columns = np.tril_indices(size, -1)
-    for i, j in zip(rows, columns, strict=True):
-        assert stats.ks_2samp(ours[:, i, j], theirs[:, i, j]).pvalue > FALSE_ALARM
-        matrix = np.einsum("nk,nk->n", ours[:, i], ours[:, j])
-        b = concentration + (size - 2) / 2
-        assert stats.kstest((1 + matrix) / 2, stats.beta(b, b).cdf).pvalue > FALSE_ALARM
 
 
 @pytest.mark.slow

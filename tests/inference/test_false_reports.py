@@ -6,9 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from inference.false_reports.far_out import false_report_notes, false_report_reasons, tails_p
+from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.core.randomness import NotForRealAnswers
@@ -18,7 +17,7 @@ from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.kit.errors import raises
 
-QUESTIONS = [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
+QUESTIONS = [studies.LINEAR, studies.YES_NO_RECORD]
 # At the bounds, so that all that an answer can add to a report is added.
 OUTERMOST = {"age": 42, "years": 23, "rate": 5, "affair": True}
 
@@ -31,25 +30,11 @@ def reports_of(template, n, random):
     return mechanism, np.asarray(perturb_many(mechanism, answers, NotForRealAnswers(random.bytes)), np.uint8)
 
 
-def p_of(mechanism, payloads):
-    part = QuestionSummary.of(mechanism, payloads)
-    return tails_p(mechanism, part.n, part.tails)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
-def test_honest_reports_are_flagged_at_most_at_stated_rate(template):
-    """All give the answer that reaches farthest out, the worst case."""
-    random = np.random.default_rng(1)
-    mechanism, payloads = reports_of(template, 20_000, random)
-    found = np.asarray([p_of(mechanism, part) for part in np.split(payloads, 200)])
-    for level in (0.05, 0.01):
-        assert stats.binom.sf(np.sum(found < level) - 1, len(found), level) > 1e-3
-
-
+@pytest.mark.attack(18)
 @pytest.mark.slow
 @pytest.mark.parametrize("template", QUESTIONS, ids=lambda one: one["id"])
 def test_few_false_reports_at_extreme_values_are_flagged(template):
+    """Send 20 records in 20,000 with every entry as far out as a device could be, to turn a slope."""
     mechanism, payloads = reports_of(template, 20_000, np.random.default_rng(2))
     entries = mechanism.payload_size // 4
     payloads[:20, : 4 * entries] = np.full(entries, 15 << 20).astype(">i4").view(np.uint8)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference import analyse, fit
+from inference import fit
+from inference.results.diagnostics import diagnose
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
-from ldpkit.cli import main
 from schemas import Study
+from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.kit.errors import raises
 
@@ -41,12 +42,6 @@ def test_single_question_gets_same_draws_as_in_full_fit():
     assert six.verdict.convergence.state == "good"
 
 
-@pytest.mark.slow
-def test_nuts_draws_the_requested_number_of_chains():
-    found = fit(STUDY, REPORTS, questions=["ever"], chains=2, draws=1000)["ever"]
-    assert found.draws["p"].shape[0] == found.to_arviz()["sample_stats"]["diverging"].shape[0] == 2
-
-
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -64,31 +59,39 @@ def test_invalid_options_are_rejected_before_reading_reports(asked, said):
         fit(STUDY, None, **asked)
 
 
-@pytest.mark.slow
-def test_analysis_draws_the_requested_number_of_chains():
-    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="gaussian_approx", seed=3)
-    assert len(found["Intercept"].draws) == 2
-    with raises(InputError, "fit.wrong_chain_count", "2", "64"):
-        analyse(STUDY, REPORTS, "ever ~ 1", chains=1)
+ONE = Study(studies.document(studies.YES_NO))
 
 
-@pytest.mark.slow
-def test_command_line_takes_question_chains_and_interval(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
-    own = ["fit", f"{tmp_path}/study.json", f"{tmp_path}/reports.ndjson", "--out"]
-    shown = ["--level", "0.8", "--interval", "hdi", "--method", "gaussian_approx"]
-    assert main([*own, f"{tmp_path}/out", "--question", "ever", "--chains", "3", *shown]) in (0, 4)
-    printed = capsys.readouterr().out
-    assert "80 % HDI" in printed
-    assert "90 %" not in printed
-    assert "colour" not in printed
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "<th>80 % HDI</th>" in page
-    for wrong, code, said in (
-        (["--level", "80"], 2, "write 0.8 for 80 %"),
-        (["--question", "evr"], 3, "did you mean ever?"),
-        (["--formula", "ever ~ 1", "--chains", "1"], 2, "a whole number from 2 to 64"),
-    ):
-        assert main([*own, f"{tmp_path}/other", *wrong]) == code
-        assert said in capsys.readouterr().err
+@pytest.fixture(scope="module")
+def of_3000():
+    part = QuestionSummary(3000, np.asarray([1900, 1100]))
+    return Summary(ONE.id, ONE.version, ONE.digest, {"ever": part})
+
+
+@pytest.mark.parametrize("draws", [0, 150, 20_100, True])
+def test_invalid_number_of_draws_is_rejected(of_3000, draws):
+    with raises(InputError, "fit.wrong_draw_count", "100", "20000"):
+        fit(ONE, of_3000, draws=draws)
+
+
+def test_draws_option_is_rejected_for_published_method():
+    study = Study(studies.document(studies.DDPLR_TABLE, **studies.HOLDER))
+    with raises(InputError, "fit.draws_not_for_method", "mcmc_fixeds"):
+        fit(study, Summary.empty(study), method="mcmc_fixeds", draws=2000)
+
+
+def test_independent_draws_that_are_not_finite_are_not_ok():
+    draws = {"x": np.full((4, 100), np.nan), "y": np.zeros((4, 100))}
+    found = diagnose(draws, np.zeros((4, 100), bool), chained=False)
+    assert found.reasons == ("draws of x are not finite: use --method nuts",)
+
+
+def test_nothing_is_fitted_before_all_models_are_built():
+    """Bounds too far from 0 for a Poisson law, after a question that could be fitted."""
+    far = {**studies.NUMBER, "bounds": ["20000", "20010"], "model": {"name": "poisson"}}
+    study = Study(studies.document(studies.YES_NO, far))
+    told = []
+    parts = {**Summary.empty(study).questions, "ever": QuestionSummary(2, np.asarray([1, 1]))}
+    with raises(InputError, "fit.bounds_too_wide"):
+        fit(study, Summary(study.id, 1, study.digest, parts), progress=told.append)
+    assert told == []

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-from fractions import Fraction
-from math import sqrt
 
 import numpy as np
 import pytest
 
 from inference.models.from_reports import holder_statistics
 from inference.projection import second_study as second
-from inference.projection.rounds import first_rounds, moments_of
+from inference.projection.rounds import moments_of
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, StudyError
@@ -78,15 +76,6 @@ def test_moments_match_all_records_within_uncertainty():
                 assert 0 < found["sd"] < 0.5 * sd
 
 
-def test_sums_that_are_mostly_noise_leave_wide_spreads():
-    study = first_study("0.01")
-    question = study.questions[0]
-    some = tables([300])
-    for _ in range(5):
-        rows = moments_of(question, statistics_of(study, some), 300)
-        assert rows["sd[age]"]["mean"] + rows["sd[age]"]["sd"] > FIELDS["age"][1]
-
-
 def test_a_norm_that_cuts_most_records_is_refused():
     study = first_study("8", "1e-3", norm="0.1")
     with raises(InputError, "derive.norm_too_small", "0.1"):
@@ -116,19 +105,6 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
     mechanism_for(question)
     again, _ = second.second_study(study, path, "again", seed=3)
     assert again.to_json() == found.to_json()
-
-
-def test_noise_of_all_holders_adds_up(tmp_path):
-    study = first_study()
-    (one,) = first_rounds(study, reports_file(study, tables([6000]), tmp_path))
-    (six,) = first_rounds(study, reports_file(study, tables([1000] * 6), tmp_path))
-    assert (one.records, one.noises, six.records, six.noises) == (6000, 1, 6000, 6)
-    budget = second.rest_of_budget(study.questions[0])
-    assert Fraction(budget[0]) == Fraction(3, 2)
-    single, summed = (second._total_noise(study, first, budget, 1.0) for first in (one, six))
-    assert summed == pytest.approx(sqrt(6) * single)
-    wide = mechanism_for(first_study("1.5", "3e-7").questions[0])
-    assert single == pytest.approx(wide.noise_scale[wide.coordinates.index((1, 1))])
 
 
 def test_study_that_cannot_be_projected_is_rejected(tmp_path):

@@ -9,18 +9,12 @@ from scipy import integrate, stats
 
 from benchmarks import nonparametric as nonparametric_studies
 from inference.design.calibration import prior_truths
-from inference.design.simulation import exact_total, noisy_total
 from inference.design.truth import with_truth
 from inference.fitting import draw_posterior
 from inference.likelihoods.numbers.shares import SharesThroughChannel, noise_channel
-from inference.models import model_for, nonparametric
-from inference.models.nonparametric_law import NonparametricLaw
-from inference.results.diagnostics import diagnose
+from inference.models import model_for
 from inference.results.page import render_page
 from inference.results.predictive import Predictive, mean_without_law
-from inference.sampling import nuts, sample
-from inference.units import Units
-from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import QuestionSummary
@@ -29,12 +23,6 @@ from tests.kit.errors import raises
 from tests.statistics import share_is
 
 NO_MODEL = {key: value for key, value in studies.NUMBER.items() if key != "model"}
-PROTOCOL = {
-    "name": "secure_sum",
-    "nodes": [f"http://127.0.0.1:{9000 + node}#" + "0" * 128 for node in range(3)],
-    "devices": 1000,
-    "max_faulty": 50,
-}
 
 
 def question_of(epsilon="4", **changes):
@@ -78,43 +66,10 @@ def test_likelihood_is_multinomial_of_shares_through_channel():
     assert float(found) == pytest.approx(stats.multinomial.logpmf(counts, 11, shares @ channel), abs=1e-10)
 
 
-def test_quantiles_and_shares_match_drawn_answers():
-    law = NonparametricLaw(1.0)
-    shares = np.random.default_rng(2).dirichlet(np.ones(law.cells + 2))
-    answers = 10 + 5 * law.sample(shares, 400_000, np.random.default_rng(3))
-    found = law.own({"shares": shares}, Units(10.0, 5.0), 400_000)
-    assert found["mean"] == pytest.approx(answers.mean(), abs=0.02)
-    assert found["sd"] == pytest.approx(answers.std(), abs=0.02)
-    assert found["quantile[0.25]"] == pytest.approx(np.quantile(answers, 0.25), abs=0.03)
-    assert found["above[12.5]"] == pytest.approx(np.mean(answers > 12.5), abs=0.005)
-
-
 def reports_of(question, answers, n):
     """The summary of n people, each of whom has one of these answers."""
     cells = nonparametric_studies.report_cells(question, answers)
     return QuestionSummary(n, np.random.default_rng(4).multinomial(n, cells / cells.sum()))
-
-
-@pytest.mark.slow
-def test_chains_mix_with_100000_reports():
-    """The posterior of 100,000 reports is thin and curved."""
-    question = question_of()
-    model = model_for(question, reports_of(question, nonparametric_studies.answers_of("lognormal"), 100_000))
-    drawn = nuts.draw(model, 0, 500)
-    found = diagnose(
-        model.parameters(drawn.sites), drawn.diverging, found=drawn.mixing, may_diverge=drawn.may_diverge
-    )
-    assert found.verdict.convergence.state == "good", found.reasons
-
-
-@pytest.mark.parametrize(("diverging", "state"), [(0, "good"), (160, "good"), (161, "bad")])
-def test_chains_with_few_divergences_are_good(diverging, state):
-    draws, flags = np.random.default_rng(1).normal(size=(4, 1000)), np.zeros((4, 1000), bool)
-    flags[0, :diverging] = True
-    assert (
-        diagnose({"x": draws}, flags, may_diverge=nonparametric.MAY_DIVERGE).verdict.convergence.state
-        == state
-    )
 
 
 @pytest.mark.slow
@@ -125,17 +80,6 @@ def test_intervals_have_their_stated_coverage():
     assert found.r_hat < 1.03, found.r_hat
     assert share_is(round(200 * held["mean"]), 200, 0.9), held
     assert np.mean([share for name, share in held.items() if name.startswith("above[")]) > 0.8, held
-
-
-@pytest.mark.slow
-def test_wrong_noise_scale_breaks_coverage(monkeypatch):
-    edges = nonparametric.cell_edges
-    monkeypatch.setattr(
-        nonparametric, "cell_edges", lambda mechanism: (edges(mechanism)[0], 0.6 * edges(mechanism)[1])
-    )
-    found = nonparametric_studies.simulated(question_of(), "exponential", 1000, 200, 1, 400)
-    held = nonparametric_studies.coverage("exponential", found)
-    assert not share_is(round(200 * held["mean"]), 200, 0.9), held
 
 
 @pytest.mark.slow
@@ -155,34 +99,6 @@ def test_answers_all_at_a_bound_are_fitted_and_drawn_on_page():
     assert document["at_bounds"]["q05"][0] > 0.8
     page = render_page(study, {"hours": found})
     assert "How the answers are distributed" in page
-
-
-@pytest.mark.slow
-def test_secure_sum_of_number_is_fitted_without_a_law():
-    mechanism = {
-        "name": "summed_gaussian",
-        "epsilon": "4",
-        "delta": "1e-6",
-        "cells": 20,
-    }
-    study = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "protocol": PROTOCOL})
-    question, random = study.questions[0], np.random.default_rng(5)
-    answers = random.gamma(4.0, 1.0, 1000)
-    total = exact_total(question, mechanism_for(question), answers, True)
-    model = model_for(question, QuestionSummary(1000, noisy_total(total, 1000, random)))
-    draws = model.parameters(sample(model, 1, kept=300).sites)
-    assert draws["mean"].mean() == pytest.approx(np.clip(answers, 0, 12).mean(), abs=4 * draws["mean"].std())
-    assert draws["mean"].std() < 0.4
-    assert nonparametric.TWO_MOMENTS not in model.notes
-    del mechanism["cells"]
-    sums = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "protocol": PROTOCOL}).questions[
-        0
-    ]
-    total = exact_total(sums, mechanism_for(sums), answers, True)
-    assert (
-        nonparametric.TWO_MOMENTS
-        in model_for(sums, QuestionSummary(1000, noisy_total(total, 1000, random))).notes
-    )
 
 
 def test_truth_of_free_model_cannot_be_stated():

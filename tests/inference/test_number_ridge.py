@@ -7,15 +7,13 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pytest
 
 from inference.models import model_for
-from inference.models.base import IDENTITY, Model
+from inference.models.base import IDENTITY
 from inference.models.number import AT_A_BOUND, bound_met, wedge
 from inference.results.diagnostics import mixing
-from inference.sampling import nuts, sample
+from inference.sampling import sample
 from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for
 from schemas import Study
@@ -102,32 +100,3 @@ def test_only_answers_at_a_bound_are_noted():
     assert bound_met(middles, upper, 0.1) is None
     assert model_at(0.5).notes == ()
     assert model_at(0.5).coordinates is IDENTITY
-
-
-def test_bounded_prior_keeps_identity_coordinates():
-    model = model_at(1.0, prior={"mean": {"distribution": "uniform", "low": "0", "high": "90"}})
-    assert model.notes == (AT_A_BOUND,)
-    assert model.coordinates is IDENTITY
-    assert model_at(1.0).coordinates is not IDENTITY
-
-
-@pytest.mark.slow
-def test_diverging_chains_restart_with_shorter_steps(monkeypatch):
-    targets = []
-    warmed = nuts._warmed
-
-    def noted(*arguments):
-        targets.append(arguments[-2])
-        return warmed(*arguments)
-
-    monkeypatch.setattr(nuts, "_warmed", noted)
-
-    def program(wall):
-        x = numpyro.sample("x", dist.Normal(0.0, 1.0))
-        numpyro.factor("reports", -wall * jnp.maximum(x - 0.5, 0.0))
-
-    for wall, expected in ((0.0, [0.9]), (1e6, [0.9, 0.99])):
-        targets.clear()
-        model = Model(program, {"wall": wall}, {"x": 0.0}, dict)
-        assert sample(model, 1, warmup=(100,), kept=100).sites["x"].shape == (4, 100)
-        assert targets == expected

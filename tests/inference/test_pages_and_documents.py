@@ -13,10 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.results.intervals import between, written
+from inference.results.intervals import between
 from ldpkit.cli import main
-from schemas import Study
-from tests import studies
 
 PAGE, DOCUMENT, TABLE = "report.html", "posterior.json", "tables.csv"
 DESIGN = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}
@@ -27,51 +25,6 @@ _CHANCES = re.compile(r"90 % interval|(above|below) 0 with probability [^;]*\d")
 
 def text_of(page: str) -> str:
     return unescape(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", page, flags=re.DOTALL))
-
-
-def tables(page: str, heading: str) -> list[dict[str, dict[str, str]]]:
-    """Tables whose second column is called so, in the page's order: {row: {column: cell}}."""
-    found = []
-    for one in re.findall(r"<table>(.*?)</table>", page, re.DOTALL):
-        head = re.findall(r"<th[^>]*>(.*?)</th>", one)
-        rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", one)]
-        if head[1:2] == [heading]:
-            found.append({row[0]: dict(zip(head, row, strict=True)) for row in rows if row})
-    return found
-
-
-def said(question: dict[str, Any], name: str, share: bool) -> dict[str, str]:
-    """What a page must say of a parameter."""
-    own, end = question["parameters"][name], " %" * share
-    sets = question.get("contamination", {"sets": {}})["sets"].get(name)
-    width = own["q95"] - own["q05"]
-    return {
-        "median": written(own["q50"], share, width) + end,
-        "90 % interval": between(own["q05"], own["q95"], share),
-        "if 1 % were false": between(sets["low"], sets["high"], share) if sets else "–",
-        "mean": written(own["mean"], width=width),
-        "sd": written(own["sd"]),
-        "prior sd": written(own["sd"] / own["sd_over_prior_sd"]) if own["sd_over_prior_sd"] else "inf",
-        "R-hat": f"{own['r_hat']:.3f}",
-        "bulk ESS": f"{own['ess_bulk']:.0f}",
-        "tail ESS": f"{own['ess_tail']:.0f}",
-    }
-
-
-def compare(page: str, questions: dict[str, Any]) -> int:
-    """Hold both tables of each question against the document; how many cells there were."""
-    compared = 0
-    both = zip(tables(page, "median"), tables(page, "mean"), strict=True)
-    for question, shown in zip(questions.values(), both, strict=True):
-        for table in shown:
-            assert list(table) == list(question["parameters"])
-            for name, row in table.items():
-                share = row.get("median", "").endswith(" %") or shown[0][name]["median"].endswith(" %")
-                expected = said(question, name, share)
-                cells = {head: cell for head, cell in row.items() if head in expected}
-                assert cells == {head: expected[head] for head in cells}
-                compared += len(cells)
-    return compared
 
 
 def sentences(page: str) -> Iterator[str]:
@@ -98,22 +51,6 @@ def near(shown: float, known: float, share: bool) -> bool:
 
 
 @pytest.fixture(scope="module")
-def of_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("study")
-    study, answers, reports, out = (folder / name for name in ("s.json", "a.csv", "r.ndjson", "out"))
-    questions: list[dict[str, Any]] = [studies.YES_NO, studies.CHOICE, studies.NUMBER]
-    document = studies.document(*questions)
-    study.write_text(Study(document).to_json())
-    choices = questions[1]["choices"]
-    rows = [f"{('no', 'yes')[row % 2]},{choices[row % len(choices)]},{row % 7}" for row in range(600)]
-    answers.write_text("\n".join([",".join(one["id"] for one in questions), *rows]))
-    assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
-    how = ["--method", "gaussian_approx", "--contamination", "0.01", "--out", str(out), "-q"]
-    assert main(["fit", str(study), str(reports), *how]) in (0, 4)
-    return out
-
-
-@pytest.fixture(scope="module")
 def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("formula")
     table, design, out = (folder / name for name in ("t.csv", "d.json", "out"))
@@ -133,19 +70,6 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
     return text_of((folder / PAGE).read_text()), json.loads((folder / DOCUMENT).read_text())["questions"]
 
 
-@pytest.mark.slow
-def test_tables_on_study_page_match_posterior_json(of_study: Path) -> None:
-    page, questions = read(of_study)
-    # Four shares have a bound on false reports; the rate has none.
-    assert compare(page, questions) == 9 * 4 + 8
-
-
-@pytest.mark.slow
-def test_tables_on_formula_page_match_posterior_json(of_formula: Path) -> None:
-    page, questions = read(of_formula)
-    assert compare(page, questions) == 8 * 4
-
-
 def test_sentences_on_formula_page_match_quantities(of_formula: Path) -> None:
     page, questions = read(of_formula)
     (question,) = questions.values()
@@ -160,11 +84,9 @@ def test_sentences_on_formula_page_match_quantities(of_formula: Path) -> None:
             assert near(*pair, share), (line, known)
 
 
-@pytest.mark.parametrize("folder", ["of_study", "of_formula"])
-def test_spreadsheet_table_matches_posterior_json(folder: str, request: pytest.FixtureRequest) -> None:
-    out = request.getfixturevalue(folder)
-    _, questions = read(out)
-    rows = pd.read_csv(out / TABLE)
+def test_spreadsheet_table_matches_posterior_json(of_formula: Path) -> None:
+    _, questions = read(of_formula)
+    rows = pd.read_csv(of_formula / TABLE)
     assert len(rows) == sum(len(one["parameters"]) for one in questions.values())
     for row in rows.to_dict("records"):
         question = questions[row["question"]]
@@ -178,13 +100,9 @@ def test_spreadsheet_table_matches_posterior_json(folder: str, request: pytest.F
     ("low", "high", "share", "said"),
     [
         (0.99933, 1.00042, False, "0.9993 to 1.0004"),
-        (12.301, 12.334, False, "12.301 to 12.334"),
         (0.32138, 0.32161, True, "32.138 to 32.161 %"),
-        (0.3, 0.4, True, "30.0 to 40.0 %"),
         (-0.412, 1.23, False, "−0.412 to 1.23"),
-        (1234.4, 1239.6, False, "1,234.4 to 1,239.6"),
         (1200, 41234, False, "1,200 to 41,200"),
-        (0.5, 0.5, True, "50.0 to 50.0 %"),
         (1e9, 1e299, False, "1,000,000,000 to 1e+299"),
     ],
 )

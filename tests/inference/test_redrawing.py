@@ -4,8 +4,6 @@ Under Dirichlet(0.02) NUTS alone takes a share from nothing to something once in
 posterior draws (tests/inference/sparse_shares.py) say how often each is something.
 """
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +11,10 @@ import pytest
 from scipy import stats
 
 from inference.models import model_for
-from inference.models.shares import STICKS
 from inference.priors.shares import coordinates_of
 from inference.results.diagnostics import mixing
 from inference.sampling import sample
-from inference.sampling.space import as_arrays, redrawing, space_of
+from inference.sampling.space import as_arrays, space_of
 from ldp_client import mechanism_for
 from summaries import QuestionSummary
 from tests.inference.sparse_shares import exact_log_shares, question_of
@@ -85,18 +82,6 @@ def test_jumps_keep_the_posterior():
 
 
 @pytest.mark.slow
-def test_jumps_ignoring_the_reports_are_detected(monkeypatch):
-    def without_reports(program, site, unravel, potential):
-        def prior(vector, data):
-            return potential(vector, {**data, "values": 0 * data["values"], "n": 0 * data["n"]})
-
-        return redrawing(program, site, unravel, prior)
-
-    monkeypatch.setattr("inference.sampling.space.redrawing", without_reports)
-    assert not balanced(*jumped(exact_shares()))
-
-
-@pytest.mark.slow
 def test_chains_visit_every_possibly_nonzero_share():
     model, _, _ = sparse_model()
     found = model.parameters(sample(model, seed=1).sites)
@@ -106,13 +91,3 @@ def test_chains_visit_every_possibly_nonzero_share():
     for draws, chance in zip(some.values(), expected, strict=True):
         ess = 100.0 if draws.std() == 0 else mixing({"x": draws}).ess_bulk["x"]
         assert draws.mean() == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / ess) + 1e-3)
-
-
-@pytest.mark.slow
-def test_chains_without_jumps_are_reported_as_poorly_mixed():
-    model, _, _ = sparse_model()
-    assert model.redrawn == STICKS
-    alone = replace(model, redrawn=None)
-    found = mixing(model.parameters(sample(alone, seed=1).sites))
-    assert min(found.ess_bulk.values()) < 400
-    assert found.reasons()

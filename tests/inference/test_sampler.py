@@ -8,13 +8,14 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from scipy.optimize import OptimizeResult, minimize
 
 from inference.models.base import Model
 from inference.results.diagnostics import mixing
 from inference.sampling import nuts as sampling
-from inference.sampling import sample
+from inference.sampling import sample, whitening
 from inference.sampling.chains import starts
-from inference.sampling.whitening import WIDEST, Shape, finite, reshaped, shape_of
+from inference.sampling.whitening import Shape, finite, shape_of
 
 PRECISION = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 1.0], [0.0, 1.0, 400.0]])
 MIDDLE = np.array([1.0, -2.0, 30.0])
@@ -29,36 +30,6 @@ def test_shape_of_gaussian_has_its_mean_and_covariance():
     shape = shape_of(finite(gaussian), np.zeros(3))
     assert shape.centre == pytest.approx(MIDDLE, abs=1e-3)
     assert shape.factor @ shape.factor.T == pytest.approx(np.linalg.inv(PRECISION), abs=1e-6)
-
-
-def test_wide_models_have_a_width_for_each_coordinate(monkeypatch):
-    monkeypatch.setattr("inference.sampling.whitening.MOST_DENSE", 2)
-    widths = shape_of(finite(gaussian), np.zeros(3)).factor
-    assert widths == pytest.approx(1 / np.sqrt(np.diag(PRECISION)), rel=0.5)
-
-
-def test_flat_directions_saddles_and_walls_have_a_shape():
-    def slope(vector):
-        """Flat in the first direction, a ridge in the second, and nothing beyond 5 in the third."""
-        _, y, z = vector
-        value = np.nan if z > 5 else np.cos(y) * 2 + z**2 / 2
-        return value, np.array([0.0, -2 * np.sin(y), z])
-
-    shape = shape_of(finite(slope), np.array([0.3, 0.0, 4.9]))
-    assert np.isfinite(shape.factor).all()
-    assert np.linalg.norm(shape.factor[0]) == pytest.approx(WIDEST)
-
-
-def test_draws_outweigh_the_first_guess_as_they_become_many():
-    random = np.random.default_rng(1)
-    wrong = Shape(np.zeros(3), np.eye(3))
-    true = np.linalg.cholesky(np.linalg.inv(PRECISION))
-    draws = MIDDLE + random.normal(size=(4, 2000, 3)) @ true.T
-    found = reshaped(wrong, draws)
-    assert found.centre == pytest.approx(MIDDLE, abs=0.1)
-    assert found.factor @ found.factor.T == pytest.approx(true @ true.T, abs=0.05)
-    few = reshaped(wrong, draws[:, :2])
-    assert np.linalg.eigvalsh(few.factor @ few.factor.T).min() > 0.5
 
 
 def test_starts_differ_and_have_finite_density():
@@ -101,28 +72,6 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     assert not drawn.diverging.any()
 
 
-@pytest.mark.slow
-def test_progress_of_unmixed_chains_ends_each_stretch():
-    heard = []
-    drawn = sample(
-        known_model(), 3, warmup=(100,), kept=100, enough=lambda _sites: False, count=2, progress=heard.append
-    )
-    assert drawn.sites["y"].shape == (2, 400)
-    assert [step.share for step in heard] == [0, 0.5, 1, 0, 1, 0, 1, 0, 1]
-
-
-@pytest.mark.slow
-def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
-    """The shape only sets the pace: under a shape that is far off, the draws follow the same law."""
-    monkeypatch.setattr(
-        sampling, "shape_of", lambda _slope, start: Shape(start, np.diag([0.1, 3.0, 1.0, 5.0]))
-    )
-    monkeypatch.setattr(sampling, "WARMUP", (100, 100))
-    found = known_model().parameters(sample(known_model(), seed=3, warmup=(100, 100)).sites)
-    assert found["x0"].mean() == pytest.approx(MIDDLE[0] + 1, abs=0.15)
-    assert found["y"].mean() == pytest.approx(15.0, abs=2.0)
-
-
 def test_leapfrog_step_is_reversible_in_white_coordinates():
     """A step there and back ends where it began."""
     from inference.sampling.chains import Chains, IntegratorState
@@ -139,3 +88,29 @@ def test_leapfrog_step_is_reversible_in_white_coordinates():
         assert np.asarray(back.z) == pytest.approx(np.asarray(place), abs=1e-12)
         assert np.asarray(back.r) == pytest.approx(np.asarray(pace), abs=1e-12)
         assert np.asarray(there.z) != pytest.approx(np.asarray(place), abs=1e-3)
+
+
+TOP = np.array([3.0, -1.0])
+
+
+def bowl(vector):
+    away = vector - TOP
+    return float(away @ away), 2 * away
+
+
+@pytest.mark.parametrize("lost", [1, whitening.SEARCHES])
+def test_lost_search_restarts_at_its_lowest_point(monkeypatch, lost):
+    started = []
+
+    def losing(function, start, **options):
+        started.append(start)
+        if len(started) > lost:
+            return minimize(function, start, **options)
+        for part in (1.5, 0.5):
+            function(start + part * (TOP - start) / 2)
+        return OptimizeResult(x=np.full(2, np.nan))
+
+    monkeypatch.setattr(whitening, "minimize", losing)
+    found = whitening.descend(bowl, np.zeros(2))
+    assert np.array_equal(started[1], 0.75 * TOP)
+    assert np.allclose(found, TOP, atol=1e-5 if lost == 1 else 0.01)

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from inference.design.calibration import prior_truths
-from inference.design.difference import plan_difference
-from inference.design.simulation import exact_total, for_devices, noisy_total, simulate
+from inference.design.simulation import exact_total, for_devices
 from inference.models import family_of
 from ldp_client import mechanism_for
-from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
@@ -23,8 +21,6 @@ from tests.secure_sum.conftest import QUESTIONS, build_study
 
 PEOPLE = 200
 NORMAL_95 = 1.6449
-
-
 zeros = NotForRealAnswers(bytes)
 
 
@@ -52,11 +48,6 @@ def test_simulated_total_matches_sum_of_devices(name):
     assert found == pytest.approx(devices, abs=PEOPLE * (0.5 + 4 * mechanism.grid * 2.0**-20))
 
 
-def test_noise_of_total_adds_up_over_devices():
-    total = noisy_total(np.zeros(20_000), 25, np.random.default_rng(1))
-    assert total.std() == pytest.approx(5 * 2.0**NOISE_BITS, rel=0.03)
-
-
 def test_a_study_of_other_size_keeps_its_share_of_drop_outs():
     question = build_study("ever", devices=20, max_faulty=5).questions[0]
     protocol = for_devices(question, 1000).protocol
@@ -76,18 +67,3 @@ def test_planned_width_of_share_matches_theory(tmp_path):
     found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["ever"]
     theory = [NORMAL_95 * sqrt(0.21 / n + 4.2247**2 / (n - 1) / n) for n in (100, 1000)]
     assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.15)
-
-
-def test_a_marginals_study_is_simulated_with_its_clipping():
-    question = build_study("spread").questions[0]
-    truth = prior_truths(question, 1, 1)[0]
-    summary = simulate(question, mechanism_for(question), truth, 50, np.random.default_rng(1), clip=False)
-    assert summary.n == 50
-    assert summary.values.shape == (6,)
-
-
-def test_difference_of_secure_sums_is_rejected_with_advice():
-    """A secure sum has no public field whose groups a formula could compare."""
-    with raises(InputError, "plan.no_formula_for_difference", "ever:") as caught:
-        plan_difference(build_study("ever"), "ever", "p", (0.2, 0.3), [500])
-    assert "--formula" not in str(caught.value)

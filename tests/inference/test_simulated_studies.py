@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from inference.design import simulated_posteriors
-from inference.design.calibration import generator_of
-from inference.design.simulated_posteriors import Studies, batches_of, fit_studies
+from inference.design.simulated_posteriors import Studies, fit_studies
 
 
 class Fits:
@@ -41,10 +40,3 @@ def test_studies_return_statistics_and_report_progress():
     shares = [line.share for line in told]
     assert shares == sorted(shares)
     assert shares[-1] == 1
-
-
-def test_each_study_has_its_own_generator(monkeypatch):
-    monkeypatch.undo()
-    spawned = np.random.default_rng(7).spawn(3)
-    assert [one.random() for one in spawned] == [generator_of(7, place).random() for place in range(3)]
-    assert [list(places)[::49] for places in batches_of(101)] == [[0, 49], [50, 99], [100]]
