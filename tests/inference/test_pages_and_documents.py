@@ -70,6 +70,7 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
     return text_of((folder / PAGE).read_text()), json.loads((folder / DOCUMENT).read_text())["questions"]
 
 
+@pytest.mark.slow
 def test_sentences_on_formula_page_match_quantities(of_formula: Path) -> None:
     page, questions = read(of_formula)
     (question,) = questions.values()
@@ -84,6 +85,7 @@ def test_sentences_on_formula_page_match_quantities(of_formula: Path) -> None:
             assert near(*pair, share), (line, known)
 
 
+@pytest.mark.slow
 def test_spreadsheet_table_matches_posterior_json(of_formula: Path) -> None:
     _, questions = read(of_formula)
     rows = pd.read_csv(of_formula / TABLE)

@@ -26,6 +26,7 @@ def question_of(question):
     return Study(studies.document(question)).questions[0]
 
 
+@pytest.mark.slow
 def test_width_for_normal_law_matches_textbook():
     """Nothing is beyond the bounds: the variances of answers and noise add up."""
     question = question_of({**HOURS, "mechanism": GAUSSIAN})
@@ -65,6 +66,7 @@ def test_variance_of_share_matches_law_of_reports(mechanism):
         assert (found > 0.6 * alone).all()
 
 
+@pytest.mark.slow
 def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
     (tmp_path / "study.json").write_text(STUDY.to_json())
 

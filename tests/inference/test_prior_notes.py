@@ -79,11 +79,13 @@ def is_far(posterior: Posterior, name: str, truth: float) -> bool:
     return not low < truth < high
 
 
+@pytest.mark.slow
 def test_mean_far_below_the_bound_follows_the_reports():
     found = [fitted("exponential", {"rate": 1 / 3}, "1", seed) for seed in range(3)]
     assert sum(is_far(one, "rate", 1 / 3) for one in found) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.attack(18)
 def test_parameter_dominated_by_the_prior_is_not_called_learnt():
     """Choose generous bounds, so that the default prior decides a parameter far from the truth."""

@@ -48,11 +48,13 @@ def again(folder: Path, out: Path, check: Path, *more: str) -> int:
     return main(["fit", *files, "--out", str(out), "--check", str(check), *QUICK, *more])
 
 
+@pytest.mark.slow
 def test_a_fit_is_repeated_to_the_last_bit(fitted: Path, tmp_path: Path, capsys: Any) -> None:
     assert again(fitted, tmp_path / "again", fitted / "fit" / "posterior.json") == 0
     assert "posterior.json, to the last bit" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_changed_number_is_reported_as_different(fitted: Path, tmp_path: Path, capsys: Any) -> None:
     shutil.copytree(fitted / "fit", tmp_path / "fit")
     path = tmp_path / "fit" / "posterior.json"
@@ -65,6 +67,7 @@ def test_changed_number_is_reported_as_different(fitted: Path, tmp_path: Path, c
     assert "ever: p: mean was" in said
 
 
+@pytest.mark.slow
 def test_other_input_files_are_rejected_before_fitting(fitted: Path, tmp_path: Path, capsys: Any) -> None:
     for name in ("study.json", "reports.ndjson"):
         shutil.copy(fitted / name, tmp_path)

@@ -31,6 +31,7 @@ def entries(records):
     return np.column_stack([np.ones(len(age)), *scaled])
 
 
+@pytest.mark.slow
 def test_likelihood_matches_mechanism_for_any_population():
     """Four kinds of people, none of them normal: each report's law from the device's integers, then mixed."""
     m = mechanism_for(study().questions[0])

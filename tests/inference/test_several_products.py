@@ -41,6 +41,7 @@ def summed(question, answers):
     return QuestionSummary(int(values.sum()), values)
 
 
+@pytest.mark.slow
 def test_density_is_normal_with_correlations_of_patterns():
     counts = np.array([30, 5, 9, 40, 22, 7, 3, 18, 6, 50, 2, 1, 4, 11, 13, 60])
     means, gain = np.array([[0.2, -0.1], [0.4, 0.0], [-0.6, 0.3], [0.9, 0.5]]), 0.9

@@ -48,6 +48,7 @@ def test_density_matches_the_dirichlet():
         assert coordinates_of(jnp.log(shares)) == pytest.approx(y, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_law():
     shares = np.asarray(shares_of(ShareSticks(CONCENTRATION).sample(jax.random.key(1), (4000,))))
     for j, own in enumerate(CONCENTRATION):
@@ -119,6 +120,7 @@ def test_sticks_and_derivatives_match_numpyro():
             np.testing.assert_allclose(jax.hessian(ours)(x), jax.hessian(theirs)(x), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_coordinates_invert_to_the_shares():
     with jax.enable_x64(True):
         law = OrderedDirichlet(jnp.ones(5), jnp.asarray(breaking_order(SHARES)))

@@ -157,6 +157,7 @@ def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
     )
 
 
+@pytest.mark.slow
 def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
     (tmp_path / "given").mkdir()
     failed = {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}

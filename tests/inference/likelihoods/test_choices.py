@@ -83,6 +83,7 @@ def programs():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", programs())
 def test_gradient_matches_finite_differences(name: str) -> None:
     def program(x):

@@ -53,6 +53,7 @@ def test_exponential_cells_match_integrals(rate: float, start: float, epsilon: f
     np.testing.assert_allclose(cells(ClippedExponential(rate, start=start), epsilon), expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 1024])
 def test_histogram_sums_to_one(k: int) -> None:
     for epsilon, (loc, sd) in product([0.05, 1.0, 20.0, 64.0], NORMALS):

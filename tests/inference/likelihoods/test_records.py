@@ -60,6 +60,7 @@ def joint_law(feature_noise_sd=0.8, response_noise_sd=1.1):
     return np.append(MEAN, INTERCEPT + SLOPES @ MEAN), maps @ private @ maps.T + noise
 
 
+@pytest.mark.slow
 def test_linear_records_match_the_joint_normal_density():
     mean, covariance = joint_law()
     z = np.random.default_rng(1).multivariate_normal(mean, covariance, 50)
