@@ -26,9 +26,9 @@ from tests.statistics import share_is
 
 pytestmark = pytest.mark.long_runs
 
-STUDIES = 100
+STUDIES = 60
 # Regressions are sampled, which takes longer.
-SAMPLED = 50
+SAMPLED = 30
 # At epsilon 64 these many records say more than the prior, and the noise is still most of the spread.
 RECORDS = 1000
 
