@@ -45,11 +45,17 @@ EXPORTED = exported()
 
 
 @cache
-def complaints_in(file: str) -> list[dict[str, Any]]:
-    """Return the complaints of ruff's docstring rules about a whole file."""
-    command = [sys.executable, "-m", "ruff", "check", *RUFF, "--output-format=json", file]
+def complaints() -> list[dict[str, Any]]:
+    """Return the complaints of ruff's docstring rules about all files with exported names, and this one."""
+    files = sorted({*map(file_of, EXPORTED.values()), file_of(Planted)})
+    command = [sys.executable, "-m", "ruff", "check", *RUFF, "--output-format=json", *files]
     found: list[dict[str, Any]] = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
     return found
+
+
+def file_of(thing: Any) -> str:
+    """Where it is defined."""
+    return str(Path(inspect.getsourcefile(thing) or "").resolve())
 
 
 def explained_above(thing: Any, name: str) -> bool:
@@ -70,9 +76,9 @@ def style_of(thing: Any) -> list[str]:
     """Return ruff's complaints about the lines that define it."""
     lines, first = inspect.getsourcelines(thing)
     rows = range(first, first + len(lines))
-    file = inspect.getsourcefile(thing)
+    file = file_of(thing)
     whole = Path(file).read_text(encoding="utf-8").splitlines()
-    found = [one for one in complaints_in(file) if one["location"]["row"] in rows]
+    found = [one for one in complaints() if one["filename"] == file and one["location"]["row"] in rows]
     found = [one for one in found if not is_silence(one, thing, whole)]
     return [f"line {one['location']['row']}: {one['code']} {one['message']}" for one in found]
 
