@@ -3,6 +3,8 @@
 import json
 import urllib.request
 
+import pytest
+
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from schemas import Study
@@ -31,6 +33,7 @@ def sent(collector, study, count):
     return reports
 
 
+@pytest.mark.slow
 def test_an_exported_dataset_becomes_the_summary_of_its_reports(collector, tmp_path):
     assert collector.publish(STUDY) == 201
     reports = sent(collector, STUDY, 60)

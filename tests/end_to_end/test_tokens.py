@@ -98,6 +98,7 @@ def answer(collector, person, code, capsys, says):
     return status
 
 
+@pytest.mark.slow
 def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch, capsys):
     issuer, folder = office
     study = study_with(folder, issuer)
@@ -129,6 +130,7 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
     assert not (folder / "issuer.sqlite3-wal").exists()
 
 
+@pytest.mark.slow
 def test_a_report_with_a_token_survives_restarts_on_both_sides(
     office, collector, tmp_path, monkeypatch, capsys
 ):
