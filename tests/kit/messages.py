@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from collector.problems import KINDS
@@ -22,8 +23,13 @@ OF_CLASS = {"ProblemError", "MissingExtraError", "LdpkitError"}
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type)} - OF_CLASS
 
 
-def calls() -> Iterator[tuple[str, ast.Call, str]]:
+@cache
+def calls() -> tuple[tuple[str, ast.Call, str], ...]:
     """Each call that makes an error: its file, the call and the class's name."""
+    return tuple(_calls())
+
+
+def _calls() -> Iterator[tuple[str, ast.Call, str]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -72,7 +72,7 @@ def survives(mutant: Mutant, folder: Path) -> bool:
         run = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, timeout=SECONDS, check=False
         )
-        # pytest ends with 1 if a test failed, with 2 if a file could not be imported; more: none was run.
+        # pytest ends with 1 if a test failed, 2 if a file could not be imported, and more if it ran none.
         if run.returncode > 2:
             raise SystemExit(f"{mutant.behaviour}: {run.stdout.decode()[-2000:]}")
         return run.returncode == 0
