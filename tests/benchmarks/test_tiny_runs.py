@@ -1,7 +1,7 @@
 """Every program of `benchmarks` runs to its end in its smallest size, and prints what it is there for.
 
-Most of the time goes into programs that JAX compiles, one for each model that is fitted. Where a benchmark
-has several fits alike, one is made: the others have a row with stand-ins for what fits, which runs all else.
+Most of the time goes into programs that JAX compiles, one for each model that is fitted. So simulated
+posteriors have stand-ins here, as has what else fits where one fit of several alike is made: all else runs.
 """
 
 from __future__ import annotations
@@ -57,12 +57,26 @@ class Run:
     stand_ins: Mapping[str, object] = field(default_factory=dict)
 
 
+class SomeDraws(dict):
+    """Draws of whatever parameter is asked for."""
+
+    def __init__(self, shape, seed):
+        super().__init__()
+        self.shape, self.random = shape, np.random.default_rng(seed)
+
+    def __missing__(self, name):
+        return self.setdefault(name, self.random.random((*self.shape, 2) if name == "theta" else self.shape))
+
+
 def some_draws(models, seed, draws, thin=1):
     """What `posterior_draws` would give, out of the blue."""
     del thin
-    random = np.random.default_rng(seed)
-    found = {name: random.random((len(models), draws)) for name in ("mean", "sd", "rate", "variance")}
-    return {**found, "theta": random.random((len(models), draws, 2))}
+    return SomeDraws((len(models), draws), seed)
+
+
+def some_slopes(models, seed, draws, thin):
+    """The same, of the one slope of a study with one yes or no."""
+    return {"coefficient[smokes]": some_draws(models, seed, draws, thin)["smokes"]}
 
 
 def some_lines(_model, _epsilon, parts, *_more):
@@ -81,15 +95,12 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
     "analyses_cost": (
         Run(
-            "--tiny --only rows",
-            r"500 reports of 2 choices .*  ε = 4, first fit .*: (nuts|gaussian_approx), ",
-        ),
-        Run("--tiny --only augmentation --people 200", rf"NUTS {NUMBER} effective .*, augmentation .* ×"),
-        Run(
-            "--tiny --only cells",
+            "--tiny --only rows cells",
+            r"500 reports of 2 choices .*  ε = 4, first fit .*: nuts, .*"
             rf"500 people: 5 patterns; nuts, .* {NUMBER} s of 500, {NUMBER} s of 5,000: ",
             stand_ins={"analyses_cost.analyse_table": lambda *_given: NO_FIT},
         ),
+        Run("--tiny --only augmentation --people 200", rf"NUTS {NUMBER} effective .*, augmentation .* ×"),
     ),
     "audit_false_alarms": (
         Run("--batches 1 --reports 200 --epsilon 1 --choices 2", r"hadamard ε 1 k 2: 0 of 1 fail\n"),
@@ -119,7 +130,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     ),
     "collector": (
         Run(
-            "--share 0.001 --rows 500",
+            "--share 0.001 --rows 200",
             r"ordinary Flask: one report.*gain with flushes .*PostgreSQL.*export of \d+ reports as ndjson: ",
             ("gcc", "postgres"),
         ),
@@ -128,7 +139,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     ),
     "collector_faults": (
         Run(
-            "--kills 0 --powers 2 --restarts 0 --failovers 0 --reports 2000",
+            "--kills 0 --powers 2 --restarts 0 --failovers 0 --reports 1000",
             r"loss of power × 2: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, ",
             ("gcc",),
         ),
@@ -140,7 +151,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     ),
     "collector_hostile": (
         Run(
-            "--requests 1 --inputs 50",
+            "--requests 1 --inputs 20",
             r"contract: [1-9]\d* requests, all answered as documented.*gzip: [1-9]\d* inputs",
             ("schemathesis",),
         ),
@@ -165,7 +176,16 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "collector_slow_clients": (
         Run("--clients 2 --uploads 50", r"0 slow clients: 50 of 50 .*2 slow clients: 50 of 50 ", ("nginx",)),
     ),
-    "dca": (Run("--tiny --data red_wine", r"proj DDP .*proj, marginal .*  ours: best", reads=True),),
+    "dca": (
+        Run(
+            "--tiny --data red_wine",
+            r"proj DDP .*proj, marginal .*  ours: best",
+            reads=True,
+            stand_ins={
+                "dca.experiment.marginal_lines": lambda every: [np.zeros(one.features) for one in every]
+            },
+        ),
+    ),
     "ddplr": (
         Run(
             "--tiny --table 1 --table 2 --figure 2 --runs 2 --data PowerPlant --holders 1 --out {folder} "
@@ -195,7 +215,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
         Run(
             "--tiny --figure 4 --methods marginal",
             "posterior of θ: marginal\n",
-            stand_ins={"dpblr.posteriors.posterior_draws": some_draws},
         ),
     ),
     "engines": (
@@ -221,13 +240,13 @@ RUNS: dict[str, tuple[Run, ...]] = {
     ),
     "inference": (
         Run(
-            "--tiny --only summarise linear-gradient accelerator fits size",
-            r"summarise numbers .*linear d = 2.*accelerator .*bernoulli .*"
-            r"\nn = 10\^3 against n = 10\^2: bernoulli .* (met|MISSED)\n",
+            "--tiny --only summarise linear-gradient accelerator fits",
+            r"summarise numbers .*linear d = 2.*accelerator .*bernoulli .*(met|MISSED)\n",
         ),
         Run(
-            "--tiny --only literal-unary literal-normal large signs fresh",
-            r"normal, n = 200 .*multinomial k = 2 from counts .*fresh process, .*: bernoulli .*1.0 s ",
+            "--tiny --only literal-unary literal-normal large signs fresh size",
+            r"normal, n = 200 .*multinomial k = 2 from counts .*fresh process, .*: bernoulli .*1.0 s .*"
+            r"\nn = 10\^3 against n = 10\^2: bernoulli .* (met|MISSED)\n",
             stand_ins={
                 "inference_rows.literal._compare": lambda what, *_given: Row(what, "", "", None),
                 "inference_rows.fits.fitted": lambda *_given: (NO_FIT, Timed(1.0, 0.0)),
@@ -246,7 +265,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
             r"figure_1.png.*figure_2.png.*2 splits of 120 wines.*2 splits of 60 records.*figure_11.png",
             reads=True,
             stand_ins={
-                "ldpbi.calibration.posterior_draws": some_draws,
                 "ldpbi.figure_2._draws": lambda *_given: np.full((50, 4), 0.25),
                 "ldpbi.figure_4.posterior_lines": some_lines,
                 "ldpbi.figure_5.posterior_lines": some_lines,
@@ -254,8 +272,16 @@ RUNS: dict[str, tuple[Run, ...]] = {
         ),
     ),
     "leveled_slopes": (
-        Run("--studies 2 --people 2000 --only yes/no", r"covered\nyes/no +2,000 smokes .*%\n"),
-        Run("--studies 2 --people 2000 --only yes/no --truths prior", r"covered\nyes/no +2,000 smokes .*%\n"),
+        Run(
+            "--studies 2 --people 2000 --only yes/no",
+            r"covered\nyes/no +2,000 smokes .*%\n",
+            stand_ins={"leveled_slopes.posterior_draws": some_slopes},
+        ),
+        Run(
+            "--studies 2 --people 2000 --only yes/no --truths prior",
+            r"covered\nyes/no +2,000 smokes .*%\n",
+            stand_ins={"leveled_slopes.posterior_draws": some_slopes},
+        ),
     ),
     # What follows are an environment, an installation from an index, and README's first study.
     "newcomer": (Run("--dist {folder}", r"0 wheels where two belong: run make release\n$", code=2),),
@@ -312,6 +338,8 @@ def test_each_program_runs_and_prints_findings(module, run, tmp_path, monkeypatc
     need(*run.needs)
     if run.reads:
         make_tables(tmp_path)
+    if not run.apart:
+        without_simulated_posteriors(monkeypatch, module)
     for name, stand_in in run.stand_ins.items():
         monkeypatch.setattr(f"benchmarks.{name}", stand_in)
     code = exit_code(module, shlex.split(run.arguments.format(folder=tmp_path / "out")), run.apart)
@@ -320,14 +348,28 @@ def test_each_program_runs_and_prints_findings(module, run, tmp_path, monkeypatc
     assert re.search(run.prints, said, re.DOTALL), said
 
 
+def program_of(module: str):
+    is_package = (ROOT / "benchmarks" / module).is_dir()
+    return import_module(f"benchmarks.{module}{'.__main__' * is_package}")
+
+
+def without_simulated_posteriors(monkeypatch, module: str) -> None:
+    """Give each module of the benchmarks that draws them the stand-in."""
+    program_of(module)
+    # Figures are imported when they are asked for.
+    for path in (ROOT / "benchmarks" / module).glob("figure_*.py"):
+        import_module(f"benchmarks.{module}.{path.stem}")
+    for name in [name for name in sys.modules if name.startswith("benchmarks.")]:
+        if hasattr(sys.modules[name], "posterior_draws"):
+            monkeypatch.setattr(sys.modules[name], "posterior_draws", some_draws)
+
+
 def exit_code(module: str, words: list[str], apart: bool = False) -> int | str:
     """Of a program that runs here, or in a process. A text is what it says in the end, with exit code 1."""
     if apart:
         return subprocess.run([sys.executable, "-m", f"benchmarks.{module}", *words], check=False).returncode
-    is_package = (ROOT / "benchmarks" / module).is_dir()
-    program = import_module(f"benchmarks.{module}{'.__main__' * is_package}")
     try:
-        return program.main(words) or 0
+        return program_of(module).main(words) or 0
     except SystemExit as end:
         return end.code or 0
 
