@@ -86,6 +86,16 @@ def fitted(data: Collected) -> Draws:
     return dict(posterior.draws)
 
 
+def approximated(data: Collected) -> Draws:
+    """The same by the Gaussian approximation, or by the sampler where that finds itself poor.
+
+    It compiles less, and its draws are weighted by the posterior density itself.
+    """
+    (posterior,) = fit(data.study, data.reports, method="gaussian_approx").values()
+    is_poor = any("use --method nuts" in reason for reason in posterior.diagnostics.reasons)
+    return fitted(data) if is_poor else dict(posterior.draws)
+
+
 def analysed(
     formula: str, priors: Mapping[str, Any], family: str | None = None, **options: Any
 ) -> Callable[[Collected], Draws]:
