@@ -17,6 +17,7 @@ from inference.results.diagnostics import Diagnostics, Mixing
 from inference.results.verdict import Part
 from inference.sampling import gaussian_approximation
 from ldpkit.cli import main
+from tests.kit.modes import fit_without_derivatives
 from tests.promises.verdict_cases import BAD, CODES, GOOD, NO_POSTERIOR, USABLE, spoilt
 from tests.promises.verdict_reports import Case, command_of
 from tests.statistics import seed_the_system
@@ -40,7 +41,11 @@ def marks_of(case: Case) -> list[pytest.MarkDecorator]:
 
 @pytest.fixture(autouse=True)
 def without_pages(monkeypatch: Patch) -> None:
-    """Pages and figures decide nothing, and take a third of the time. Names of folders are the same ones."""
+    """Pages and figures decide nothing, and take a third of the time. Names of folders are the same ones.
+
+    Derivatives are not compiled, which takes most of the rest.
+    """
+    fit_without_derivatives(monkeypatch)
     seed_the_system(monkeypatch, "verdicts")
     monkeypatch.setattr(folder, "save_report", lambda *_arguments, **_options: None)
 
