@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
 from tests.kit.programs import need
@@ -21,6 +23,28 @@ def example_of(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.mark.slow
+def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise(monkeypatch):
+    example = example_of("partial_pooling")
+    # So few that most of what is known of their region comes from the others.
+    monkeypatch.setattr(example, "LAST_PEOPLE", 25)
+    monkeypatch.setattr(example, "EDGES", np.linspace(0.0, 1.0, 17))
+    means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
+    with jax.enable_x64(True):
+        drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=150)["mean"]
+    assert np.all(np.abs(drawn.mean(0) - means) < 5 * drawn.std(0))
+    # Alone, a region's mean is known to no better than its clipped reports' spread over the root of n.
+    assert drawn.std(0)[5] < 0.7 * example.LAST_NOISE_SD / 5
+
+
+@pytest.mark.slow
+def test_a_panel_spends_once_however_many_weeks(capsys, monkeypatch):
+    example = example_of("weekly_panel")
+    monkeypatch.setattr(example, "PEOPLE", 20)
+    assert example.main() == 0
+    assert "left of each person's budget of 2, after 4 weeks: 0.00" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -84,7 +108,7 @@ def test_notebooks_run(tmp_path):
     for path in NOTEBOOKS:
         (tmp_path / path.stem).mkdir()
         every.cells += [nbformat.v4.new_code_cell(f"%reset -f\n%cd {tmp_path / path.stem}")]
-        every.cells += code_cells(nbformat.read(path, 4))
+        every.cells += cells_of(nbformat.read(path, 4))
     own = {"PYTHONPATH": str(ROOT), "LDPKIT_DATA": str(tmp_path)}
     # Where the commands are.
     own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
