@@ -15,7 +15,8 @@ from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
 from schemas import Study
-from tests.collector.test_operating import URL, asked
+from tests.collector.commands import URL
+from tests.collector.conftest import asked
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.test_two_rounds import first_study, write_posterior

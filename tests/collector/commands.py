@@ -33,6 +33,16 @@ def run(*arguments: str) -> None:
     assert found.run(found) == 0
 
 
+def at(*arguments: str) -> None:
+    """Run a command at URL that succeeds."""
+    run(*arguments, "--collector", URL)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines that were printed since the last look."""
+    return capsys.readouterr().out.splitlines()
+
+
 @contextmanager
 def answering(app: Flask) -> Iterator[None]:
     """Have the commands' requests to URL answered by an application; they send its operator's token."""

@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import date, timedelta
 from functools import cache
 from http.client import HTTPException
@@ -31,10 +31,12 @@ from collector.storage.database import Database
 from collector.storage.invitations import INVITATIONS, SPENT
 from collector.storage.migrating import make
 from ldp_client import mechanism_for
+from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
+from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
-from tests.collector.commands import TOKEN, exit_code, operate
+from tests.collector.commands import TOKEN, answering, exit_code, operate
 from tests.collector.postgresql import Postgresql
 from tests.ports import held_port
 
@@ -108,6 +110,12 @@ def build_report(study: Study, **changes: Any) -> Report:
     return Report(**fields)
 
 
+def device_report(study: Study, **answers: Any) -> Report:
+    """A report as a device makes it, with its id's secret and its padding; public values among `answers`."""
+    asked = {question.id: ANSWERS.get(question.id, "yes") for question in study.questions}
+    return perturb_answers(study, mechanisms_of(study), {**asked, **answers})
+
+
 def ensure_database(url: str) -> str:
     """A database with this release's tables, made unless it is there."""
     file = Path(url.removeprefix("sqlite:///"))
@@ -143,6 +151,8 @@ def copy_of_an_empty_one(file: Path) -> None:
 
 class Harness:
     """A collector on one database, with a clock that tests can set, and shorthand for its routes."""
+
+    sent: list[Report]
 
     def __init__(self, database: str, **settings: Any) -> None:
         self.day = TODAY
@@ -325,6 +335,17 @@ def commands_know_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is empty; nothing in the environment names another."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in [name for name in os.environ if name.startswith("LDPKIT_")]:
+        monkeypatch.delenv(name)
+    return folder
+
+
+@pytest.fixture
 def token() -> str:
     """The operator's token of every collector here."""
     return TOKEN
@@ -371,12 +392,54 @@ def habits(empty: Harness, study: Study) -> Harness:
     return empty
 
 
+@pytest.fixture
+def inviting(make_harness: Callable[..., Harness], study: Study) -> Harness:
+    """A collector with the study `habits` and an invitation key."""
+    harness = make_harness(invitation_key=INVITATION_KEY)
+    assert harness.publish(study).status_code == 201
+    return harness
+
+
+@pytest.fixture
+def filled(habits: Harness, study: Study) -> Harness:
+    """A collector with forty reports, which are its `sent` in the order of their ids."""
+    habits.sent = sorted((build_report(study) for _ in range(40)), key=lambda report: report.id)
+    assert habits.post([report.to_document() for report in habits.sent]).status_code == 200
+    return habits
+
+
+@pytest.fixture
+def asked() -> Iterator[Callable[[Harness], Harness]]:
+    """Has a harness answer the requests of commands."""
+    with ExitStack() as stack:
+
+        def connect(harness: Harness) -> Harness:
+            stack.enter_context(answering(harness.app))
+            return harness
+
+        yield connect
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Postgresql]:
     """A PostgreSQL server of these tests' own."""
     server = Postgresql()
     yield server
     server.remove()
+
+
+@pytest.fixture
+def make_postgresql() -> Iterator[Callable[..., Postgresql]]:
+    """Servers that a test may break."""
+    made: list[Postgresql] = []
+
+    def make(*arguments: Any, **options: Any) -> Postgresql:
+        made.append(Postgresql(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for server in reversed(made):
+        server.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -386,6 +449,22 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'either.sqlite3'}"
     server: Postgresql = request.getfixturevalue("postgresql")
     return server.new_database()
+
+
+@pytest.fixture
+def either(make_harness: Callable[..., Harness], database_url: str, study: Study) -> Harness:
+    """A collector on a database of each kind, with the study `habits`."""
+    harness = make_harness(database=database_url, lock_timeout=10)
+    assert harness.publish(study).status_code == 201
+    return harness
+
+
+@pytest.fixture
+def elephant(make_harness: Callable[..., Harness], postgresql: Postgresql, study: Study) -> Harness:
+    """A collector on PostgreSQL, with the study `habits`."""
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
+    assert harness.publish(study).status_code == 201
+    return harness
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The participant's page in each language: all of it, with the language's numbers and plural forms."""
 
+from __future__ import annotations
+
 import html
 import json
 import re
@@ -10,7 +12,6 @@ from werkzeug.datastructures import LanguageAccept
 
 from collector.languages import ENGLISH, LANGUAGES, chosen, words_of
 from tests import studies
-from tests.collector.conftest import TOKEN
 from tests.portable.vector_languages import WHOLE
 
 # What a participant's page says; the rest is for commands, operators and data holders, in English.
@@ -19,14 +20,27 @@ SAID = (
     *("public.one_of", "public.number", "study.more_choices"),
 )
 OTHERS = ("page.holder", "mechanism.summed_gaussian")
-PLACE = re.compile(r"\{[^{}]*\}")
-NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 def needed():
     """The sentences of the page, in English."""
     found = {key: said for prefix in SAID for key, said in ENGLISH.sentences(prefix).items()}
     return {key: said for key, said in found.items() if not key.startswith(OTHERS)}
+
+
+PLACE = re.compile(r"\{[^{}]*\}")
+NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+
+
+def faults_of_form(key, english, said):
+    places = [set(PLACE.findall(text)) - {"{count}"} for text in (english, said)]
+    numbers = [sorted(NUMBER.findall(PLACE.sub("", text).replace("0,", "0."))) for text in (english, said)]
+    found = [f"{key}: is empty"] if not said.strip() else []
+    if places[0] != places[1]:
+        found.append(f"{key}: has the facts {sorted(places[1])}, in English {sorted(places[0])}")
+    if numbers[0] != numbers[1]:
+        found.append(f"{key}: has the numbers {numbers[1]}, in English {numbers[0]}")
+    return found
 
 
 def faults(key, english, said, categories):
@@ -39,17 +53,6 @@ def faults(key, english, said, categories):
         return [f"{key}: must have the forms {', '.join(sorted(categories))}, has {', '.join(said)}"]
     forms = [(f"{key}.{one}", english.get(one, english["other"]), said[one]) for one in said]
     return [fault for form in forms for fault in faults_of_form(*form)]
-
-
-def faults_of_form(key, english, said):
-    places = [set(PLACE.findall(text)) - {"{count}"} for text in (english, said)]
-    numbers = [sorted(NUMBER.findall(PLACE.sub("", text).replace("0,", "0."))) for text in (english, said)]
-    found = [f"{key}: is empty"] if not said.strip() else []
-    if places[0] != places[1]:
-        found.append(f"{key}: has the facts {sorted(places[1])}, in English {sorted(places[0])}")
-    if numbers[0] != numbers[1]:
-        found.append(f"{key}: has the numbers {numbers[1]}, in English {numbers[0]}")
-    return found
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
@@ -108,26 +111,19 @@ def test_numbers_are_written_as_the_language_does():
     assert words_of("xx") is ENGLISH
 
 
-def test_missing_translation_falls_back_to_english(monkeypatch):
-    """Half a page in English is better than none."""
-    german = words_of("de")
-    lacking = {key: said for key, said in german.sentences().items() if key != "script.size"}
-    monkeypatch.setattr(german, "_files", {german._paths[""]: lacking})
-    assert german.say("script.size", count=1) == "1 byte"
-    assert german.sentences("script.")["script.size"] == ENGLISH.sentences("script.size")["script.size"]
-    assert german.say("script.yes") == "Ja"
-
-
 def page_of(client, study_id, **asked):
     got = client.get(f"/s/{study_id}", **asked)
     return got, html.unescape(re.sub(r"<script.*?</script>", "", got.get_data(as_text=True), flags=re.S))
 
 
+def publish(harness, document):
+    return harness.client.post("/v1/studies", json=document, headers=harness.operator)
+
+
 @pytest.fixture
 def published(empty):
     asked = [studies.NUMBER, studies.YES_NO, studies.CHOICE]
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    assert empty.client.post("/v1/studies", json=studies.document(*asked), headers=headers).status_code == 201
+    assert publish(empty, studies.document(*asked)).status_code == 201
     return empty.client, studies.document()["id"]
 
 
@@ -160,9 +156,8 @@ def test_caches_keep_the_languages_apart(published):
 
 
 def test_data_holders_are_told_in_english(empty):
-    headers = {"Authorization": f"Bearer {TOKEN}"}
     document = studies.document(studies.TABLE, **studies.HOLDER)
-    assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+    assert publish(empty, document).status_code == 201
     got, text = page_of(empty.client, document["id"], query_string={"lang": "de"})
     assert got.headers["Content-Language"] == "en"
     assert '<html lang="en" dir="ltr">' in text
@@ -170,70 +165,112 @@ def test_data_holders_are_told_in_english(empty):
 
 
 def test_texts_use_the_visitors_language_or_the_studys(empty):
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    swedish = {
-        **WHOLE,
-        "id": "swedish",
-        "languages": ["sv", "de"],
-        "questions": [studies.YES_NO],
-        "public": [],
-    }
+    swedish = {**WHOLE, "id": "swedish", "languages": ["sv", "de"], "questions": [studies.YES_NO]}
     swedish |= {"title": {"sv": "Vanor", "de": "Gewohnheiten"}, "purpose": "?"}
     del swedish["public"]
     for document in (WHOLE, swedish):
-        assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+        assert publish(empty, document).status_code == 201
 
-    def shown(study_id, language):
-        got, text = page_of(empty.client, study_id, query_string={"lang": language})
+    def shown(study_id, **asked):
+        got, text = page_of(empty.client, study_id, **asked)
         return got.headers["Content-Language"], text
 
-    language, text = shown(WHOLE["id"], "de")
+    language, text = shown(WHOLE["id"], query_string={"lang": "de"})
     assert language == "de"
     assert "<h1>Gewohnheiten</h1>" in text
-    assert "Studentin" in text
     assert "student<" not in text
     # The page's words are there in French or not, the study's are not: they say which language they are in.
-    assert '<h1 lang="sv">Vanor</h1>' in shown("swedish", "ar")[1]
-    language, text = shown("swedish", "sv")
+    assert '<h1 lang="sv">Vanor</h1>' in shown("swedish", query_string={"lang": "ar"})[1]
+    language, text = shown("swedish", query_string={"lang": "sv"})
     assert language == "sv"
     assert '<html lang="en" dir="ltr">' in text
+    assert 'hreflang="sv" aria-current="true">Svenska</a>' in text
     for accepted, best in (
         ("fr, de;q=0.5", "de"),
-        ("fr, sv;q=0.5", "fr"),
         ("fr, sv;q=0.5, de;q=0.4", "fr"),
         ("fr, de-AT;q=0.5", "de"),
         ("fr", "fr"),
     ):
-        got, _ = page_of(empty.client, "swedish", headers={"Accept-Language": accepted})
-        assert (accepted, got.headers["Content-Language"]) == (accepted, best)
-    asked = {"query_string": {"lang": "fr"}, "headers": {"Accept-Language": "de"}}
-    assert page_of(empty.client, "swedish", **asked)[0].headers["Content-Language"] == "fr"
-    assert '<h1 lang="sv">Vanor</h1>' in text
-    assert 'hreflang="sv" aria-current="true">Svenska</a>' in text
+        assert shown("swedish", headers={"Accept-Language": accepted})[0] == best, accepted
+    assert shown("swedish", query_string={"lang": "fr"}, headers={"Accept-Language": "de"})[0] == "fr"
     # Who says nothing reads the study's own.
-    assert page_of(empty.client, "swedish")[0].headers["Content-Language"] == "sv"
+    assert shown("swedish")[0] == "sv"
 
 
 def test_page_names_the_owner_before_the_questions(empty):
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    said = {**studies.ASKER, "owner": {"en": "One <clinic>", "de": "Eine Klinik"}, "languages": ["en", "de"]}
-    texts = {}
-    for study_id, change in (
-        ("kept", {}),
-        ("closes", {"closes": "2999-12-31", "contact": "https://a.org/?b"}),
-    ):
+    owner = {"en": "One <clinic>", "de": "Eine Klinik"}
+    said = {**studies.ASKER, "owner": owner, "languages": ["en", "de"]}
+    closing = {"closes": "2999-12-31", "contact": "https://a.org/?b"}
+    for study_id, change in (("kept", {}), ("closes", closing)):
         document = studies.document(studies.YES_NO, id=study_id, **{**said, **change})
-        assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
-        texts[study_id] = {
-            language: page_of(empty.client, study_id, query_string={"lang": language})[1]
-            for language in ("en", "de", "pl")
-        }
-    who, _, rest = texts["kept"]["en"].partition('id="answers"')
+        assert publish(empty, document).status_code == 201
+    texts = {one: page_of(empty.client, "kept", query_string={"lang": one})[1] for one in ("en", "de", "pl")}
+    who, _, rest = texts["en"].partition('id="answers"')
     assert rest
     assert "One <clinic>" in who
     assert 'href="mailto:study@example.org"' in who
     assert "365 days from the day they arrive" in who
-    assert "Eine Klinik" in texts["kept"]["de"]
-    assert "365 dni od dnia nadejścia" in texts["kept"]["pl"]
-    assert "until 365 days after 2999-12-31" in texts["closes"]["en"]
-    assert 'href="https://a.org/?b"' in texts["closes"]["en"]
+    assert "Eine Klinik" in texts["de"]
+    assert "365 dni od dnia nadejścia" in texts["pl"]
+    closes = page_of(empty.client, "closes", query_string={"lang": "en"})[1]
+    assert "until 365 days after 2999-12-31" in closes
+    assert 'href="https://a.org/?b"' in closes
+
+
+TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
+COMMANDS = {"ldpkit answer  --table table.csv --max-epsilon EPSILON"}
+# What a reader or a screen reader says; the rest of an attribute is for machines.
+ATTRIBUTES = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
+
+
+def literal(template):
+    """The letters of a template that come from no key and no study."""
+    plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", template, flags=re.S)
+    texts = [*ATTRIBUTES.findall(plain), *re.sub(r"<[^>]*>", "\n", plain).split("\n")]
+    return {text.strip() for text in texts if re.search("[A-Za-z]", text)} - COMMANDS
+
+
+SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
+
+
+@pytest.fixture
+def sources(pytestconfig):
+    folder = pytestconfig.rootpath / "collector"
+    templates = [(folder / "templates" / f"{name}.html").read_text("utf-8") for name in TEMPLATES]
+    return templates, [(folder / "assets" / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+
+
+def test_templates_contain_no_literal_text(sources):
+    assert [literal(template) for template in sources[0]] == [set()] * len(TEMPLATES)
+    assert literal('<p class="a b">{{ x }} Thank you</p><i title="To you">{% if %}') == {
+        "Thank you",
+        "To you",
+    }
+
+
+def spoken(script):
+    """List a script's string literals of two words or more, without selectors and comments."""
+    code = re.sub(r"/\*.*?\*/|^\s*//.*$", "", script, flags=re.S | re.M)
+    literals = re.findall(r'"[^"\n]*"|`[^`]*`', code)
+    return [text for text in literals if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)]
+
+
+def test_scripts_contain_no_literal_text(sources):
+    assert [spoken(script) for script in sources[1]] == [[]] * len(SCRIPTS)
+    assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["`Last time: ${reason}`"]
+
+
+REPORT_STATES = ("held", "queued", "uninvited", "sent", "refused", "withdrawn", "gone")
+
+
+def test_catalogue_keys_and_used_keys_match(sources):
+    named = set(re.findall(r"[\"`](?:page|script)\.[\w.]+[\"`]", "".join(map("".join, sources))))
+    keys = {key.strip('"`') for key in named}
+    known = {*ENGLISH.sentences("page."), *ENGLISH.sentences("script.")}
+    assert keys <= known
+    # The sentences of errors are found by the errors' codes, of answers and waiting reports by theirs.
+    codes = {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
+    codes |= {f"script.reason.{kind}" for kind in ("unreachable", "problem", "foreign")}
+    codes |= {f"script.told.{state}" for state in REPORT_STATES}
+    of_answers = {key for key in known if key.startswith(("script.answer.", "script.entry."))}
+    assert known - keys == (codes | of_answers) - keys

@@ -1,13 +1,21 @@
-"""The counts that Prometheus reads."""
+"""The counts that Prometheus reads, the alert rules and the dashboard."""
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import timedelta
 
 import pytest
+import yaml
 
+from collector.logs import JsonLines
 from collector.metrics import Metrics
 from collector.settings import METRICS_FOLDER
 from tests.collector.conftest import ANSWERS, REPOSITORY
@@ -69,16 +77,6 @@ def test_metrics_contain_no_time_report_id_or_answer(habits, study, make_report)
     assert not any(word in text for word in (report.id, *ANSWERS))
 
 
-@pytest.mark.slow
-def test_several_workers_are_added_up(start_server, study, make_report):
-    server = start_server("--workers", "2", "--threads", "2")
-    server.request("POST", "/v1/studies", study.document)
-    for _ in range(30):
-        assert server.put(make_report(study)) == 201
-    for _ in range(10):
-        assert "ldpkit_reports_accepted_total 30.0" in server.read("/metrics")
-
-
 KILLED = """
 import os, signal
 from collector.metrics import Metrics
@@ -108,3 +106,140 @@ def test_unpublished_study_id_is_not_a_label(habits, make_study, make_report):
     habits.client.put("/v1/studies/drawn/reports/x", data=b"{", content_type="application/json")
     text = habits.client.get("/metrics", headers=habits.operator).text
     assert set(re.findall(r'study="([^"]*)"', text)) == {"habits"}
+
+
+FILES = REPOSITORY / "docs" / "monitoring"
+
+
+def alerts():
+    groups = yaml.safe_load((FILES / "alerts.yml").read_text())["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def panels():
+    dashboard = json.loads((FILES / "grafana.json").read_text())
+    return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+LABELS = {"study", "reason", "route", "le"}
+
+
+def missing(expressions, names):
+    """List metrics and labels in expressions that the collector does not send."""
+    named = {name for one in expressions for name in re.findall(r"\bldpkit_\w+", one)}
+    grouped = {
+        label.strip()
+        for one in expressions
+        for group in re.findall(r"(?:by|on) \(([^)]*)\)", one)
+        for label in group.split(",")
+    }
+    return (named - names) | (grouped - LABELS)
+
+
+@pytest.fixture
+def busy(habits, make_study, study, make_report):
+    """A collector that has something of everything."""
+    habits.publish(make_study(id="other", closes=(habits.day + timedelta(5)).isoformat()))
+    report = make_report(study)
+    habits.put(report)
+    habits.put(report)
+    habits.put(make_report(study, digest="0" * 64))
+    habits.withdraw(report.id)
+    habits.client.get("/metrics", headers={"Authorization": "Bearer wrong"})
+    habits.collector.studies.forget()
+    return habits
+
+
+def test_every_metric_that_is_named_exists(busy):
+    text = busy.client.get("/metrics", headers=busy.operator).text
+    names = {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
+    assert missing(alerts() + panels(), names) == set()
+    assert missing(["sum by (stduy) (ldpkit_quue_reports)"], names) == {"stduy", "ldpkit_quue_reports"}
+    for line in ('ldpkit_study_days_left{study="other"} 6.0',
+                 'ldpkit_study_open{study="habits"} 1.0', "ldpkit_database_up 1.0",
+                 'ldpkit_request_seconds_count{route="reports.put"} 3.0'):  # fmt: skip
+        assert line in text
+
+
+@pytest.mark.parametrize("key", ["a read key", "whatever"])
+def test_read_key_gets_database_down_metric_without_database(habits, monkeypatch, key):
+    """Prometheus sends a read key, which cannot be checked without the database: it used to get 503."""
+    from sqlalchemy.exc import OperationalError
+
+    def away(*_arguments, **_options):
+        raise OperationalError("", {}, Exception("gone"))
+
+    url, given = "/metrics", {"Authorization": f"Bearer {key}"}
+    assert habits.client.get(url, headers=given).status_code == 401
+    monkeypatch.setattr(habits.collector.database, "read", away)
+    answer = habits.client.get(url, headers=given)
+    assert answer.status_code == 200
+    lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
+    assert lines == ["ldpkit_database_up 0.0"]
+    assert habits.client.get(url).status_code == 401
+
+
+SILENT = {"alertname": "LdpkitStudySilent"}
+TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
+         "exp_annotations": {"summary": "No report of a came for three days"}}]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.needs("prometheus")
+@pytest.mark.parametrize(
+    ("minutes", "told", "reports", "opened"),
+    [
+        (70, [], "5x200", "1x200"),  # known for an hour
+        (5000, TOLD, "5x9000", "1x9000"),
+        (5000, [], "5+0x4000 6x5000", "1x9000"),
+        (5120, [], "0x9000", "0x4999 1x4000"),  # its first day, or opened again, for two hours
+        (9500, [], "0x9999", "1x4999 0x4999"),  # closed
+    ],
+)
+def test_silent_study_alert_fires_after_three_open_days(tmp_path, minutes, told, reports, opened):
+    values = (("open", opened), ("reports", reports))
+    series = [
+        {"series": f'ldpkit_study_{name}{{study="a",instance="{machine}"}}', "values": one}
+        for machine in "01"
+        for name, one in values
+    ]
+    case = {
+        "interval": "1m",
+        "input_series": series,
+        "alert_rule_test": [{"eval_time": f"{minutes}m", **SILENT, "exp_alerts": told}],
+    }
+    (tmp_path / "case.yml").write_text(
+        # The rules look back over days: they are evaluated every ten minutes, not every one.
+        json.dumps({"rule_files": [str(FILES / "alerts.yml")], "evaluation_interval": "10m", "tests": [case]})
+    )
+    command = ["promtool", "test", "rules", tmp_path / "case.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.needs("prometheus")
+def test_promtool_accepts_the_alert_rules():
+    done = subprocess.run(
+        ["promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def evaluated(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/rules", timeout=10) as response:
+        (group,) = json.load(response)["data"]["groups"]
+    return [] if any(rule["health"] == "unknown" for rule in group["rules"]) else group["rules"]
+
+
+def test_counts_are_logged_once_a_day(habits, study, make_report, caplog):
+    caplog.set_level(logging.INFO, "collector")
+    for days in (0, 0, 1, 1):
+        habits.day += timedelta(days)
+        habits.put(make_report(study))
+        habits.put(make_report(study, digest="0" * 64))
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    counts = [line for line in lines if line["code"] == "counts"]
+    assert [(line["accepted"], line["rejected"]) for line in counts] == [
+        (2, {"report-invalid": 2}),
+        (3, {"report-invalid": 3}),
+    ]

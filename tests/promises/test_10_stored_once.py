@@ -23,15 +23,18 @@ from collector.reports import writer
 from collector.reports.intake import Receipt
 from collector.storage import queries
 from schemas import Report, Study
-from tests.collector import conftest
-from tests.collector import test_postgresql_faults as faults
+from tests.collector import conftest, replicas
 from tests.collector.conftest import TOKEN, Harness, build_report, wait_for
 from tests.collector.failing_disk import FailingDisk
 from tests.collector.postgresql import STANDBY
 from tests.statistics import seed_the_system
 
 log_everything, make_harness, study = conftest.log_everything, conftest.make_harness, conftest.study
-start_server, postgresql, make_postgresql = conftest.start_server, conftest.postgresql, faults.make_postgresql
+start_server, postgresql, make_postgresql = (
+    conftest.start_server,
+    conftest.postgresql,
+    conftest.make_postgresql,
+)
 Patch = pytest.MonkeyPatch
 FULL = 2
 REPORTS = 100
@@ -191,7 +194,7 @@ def test_a_server_that_dies_keeps_what_it_acknowledged(
 @pytest.mark.needs("postgres")
 def test_a_restart_of_postgresql_loses_nothing(make_harness: Any, postgresql: Any, study: Study) -> None:
     harness = make_harness(database=postgresql.new_database(), lock_timeout=2)
-    devices = faults.under_load(harness, study, lambda _devices: postgresql.restart("immediate"))
+    devices = replicas.under_load(harness, study, lambda _devices: postgresql.restart("immediate"))
     devices.require_all(harness)
 
 
@@ -207,10 +210,10 @@ def test_a_failover_loses_nothing(make_harness: Any, make_postgresql: Any, study
             return
         standby.set("primary_conninfo", "host=/nowhere")
         wait_for(lambda: not primary.query("SELECT 1 FROM pg_stat_replication"))
-        devices.wait_for(faults.SENDERS)
+        devices.wait_for(replicas.SENDERS)
 
     if waits:
         primary.set("synchronous_standby_names", STANDBY)
-    harness, devices = faults.failed_over(make_harness, primary, standby, study, cut)
+    harness, devices = replicas.failed_over(make_harness, primary, standby, study, cut)
     lost = devices.acknowledged - {report.id for report in harness.exported()}
     assert bool(lost) != waits

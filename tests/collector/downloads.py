@@ -1,0 +1,80 @@
+"""`ldpkit export` over HTTP, from a collector that a test may put behind a faulty network."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from collector.remote.dataset import write_dataset
+from schemas import Study
+from tests.collector.commands import parsed
+from tests.collector.conftest import Harness, build_report, build_study
+
+
+class QuietHandler(WSGIRequestHandler):
+    def log_message(self, *_arguments: Any) -> None:
+        """The test runner's output is not a log."""
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """The URL of an application on a port of loopback."""
+    with make_server("127.0.0.1", 0, app, handler_class=QuietHandler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def run_export(url: str, out: Any, *more: str) -> int:
+    """The exit code of an export of `habits`."""
+    arguments = parsed("export", "habits", "--collector", url, "--out", str(out), *more)
+    return int(arguments.run(arguments))
+
+
+def cutting(app: Any, sizes: Iterator[int]) -> Any:
+    """The app behind a network that lets only so many bytes of each answer through."""
+
+    def cut(environ: Any, start_response: Any) -> list[bytes]:
+        body = b"".join(app(environ, start_response))
+        return [body[: next(sizes, None)]]
+
+    return cut
+
+
+class Many:
+    """A collector with reports of two versions, and the datasets that they make."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.studies = [build_study(1), build_study(2)]
+        self.sent = []
+        for study in self.studies:
+            harness.publish(study)
+            some = [build_report(study) for _ in range(60)]
+            assert harness.post([one.to_document() for one in some]).status_code == 200
+            self.sent += some
+
+    @property
+    def ids(self) -> set[str]:
+        return {one.id for one in self.sent}
+
+    def find(self, version: int, digest: str) -> Study:
+        (found,) = (study for study in self.studies if (study.version, study.digest) == (version, digest))
+        return found
+
+    def write(self, address: Any, reports: Any = None) -> Any:
+        ordered = sorted(self.sent, key=lambda one: one.id) if reports is None else reports
+        return write_dataset(ordered, "habits", str(address), self.find)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -1,0 +1,102 @@
+"""A dataset in an object store, here a server of S3's kind on loopback, and stores that are missing."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+
+from collector.exports.store import Store
+from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
+from summaries.engines.addresses import opened
+from tests.collector.downloads import Many, contents
+from tests.kit.errors import raises
+from tests.kit.programs import need
+
+STUDY = "study_id=habits"
+
+
+@pytest.fixture
+def many(empty):
+    return Many(empty)
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The store's address, in the environment as S3's own programs read it."""
+    need("moto", "s3fs")
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "of-a-test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        import s3fs
+
+        s3fs.S3FileSystem().mkdir("bucket")
+        yield "s3://bucket"
+    server.stop()
+
+
+@pytest.mark.slow
+def test_store_and_folder_receive_the_same_bytes(served, many, tmp_path, monkeypatch):
+    root = tmp_path / "out"
+    parts = many.write(root)
+    local = contents(root)
+    store = Store(f"{served}/out/")
+    assert many.write(store.address) == parts
+    path = f"{STUDY}/{parts[0].path}"
+    # In several parts, as what is long goes.
+    monkeypatch.setattr("collector.exports.store.ONE_PUT", 5 << 20)
+    store.write("long", (root / path).open("rb"), 6 << 20)
+    assert store.paths("") == sorted([*local, "long"])
+    for name, content in {**local, "long": local[path]}.items():
+        with opened(f"{store.address}/{name}") as file:
+            assert file.read() == content
+    with raises(InputError, "export.place_not_empty"):
+        many.write(store.address)
+    store.remove(f"{STUDY}/_manifest.json")
+    assert f"{STUDY}/_manifest.json" not in store.paths("")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("served")
+def test_rejecting_store_is_reported_in_one_line(many):
+    with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x") as refused:
+        many.write("s3://nowhere/x")
+    assert "\n" not in str(refused.value)
+
+
+def test_missing_store_library_names_the_extra_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    for address, extra in (
+        ("az://container/x", "az"),
+        ("abfss://container@x/y", "az"),
+        ("gs://bucket/x", "gs"),
+    ):
+        with raises(MissingExtraError, "extra.missing", f"ldpkit[{extra}]"):
+            Store(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("memory://exports", "export.unknown_store"),
+        ("simplecache::file:///tmp/x", "export.unknown_store"),
+        ("ftp://somewhere/x", "export.unknown_store"),
+        ("s3://user:secret@bucket/x", "export.password_in_address"),
+        ("s3://", "export.address_not_writable"),
+    ],
+)
+def test_non_persistent_addresses_are_rejected(address, code):
+    with pytest.raises((InputError, UsageError)) as refused:
+        Store(address)
+    assert refused.value.code == code
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,235 @@
+"""The operator's commands on access: invite and keys."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+import stat
+from datetime import date, timedelta
+
+import pytest
+
+from collector.operator import access_commands, links
+from collector.remote.client import RefusalError
+from ldp_client.documents.errors import InputError, LdpkitError, UsageError
+from ldpkit.cli import main
+from tests.collector.commands import URL, at, lines, run
+from tests.kit.errors import raises
+
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+
+
+@pytest.fixture
+def served(asked, inviting):
+    """A collector that answers the commands."""
+    return asked(inviting)
+
+
+@pytest.fixture
+def strata(served, make_study):
+    """A collector whose study has strata, which invitations carry."""
+    assert served.publish(make_study(2, public=[STRATUM])).status_code == 201
+    return served
+
+
+def put(harness, report, invitation=None):
+    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+    path = f"/v1/studies/habits/reports/{report.id}"
+    return harness.client.put(path, json=report.to_document(), headers=headers).status_code
+
+
+@pytest.mark.parametrize("path", ["/s/habits", "/below/s/habits/", "/v1/studies/habits"])
+@pytest.mark.parametrize("options", [("--collector", URL, "--address"), ("--collector",)])
+def test_invite_rejects_a_study_address_as_collector(served, tmp_path, path, options):
+    """Operators paste the study address that `ldpkit publish` prints."""
+    table = tmp_path / "links.csv"
+    with raises(UsageError, "ticket.study_address"):
+        run("invite", "habits", "--count", "3", "--out", str(table), *options, f"https://ask.example{path}")
+    assert not table.exists()
+    found = served.client.get("/v1/studies/habits/status", headers=served.operator).get_json()
+    assert found["invitations_left"] is None
+
+
+def test_invitations_are_links_and_pictures_for_their_owner_alone(
+    served, study, make_report, tmp_path, capsys, monkeypatch
+):
+    # In several requests, as a large count goes.
+    monkeypatch.setattr(access_commands, "AT_ONCE", 2)
+    table, pictures = tmp_path / "links.csv", tmp_path / "codes"
+    invite = ("invite", "habits", "--count", "3")
+    at(*invite, "--dry-run")
+    at(*invite, "--out", str(table), "--qr", str(pictures), "--address", "https://ask.example.org")
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    words = [row["invitation"] for row in rows]
+    assert len(set(words)) == 3
+    links = [f"https://ask.example.org/s/habits#invitation={word}" for word in words]
+    assert [row["link"] for row in rows] == links
+    files = [table, *sorted(pictures.iterdir())]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
+    assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
+    assert files[1].read_text().startswith("<?xml")
+    with raises(InputError, "files.not_writable", "links.csv"):
+        at("invite", "habits", "--count", "1", "--out", str(table))
+    report = make_report(study)
+    assert [put(served, report), put(served, report, words[0])] == [403, 201]
+    capsys.readouterr()
+    at("status", "habits")
+    assert "2 invitations left" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "stratum: its value is missing"),
+        (["--public", "stratum=village"], "stratum: must be one of its choices"),
+        (["--public", "stratum=town", "--public", "age=20"], "carry stratum"),
+        (["--public", "stratum"], "must be FIELD=VALUE"),
+        (["--public", "stratum=town", "--public", "stratum=town"], "must be FIELD=VALUE"),
+        (["--public", "stratum=town", "--out", "taken.csv"], r"taken\.csv"),
+    ],
+)
+@pytest.mark.parametrize("how", [(), ("--dry-run",)])
+def test_wrong_invitations_are_refused_with_and_without_dry_run(
+    strata, tmp_path, monkeypatch, options, says, how
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken.csv").write_text("")
+    with pytest.raises(LdpkitError, match=says):
+        at("invite", "habits", "--count", "2", *options, *how)
+    found = strata.client.get("/v1/studies/habits/status", headers=strata.operator).get_json()
+    assert found["invitations_left"] == 0
+
+
+def test_invite_creates_invitations_for_a_value(strata, make_study, make_report, capsys):
+    study = make_study(2, public=[STRATUM])
+    at("invite", "habits", "--count", "2", "--public", "stratum=town")
+    for link in lines(capsys):
+        assert put(strata, make_report(study), link.partition("=")[2]) == 201
+    assert [report.public["stratum"] for report in strata.exported()] == ["town"] * 2
+    strata.close()
+    with pytest.raises(LdpkitError, match="was closed"):
+        at("invite", "habits", "--count", "2", "--public", "stratum=town", "--dry-run")
+
+
+def test_failed_invite_leaves_no_file(served, tmp_path, capsys):
+    links, taken = tmp_path / "links.txt", tmp_path / "codes"
+    taken.mkdir()
+    invite = ("invite", "habits", "--count", "2", "--out")
+    with raises(InputError, "files.folder_not_made"):
+        at(*invite, str(links), "--qr", str(taken))
+    served.close()
+    with pytest.raises(RefusalError, match="was closed"):
+        at(*invite, str(links), "--qr", str(tmp_path / "new"))
+    assert list(tmp_path.glob("*.txt")) + list(tmp_path.glob("new")) == []
+    at("open", "habits", "--yes")
+    capsys.readouterr()
+    at(*invite, "-")
+    assert len(lines(capsys)) == 2
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("name", ["links.txt", "links.csv"])
+def test_invite_on_a_full_disk_leaves_the_study_open(served, make_report, study, tmp_path, monkeypatch, name):
+    """The disk is full when invitations are made: none may exist that nobody has."""
+    write, room = os.write, 20_000
+
+    def limited(handle, piece):
+        if os.lseek(handle, 0, os.SEEK_CUR) + len(piece) > room:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return write(handle, piece)
+
+    place = tmp_path / name
+    invite = ("invite", "habits", "--count", "500", "--out", str(place))
+    with monkeypatch.context() as patch, raises(InputError, "files.not_writable", name):
+        patch.setattr(os, "write", limited)
+        at(*invite)
+    assert not place.exists()
+    assert put(served, make_report(study)) == 201
+    at(*invite)
+    found = place.read_text().splitlines()
+    assert len(found) == 500 + name.endswith(".csv")
+    assert all("#invitation=" in line for line in found[-500:])
+    assert put(served, make_report(study)) == 403
+
+
+def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
+    def draw(*_):
+        raise InputError("cannot write it")
+
+    monkeypatch.setattr(links, "_draw", draw)
+    path, codes = str(tmp_path / "links.txt"), str(tmp_path / "codes")
+    with pytest.raises(InputError), links.new_place(path, codes, 100_000) as file:
+        links.writer(file, path, codes, "https://x/")(["one", "two"])
+    assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
+
+
+class FullDisk(io.StringIO):
+    """A standard output that goes to a full disk."""
+
+    def write(self, _text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_invite_with_unwritable_output_names_the_undo_command(capsys, monkeypatch, options):
+    monkeypatch.setattr("sys.stdout", FullDisk())
+    assert main(["invite", "habits", "--count", "5", "--collector", URL, *options]) == 3
+    assert "`ldpkit invite habits --disable` admits all reports again" in capsys.readouterr().err
+
+
+@pytest.mark.attack(14)
+def test_key_that_could_not_be_printed_is_revoked(served, capsys, monkeypatch):
+    """A key is made but cannot be printed: it must be revoked, as nobody has it."""
+    monkeypatch.setattr("sys.stdout", FullDisk())
+    assert main(["keys", "add", "unseen", "--role", "read", "--collector", URL]) == 1
+    assert "the key unseen could not be printed: it was revoked" in capsys.readouterr().err
+    assert served.client.get("/v1/keys", headers=served.operator).get_json()["keys"] == []
+
+
+def test_keys_are_bound_to_studies_and_expire(served, make_study, capsys):
+    served.publish(make_study(id="other"))
+    last = date(2099, 1, 1)
+    at("keys", "add", "ann", "--role", "read", "--study", "habits", "--expires", last.isoformat())
+    headers = {"Authorization": f"Bearer {lines(capsys)[0]}"}
+    assert served.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
+    at("keys")
+    assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {served.day}"]
+    served.day = last + timedelta(1)
+    expired = served.client.get("/v1/studies/habits/export", headers=headers)
+    assert expired.status_code == 401
+    assert f"good until {last}" in expired.get_json()["detail"]
+    at("keys", "add", "eve", "--role", "read", "--study", "habbits", "--study", "other")
+    assert "study habbits is not published here" in capsys.readouterr().err
+    at("keys", "revoke", "ann", "--dry-run")
+    for name in ("ann", "eve"):
+        at("keys", "revoke", name, "--yes")
+    capsys.readouterr()
+    at("keys", "--json")
+    assert capsys.readouterr().out == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("add", "someone", "--role", "read"), ("server.refused", "'someone'")),
+        (("add", "Some One", "--role", "read"), ("server.refused", "64")),
+        (("add", "eve", "--role", "read", "--expires", "2099-02-30"), ("options.wrong_day", "2099-02-30")),
+        (("revoke", "nobody", "--yes"), ("keys.unknown_name", "'nobody'")),
+        (("revoke", "someone"), "options.needs_yes"),
+    ],
+)
+@pytest.mark.usefixtures("served")
+def test_wrong_keys_commands_are_refused(arguments, code):
+    at("keys", "add", "someone", "--role", "read")
+    with raises((InputError, RefusalError), code):
+        at("keys", *arguments)
+
+
+@pytest.mark.parametrize("limit", ["0", "10001", "99999999999999999999", "many"])
+def test_audit_log_limit_must_be_from_1_to_10000(capsys, limit):
+    with pytest.raises(SystemExit):
+        main(["status", "--log", f"--limit={limit}"])
+    assert f"must be a whole number from 1 to 10000, is {limit}" in capsys.readouterr().err

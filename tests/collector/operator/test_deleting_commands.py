@@ -1,0 +1,136 @@
+"""`ldpkit expire` and `ldpkit delete`: what goes, what is said before, and what stays."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from collector.operator import actions, retention
+from collector.storage.audit_log import entries
+from ldp_client.documents.errors import InputError, LdpkitError, TransferError
+from tests.collector.commands import URL, at, lines
+from tests.kit.errors import raises
+
+A_DAY = timedelta(1)
+
+
+@pytest.fixture
+def kept(inviting, make_study):
+    """A collector with two studies: 30 days after the last day, and 30 days for each report."""
+    closes = (inviting.day + timedelta(2)).isoformat()
+    inviting.publish(make_study(id="closing", closes=closes, retention={"days": 30}))
+    inviting.publish(make_study(id="rolling", retention={"days": 30}))
+    return inviting
+
+
+def send(harness, make_report, study_id, count=1):
+    study = harness.collector.rules.find(study_id, 1).study
+    for _ in range(count):
+        assert harness.put(make_report(study)).status_code == 201
+
+
+def reports(harness):
+    harness.collector.studies.forget()
+    harness.collector.arrivals.forget()
+    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
+    return {one["id"]: one["reports"] for one in found}
+
+
+def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, capsys):
+    asked(kept)
+    send(kept, make_report, "closing", 3)
+    last = kept.day + timedelta(32)
+    kept.day = last
+    at("status", "closing")
+    assert f"3 reports of version 1 are kept until {last} and no longer" in capsys.readouterr().out
+    kept.day += A_DAY
+    at("status", "closing")
+    assert f"retention\tversion 1\t30 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
+    with raises(InputError, "options.needs_yes", "deleting", "closing"):
+        at("expire")
+    at("expire", "--dry-run")
+    assert lines(capsys) == [f"would delete 3 reports of closing at {URL}"]
+    with raises(InputError, "admin.no_stated_retention", "habits"):
+        at("expire", "habits", "--yes")
+    at("expire", "--yes")
+    assert lines(capsys) == ["3 reports of closing deleted"]
+    at("expire", "--yes")
+    assert lines(capsys) == [f"nothing is overdue at {URL}"]
+    assert reports(kept)["closing"] == 0
+
+
+def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):
+    asked(kept)
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
+    monkeypatch.setattr(actions, "MOST_AT_ONCE", 6)
+    send(kept, make_report, "habits", 10)
+    kept.day += A_DAY
+    last = make_report(study)
+    kept.put(last)
+    expire = ["expire", "habits", "--before", kept.day.isoformat()]
+    with raises(InputError, "options.needs_yes", "10", "habits"):
+        at(*expire)
+    at(*expire, "--dry-run")
+    assert lines(capsys) == [f"would delete 10 reports of habits at {URL}"]
+    at(*expire, "--yes")
+    assert lines(capsys) == ["10 reports of habits deleted"]
+    assert kept.exported() == [last]
+    with kept.collector.database.read() as session:
+        found = [entry for entry in entries(session, 100) if entry.action == "expire"]
+    assert [(entry.key, entry.study) for entry in found] == [("(token)", "habits")]
+
+
+def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_report):
+    asked(kept)
+    send(kept, make_report, "habits")
+    tomorrow = (kept.day + A_DAY).isoformat()
+    with pytest.raises(LdpkitError, match="still to come"):
+        at("expire", "habits", "--before", tomorrow, "--yes")
+    with raises(InputError, "options.wrong_day", "June"):
+        at("expire", "habits", "--before", "June", "--yes")
+    with raises(InputError, "admin.expire_without_study"):
+        at("expire", "--before", "2026-06-01", "--yes")
+    with raises(LdpkitError, "server.refused", "'nosuch'"):
+        at("expire", "nosuch", "--before", "2026-06-01", "--yes")
+    assert reports(kept)["habits"] == 1
+
+
+def test_delete_command_deletes_a_study_permanently(
+    asked, kept, study, make_study, make_report, capsys, monkeypatch
+):
+    asked(kept)
+    monkeypatch.setattr(actions, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
+    send(kept, make_report, "habits", 5)
+    with raises(InputError, "options.needs_yes", "5", "habits"):
+        at("delete", "habits")
+    at("delete", "habits", "--dry-run")
+    assert lines(capsys) == [f"would delete 5 reports of habits at {URL}, and close it permanently"]
+    # Twice, as the message says of a deletion that broke off.
+    for count in (5, 0):
+        at("delete", "habits", "--yes")
+        assert lines(capsys) == [f"{count} reports of habits deleted, and the study closed permanently"]
+    assert kept.exported() == []
+    assert kept.put(make_report(study)).status_code == 410
+    assert kept.client.get("/v1/studies/habits?version=1").data == study.canonical()
+    assert kept.publish(make_study(version=2)).status_code == 410
+    at("status", "habits", "--json")
+    assert json.loads(capsys.readouterr().out)["state"] == "deleted"
+
+
+def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys):
+    """`expire` used to stop at the first study that failed and never reached the studies after it."""
+    asked(kept)
+    for study_id in ("closing", "rolling"):
+        send(kept, make_report, study_id)
+    kept.day += timedelta(40)
+    with kept.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
+    with raises(TransferError, "admin.not_all_deleted", "closing"):
+        at("expire", "--yes", "--json")
+    said = {"done": False, "reports": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
+    assert json.loads(capsys.readouterr().out) == said
+    assert reports(kept) == {"closing": 1, "habits": 0, "rolling": 0}

@@ -1,0 +1,151 @@
+"""`ldpkit init` makes a place once, whole or not at all; copies and odd names of it work."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import stat
+import tomllib
+from contextlib import closing, contextmanager
+
+import pytest
+
+from collector import create_app
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.studies import publishing
+from ldpkit.cli import main
+from tests.collector.commands import operate
+from tests.collector.conftest import build_study
+from tests.secure_sum.conftest import build_study as summed_study
+
+FILES = ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
+
+
+def settings_of(place):
+    return tomllib.loads((place / "ldpkit.toml").read_text())
+
+
+def test_init_makes_a_place_once(elsewhere, capsys):
+    assert main(["init"]) == 0
+    settings = elsewhere / "ldpkit.toml"
+    assert {stat.S_IMODE(file.stat().st_mode) for file in elsewhere.iterdir()} == {0o600}
+    said = capsys.readouterr()
+    token = settings_of(elsewhere)["token"]
+    assert token not in said.out + said.err
+    assert main(["token"]) == 0
+    assert capsys.readouterr().out == f"{token}\n"
+    before = settings.read_bytes()
+    for again in (["init"], ["serve", "--new", "--port", "0"]):
+        assert main(again) == 3
+        assert settings.read_bytes() == before
+    assert create_app().test_client().get("/readyz").status_code == 200
+
+
+def test_init_leaves_nothing_where_the_database_cannot_be_made(elsewhere):
+    (elsewhere / "ldpkit.sqlite3").write_text("not a database, only a long enough text " * 100)
+    unreachable = ["--database", "postgresql://127.0.0.1:9/nowhere"]
+    for more, code in (([], 3), (unreachable, 5), (["place", *unreachable], 5)):
+        assert main(["init", *more]) == code
+        assert os.listdir(elsewhere) == ["ldpkit.sqlite3"]
+
+
+@pytest.mark.parametrize("name", ["50% done", "x#1", "q?mode=memory"])
+def test_place_with_odd_folder_name_works(elsewhere, monkeypatch, name):
+    """Each command works on the file in the place, and makes none elsewhere."""
+    place = elsewhere / name
+    assert main(["init", name]) == 0
+    assert sorted(file.name for file in place.iterdir()) == FILES
+    assert settings_of(place)["database"] == "sqlite:///ldpkit.sqlite3"
+    monkeypatch.setenv("LDPKIT_CONFIG", str(place / "ldpkit.toml"))
+    assert main(["backup", "--out", str(place / "copy")]) == 0
+    with closing(sqlite3.connect(place / "copy")) as connection:
+        assert connection.execute("SELECT count(*) FROM keys").fetchone() == (0,)
+    assert [file.name for file in elsewhere.iterdir()] == [name]
+
+
+def is_closed(folder):
+    database = Database(f"sqlite:///{folder / 'ldpkit.sqlite3'}", 1)
+    with database.read() as session:
+        found = queries.study_state(session, "habits")
+    database.engine.dispose()
+    return found.closed
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("named", [[], ["--database", "sqlite:///prod/ldpkit.sqlite3"]], ids=["own", "named"])
+def test_copied_collector_deletes_from_its_own_database(elsewhere, monkeypatch, named):
+    """Delete a study in a copy of a collector's folder: the original's database must not be affected."""
+    prod, copy = elsewhere / "prod", elsewhere / "rehearsal"
+    prod.mkdir()
+    assert main(["init", "prod", *named]) == 0
+    database = Database("sqlite:///prod/ldpkit.sqlite3", 1)
+    with database.write() as session:
+        publishing.publish(session, build_study())
+    database.engine.dispose()
+    shutil.copytree(prod, copy)
+    monkeypatch.chdir(copy)
+    operate(create_app(), "delete", "habits", "--yes")
+    assert (is_closed(copy), is_closed(prod)) == (True, False)
+
+
+@pytest.mark.attack(19)
+def test_copy_that_names_the_original_database_is_rejected(elsewhere, monkeypatch, capsys):
+    """Work in a copy of a collector's folder whose settings name the database by an absolute path."""
+    assert main(["init", "prod"]) == 0
+    settings = elsewhere / "prod" / "ldpkit.toml"
+    settings.write_text(settings.read_text().replace("sqlite:///", f"sqlite:///{elsewhere}/prod/"))
+    shutil.copytree(elsewhere / "prod", elsewhere / "rehearsal")
+    for place, code in (("prod", 0), ("rehearsal", 3)):
+        monkeypatch.chdir(elsewhere / place)
+        assert main(["backup", "--out", "copy"]) == code
+    assert 'write database = "sqlite:///ldpkit.sqlite3"' in capsys.readouterr().err
+
+
+def test_init_stores_absolute_path_of_external_database(elsewhere, monkeypatch):
+    (elsewhere / "disk").mkdir()
+    assert main(["init", "place", "--database", "sqlite:///disk/x.sqlite3"]) == 0
+    assert settings_of(elsewhere / "place")["database"] == f"sqlite:///{elsewhere}/disk/x.sqlite3"
+    monkeypatch.chdir(elsewhere / "place")
+    assert main(["backup", "--out", str(elsewhere / "copy")]) == 0
+
+
+@contextmanager
+def full_after(files, monkeypatch):
+    """Only so many files can still be flushed to the disk."""
+    flush, left = os.fsync, iter([True] * files)
+
+    def fsync(handle):
+        if not next(left, False):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
+
+
+@pytest.mark.parametrize("flushed", range(3))
+def test_init_can_be_repeated_after_a_full_disk(elsewhere, monkeypatch, capsys, flushed):
+    """It writes the database, the gateway keys and last the settings, which mark it as complete."""
+    place = elsewhere / "place"
+    with full_after(flushed, monkeypatch):
+        made = main(["init", str(place)]) == 0
+    assert (place / "ldpkit.toml").exists() == made
+    if not made:
+        assert "No space" in capsys.readouterr().err
+        assert main(["init", str(place)]) == 0
+    assert "token" in settings_of(place)
+
+
+def test_invite_of_a_node_writes_all_lists_or_none(elsewhere, monkeypatch):
+    (elsewhere / "study.json").write_text(summed_study("ever").to_json())
+    out = elsewhere / "invited"
+    command = ["node", "invite", "study.json", "--count", "20", "--out", str(out)]
+    with full_after(2, monkeypatch):
+        assert main(command) == 3
+    assert not out.exists()
+    assert main(command) == 0
+    assert len((out / "invitations.txt").read_text().split()) == 20

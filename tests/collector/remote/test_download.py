@@ -1,0 +1,187 @@
+"""`ldpkit export` against servers that behave, and some that do not: a new file, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+
+import pandas
+import pytest
+
+from collector.exports.dated import DatedReport
+from collector.remote.download import fetch_reports
+from collector.remote.operating import RemoteCollector
+from ldp_client.device import http
+from ldp_client.documents.errors import InputError, ReportError, TransferError, UsageError
+from schemas import Report
+from schemas.export_end import end_line
+from summaries import summarize
+from tests.collector.downloads import cutting, run_export, serving
+from tests.kit.errors import raises
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(http, "FIRST_DELAY_SECONDS", 0)
+
+
+def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):
+    out = tmp_path / "reports.ndjson"
+    with serving(filled.app) as url:
+        assert run_export(url, out, "--token", token) == 0
+    *lines, end = out.read_text().splitlines(keepends=True)
+    assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
+    assert "40 reports" in capsys.readouterr().out
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token):
+    """The export is cut, and what goes on with it begins at the first report again."""
+    out = tmp_path / "reports.ndjson"
+    cut = cutting(filled.app, iter([4000]))
+    app = serving(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
+    with app as url, raises(TransferError, "server.report_came_twice"):
+        run_export(url, out, "--token", token)
+    assert not out.exists()
+
+
+FRUIT = ("apple", "pear", "plum")
+
+
+def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, token, capsys):
+    tables = []
+    with serving(filled.app) as url:
+        for name in ("reports.csv", "reports.parquet"):
+            assert run_export(url, tmp_path / name, "--token", token, "--decoded") == 0
+            assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
+        capsys.readouterr()
+        assert run_export(url, "-", "--token", token, "--decoded") == 0
+        assert capsys.readouterr().out == (tmp_path / "reports.csv").read_text()
+        for wrong in (["r.ndjson"], ["r.xlsx"], ["r.csv", "--summary"]):
+            with pytest.raises((UsageError, SystemExit)):
+                run_export(url, tmp_path / wrong[0], "--token", token, "--decoded", *wrong[1:])
+    for table in (
+        pandas.read_csv(tmp_path / "reports.csv"),
+        pandas.read_parquet(tmp_path / "reports.parquet"),
+    ):
+        table = table.set_index("report_id").loc[[report.id for report in filled.sent]]
+        yes = [report.payloads["ever"] == b"\x01" for report in filled.sent]
+        assert list(table["noisy.ever"] == "yes") == yes
+        assert list(table["unbiased.ever"] > 0) == yes
+        assert set(table["day"]) == {filled.day.isoformat()}
+        tables.append(table.filter(like="biased."))
+    fruit = [f"unbiased.fruit[{one}]" for one in FRUIT]
+    assert list(tables[0]) == ["unbiased.hours", *fruit, "unbiased.ever"]
+    pandas.testing.assert_frame_equal(*tables)
+
+
+def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_path, token):
+    """A collector that gives another study under that version, or none, decodes nothing wrongly."""
+    other = make_study(title="Other habits").canonical()
+
+    def lying(environ, start_response):
+        if "version=" not in environ.get("QUERY_STRING", ""):
+            return filled.app(environ, start_response)
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
+
+    with serving(lying) as url, raises(TransferError, "server.other_study"):
+        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+    assert not list(tmp_path.glob("r.csv"))
+
+
+def test_decoded_export_requires_valid_days(filled, tmp_path, token):
+    """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
+    plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
+    with plain as url, raises(TransferError, "server.not_a_report", "in an object with day and report"):
+        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+    assert list(tmp_path.glob("r.*")) == []
+    (report, *_) = filled.sent
+    for day in ("=1+1", "2026-6-1", "2026-02-30", "", None, ["2026-06-01"]):
+        line = json.dumps({"day": day, "report": report.to_document()})
+        with raises(ReportError, "report.invalid", field="day"):
+            DatedReport.from_line(line)
+
+
+def test_interrupted_export_is_resumed(filled, token):
+    with serving(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
+        assert list(fetch_reports(url, "habits", token)) == filled.sent
+
+
+def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
+    end = len(json.dumps({"format": "ldpkit.export-end/1", "reports": 40}, separators=(",", ":"))) + 1
+    whole = len(filled.export().data)
+    out = tmp_path / "reports.ndjson"
+    for size in (whole - end, whole - 1):
+        with (
+            serving(cutting(filled.app, iter([size] + [0] * 10))) as url,
+            raises(TransferError, "server.unavailable", "0 reports"),
+        ):
+            run_export(url, out, "--token", token)
+    assert list(tmp_path.glob("*.ndjson")) == []
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_missing_report_is_detected(filled, token):
+    def losing(environ, start_response):
+        lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
+        return [b"".join(lines[:3] + lines[4:])]
+
+    with serving(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
+        list(fetch_reports(url, "habits", token))
+
+
+def test_rejected_export_is_final_and_states_why(filled, tmp_path, token):
+    with serving(filled.app) as url:
+        with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
+            run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
+        with raises(TransferError, "server.refused", "404", "'nosuch'"):
+            list(fetch_reports(url, "nosuch", token))
+        with raises(TransferError, "server.refused", "422", "name:", "64"):
+            RemoteCollector(url, token).add_key(name="Ann Lee", role="read")
+
+
+def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monkeypatch, token):
+    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+    with raises(InputError, "keys.token_missing"):
+        run_export("http://127.0.0.1:1", tmp_path / "a.ndjson")
+    with raises(InputError, "server.wrong_url"):
+        list(fetch_reports("file:///etc", "habits", token))
+    with serving(filled.app) as url, raises(InputError, "files.cannot_write"):
+        run_export(url, tmp_path / "nosuch" / "a.ndjson", "--token", token)
+
+
+def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
+    out = tmp_path / "summary.json"
+    with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
+        run_export(url, out, "--token", token, "--summary")
+    with serving(filled.app) as url, raises(TransferError, "server.refused", "401"):
+        run_export(url, out, "--token", "other", "--summary")
+    assert not out.exists()
+
+
+def test_export_prints_withdrawals_since_the_last_export(filled, tmp_path, capsys, token):
+    """Older copies may have them."""
+
+    def export(name):
+        assert run_export(url, tmp_path / name, "--token", token) == 0
+        return capsys.readouterr().out
+
+    with serving(filled.app) as url:
+        assert "withdrawn" not in export("one.ndjson")
+        for report in filled.sent[:2]:
+            assert filled.withdraw(report.id).status_code == 200
+        said = export("two.ndjson")
+        assert "38 reports in " in said
+        assert "2 reports were withdrawn since the last export: delete older copies" in said
+        filled.withdraw(filled.sent[2].id)
+        assert "1 report was withdrawn since the last export" in export("three.csv")
+        assert "withdrawn" not in export("four.parquet")
+
+
+@pytest.mark.parametrize("options", [(), ("--summary",), ("--decoded",)])
+def test_existing_file_is_not_replaced(filled, tmp_path, token, options):
+    out = tmp_path / ("reports.csv" if "--decoded" in options else "reports.json")
+    out.write_text("mine")
+    with serving(filled.app) as url, raises(InputError, "export.file_exists"):
+        run_export(url, out, "--token", token, *options)
+    assert out.read_text() == "mine"

@@ -1,0 +1,344 @@
+"""Single uploads and batches: what is stored, what is refused, and that nobody's fault is another's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+from sqlalchemy import create_engine, delete, event, text, update
+from sqlalchemy.exc import DataError
+
+from collector.operator.inviting import invite
+from collector.problems import INTERNAL, INVITATION_NEEDED, ProblemError
+from collector.reports import intake
+from collector.reports.intake import Receipt
+from collector.reports.writer import Change, Upload
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.emptying import insert_withdrawn
+from collector.storage.keys import hash_key
+from collector.storage.models import DocumentRow, ReportRow, StudyRow, SumsRow
+from collector.storage.packing import PackedReport
+from collector.studies.publishing import publish
+from summaries import summarize
+from tests.collector.answered import PROBLEM, AwayError, problem
+from tests.collector.conftest import INVITATION_KEY, QUESTIONS, TODAY, build_report, build_study
+from tests.kit.errors import raises
+
+EARLIER, OTHER = build_study(), build_study(id="other")
+SHUT = {"over": {"closes": "2026-05-01"}, "to come": {"opens": "2026-07-01"}}
+HOURS, FRUIT = b"\0\0\0\1", b"\0"
+
+
+def rows(harness):
+    with create_engine(f"sqlite:///{harness.path}").connect() as connection:
+        return connection.execute(text("SELECT * FROM reports")).all()
+
+
+def outcome(response):
+    document = response.get_json(force=True)
+    return response.status_code, document["type"].removeprefix(PROBLEM), document.get("field")
+
+
+def test_a_row_holds_id_version_day_and_packed_payloads(habits, study, make_report):
+    report = make_report(study)
+    assert habits.put(report).get_json() == {"id": report.id, "result": "stored"}
+    assert habits.put(report).get_json() == {"id": report.id, "result": "duplicate"}
+    packed = b"".join(report.payloads[question] for question in ("hours", "fruit", "ever"))
+    assert rows(habits) == [(1, bytes.fromhex(report.id), 1, "2026-06-15", packed)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"digest": "0" * 64}, "digest"),
+        ({"payloads": {"hours": HOURS, "fruit": FRUIT}}, "payloads.ever"),
+        ({"payloads": {"hours": HOURS, "fruit": FRUIT, "ever": b"\0", "nosuch": b"\0"}}, "payloads.nosuch"),
+        ({"payloads": {"hours": HOURS[1:], "fruit": FRUIT, "ever": b"\0"}}, "payloads.hours"),
+        ({"payloads": {"hours": HOURS, "fruit": b"\x08", "ever": b"\0"}}, "payloads.fruit"),
+    ],
+)
+def test_an_invalid_report_is_refused_with_its_field(habits, study, make_report, changes, field):
+    assert outcome(habits.put(make_report(study, **changes))) == (422, "report-invalid", field)
+    assert habits.exported() == []
+
+
+def test_the_address_and_the_report_must_agree(habits, study, make_report):
+    report = make_report(study)
+    habits.publish(OTHER)
+    for address, field in ((f"habits/reports/{os.urandom(16).hex()}", "id"),
+                           (f"other/reports/{report.id}", "study")):  # fmt: skip
+        response = habits.client.put(f"/v1/studies/{address}", json=report.to_document())
+        assert outcome(response) == (422, "report-invalid", field)
+
+
+def test_reports_are_taken_from_a_day_early_to_a_week_late(empty, make_study, make_report):
+    study = make_study(opens="2026-06-10", closes="2026-06-20")
+    empty.publish(study)
+    opens, closes = empty.day - timedelta(5), empty.day + timedelta(5)
+    answers = []
+    for day in (opens - timedelta(2), opens - timedelta(1), closes + timedelta(7), closes + timedelta(8)):
+        empty.day = day
+        answers.append(empty.put(make_report(study)))
+    assert [answer.status_code for answer in answers] == [425, 201, 201, 410]
+    assert int(answers[0].headers["Retry-After"]) > 0
+
+
+def test_closed_study_rejects_new_reports_and_accepts_repeats(habits, study, make_report):
+    stored = make_report(study)
+    habits.put(stored)
+    habits.close()
+    assert habits.put(stored).status_code == 200
+    assert outcome(habits.put(make_report(study))) == (410, "study-closed", None)
+    assert habits.exported() == [stored]
+
+
+def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
+    report_id = os.urandom(16).hex()
+    payloads = [{"hours": bytes([0, 0, 0, n]), "fruit": b"\1", "ever": b"\1"} for n in range(8)]
+    rivals = [make_report(study, id=report_id, payloads=one) for one in payloads]
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda rival: habits.put(rival).status_code, rivals))
+    assert sorted(statuses) == [201] + [409] * 7
+    assert habits.exported() == [rivals[statuses.index(201)]]
+
+
+def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report):
+    seen = []
+
+    def record(_connection, _cursor, statement, rows, *_rest):
+        seen.extend(row[1] for row in rows if "INSERT INTO reports" in statement)
+
+    event.listen(habits.collector.database.engine, "before_cursor_execute", record)
+    habits.post([make_report(study).to_document() for _ in range(20)])
+    assert len(seen) == 20
+    assert seen == sorted(seen)
+
+
+def test_a_bad_report_does_not_refuse_the_rest(habits, study, make_report):
+    good = make_report(study)
+    impossible = make_report(study, payloads={**good.payloads, "ever": b"\7"})
+    conflicting = make_report(study, id=good.id, payloads={**good.payloads, "hours": b"\1\2\3\4"})
+    batch = [impossible.to_document(), good.to_document(), {"id": "x"}, 7, conflicting.to_document()]
+    result = habits.post(batch).get_json()
+    assert (result["stored"], result["duplicates"]) == (1, 0)
+    failures = [(one["id"], one["type"].removeprefix(PROBLEM), one["field"]) for one in result["failed"]]
+    assert failures == [
+        (impossible.id, "report-invalid", "reports[0].payloads.ever"),
+        ("x", "report-invalid", "reports[2].format"),
+        (None, "report-invalid", "reports[3]"),
+        (good.id, "report-conflict", "reports[4].id"),
+    ]
+    assert habits.exported() == [good]
+    for body, field in (([], "reports"), ({"reports": {}}, "reports"), ({"reports": [], "more": 1}, "more")):
+        response = habits.client.post("/v1/studies/habits/reports", json=body)
+        assert outcome(response) == (422, "batch-invalid", field)
+
+
+@pytest.mark.attack(10)
+def test_report_is_accepted_until_its_own_version_closes(empty):
+    """Publish a version while reports of the one before are under way: each has the days of its document."""
+    first = build_study(closes=(TODAY + timedelta(3)).isoformat())
+    second = build_study(2, opens=(TODAY + timedelta(10)).isoformat())
+    for study in (first, second):
+        assert empty.publish(study).status_code == 201
+    assert problem(empty.put(build_report(second))) == (425, "study-not-open")
+    mixed = [build_report(study).to_document() for study in (second, first)]
+    answer = empty.post(mixed).get_json()
+    assert (answer["stored"], [each["id"] for each in answer["failed"]]) == (1, [mixed[0]["id"]])
+    for after in (0, 3 + 7):
+        empty.day = TODAY + timedelta(after)
+        assert empty.put(build_report(first)).status_code == 201
+
+
+@pytest.mark.attack(10)
+def test_every_report_of_a_race_is_counted_with_its_own_version(habits):
+    """Publish versions while reports of the one before arrive: each must be counted with its own version."""
+    versions = [build_study(), build_study(2, title="Later"), build_study(3, title="Last")]
+    reports = [build_report(versions[0]) for _ in range(30)]
+    with ThreadPoolExecutor(8) as pool:
+        sent = [pool.submit(habits.put, report) for report in reports]
+        for study in versions[1:]:
+            assert habits.publish(study).status_code == 201
+            new = [build_report(study) for _ in range(10)]
+            sent += [pool.submit(habits.put, report) for report in new]
+            reports += new
+    assert {answer.result().status_code for answer in sent} == {201}
+    for study in versions:
+        own = [report for report in reports if report.version == study.version]
+        assert habits.summary(version=study.version).text == summarize(study, own).to_json()
+
+
+@pytest.mark.attack(10)
+def test_report_of_version_lost_by_restore_is_kept(habits):
+    """A restored database lost a version: senders who follow the advice keep the reports that answer it."""
+    lost = build_study(version=2)
+    late = build_report(lost)
+    said = habits.put(late).get_json(force=True)
+    assert said["type"] == f"{PROBLEM}version-unknown"
+    assert (said["field"], "digest" in said, "drop" in said["advice"].lower()) == ("version", False, False)
+    sent = habits.post([late.to_document(), build_report(build_study()).to_document()]).json
+    assert (sent["stored"], [one["type"] for one in sent["failed"]]) == (1, [said["type"]])
+    habits.publish(lost)
+    assert habits.put(late).status_code == 201
+
+
+@pytest.mark.attack(16)
+def test_report_is_not_stored_under_changed_document(make_harness, caplog):
+    """Restore a database under a running server: one document's reports must not pass for another's."""
+    harness, second = make_harness(), build_study(2)
+    for study in (EARLIER, second):
+        harness.publish(study)
+        assert harness.put(build_report(study)).status_code == 201
+    other = build_study(2, questions=QUESTIONS[::-1])
+    # By another server or command, as `psql -f backup.sql` would.
+    with (database := Database(f"sqlite:///{harness.path}", 10)).write() as session:
+        for table in (ReportRow, SumsRow, DocumentRow):
+            session.execute(delete(table).where(table.version == 2))
+        session.execute(update(StudyRow).values(version=1))
+        publish(session, other)
+    database.engine.dispose()
+    assert problem(harness.put(build_report(second))) == (503, "unavailable")
+    assert harness.put(build_report(other)).status_code in (422, 503)
+    assert "has to be started again" in caplog.text
+    assert problem(harness.export()) == problem(harness.summary()) == (503, "unavailable")
+    again = make_harness()
+    assert [again.put(build_report(study)).status_code for study in (other, EARLIER)] == [201, 201]
+    assert problem(again.put(build_report(second)))[0] in (400, 422)
+
+
+@pytest.fixture
+def collecting(make_harness):
+    harness = make_harness(lock_timeout=10, invitation_key=INVITATION_KEY)
+    for study in (EARLIER, OTHER):
+        harness.publish(study)
+    return harness
+
+
+def upload(harness, *reports, invitation=None):
+    packed = [harness.collector.rules.find(one.study, one.version).pack(one) for one in reports]
+    return Upload(reports[0].study, packed, invitation)
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("shut", SHUT)
+def test_same_id_in_closed_and_open_version_does_not_fail_others(collecting, shut):
+    """One sender gives one id to a refused and a good report: uploads in the same commit must not fail."""
+    now = build_study(version=2, **SHUT[shut])
+    collecting.publish(now)
+    refused = build_report(now)
+    taken = build_report(EARLIER, id=refused.id)
+    stranger, victim = upload(collecting, refused, taken), upload(collecting, build_report(OTHER))
+    (said, stored), others = collecting.collector.writer._store([stranger, victim])
+    assert said.kind.status == {"over": 410, "to come": 425}[shut]
+    assert [stored, *others] == [Receipt.STORED] * 2
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("of_statement", [False, True])
+def test_exception_of_one_report_reaches_only_its_sender(collecting, monkeypatch, caplog, of_statement):
+    """An upload raises an error in a shared commit: only its sender gets it, and the log quotes no report."""
+    bad, gone, kept = (build_report(EARLIER) for _ in range(3))
+    good = [build_report(study) for study in (EARLIER, OTHER, EARLIER)]
+    collecting.post([gone.to_document(), kept.to_document()])
+    secret, genuine = bytes.fromhex(bad.id), intake.add_reports
+
+    def raise_it(_session):
+        raise DataError(str(secret), None, ValueError(bad.id)) if of_statement else KeyError(secret)
+
+    def planted(*arguments):
+        if secret in {row[0] for row in arguments[-1]}:
+            raise_it(None)
+        return genuine(*arguments)
+
+    monkeypatch.setattr(intake, "add_reports", planted)
+    works = [
+        upload(collecting, good[0]),
+        Change(("habits", bytes.fromhex(kept.id)), raise_it),
+        upload(collecting, bad, good[2]),
+        upload(collecting, good[1]),
+        Change(("other", bytes.fromhex(gone.id)), lambda session: len(queries.study_numbers(session))),
+    ]
+    first, broken, second, third, seen = collecting.collector.writer._store(works)
+    assert (first, third, seen) == ([Receipt.STORED], [Receipt.STORED], 2)
+    assert second.kind is INTERNAL
+    with raises(ProblemError, "internal"):
+        raise intake.problem_of(broken)
+    assert collecting.summary().json["questions"]["ever"]["n"] == 3
+    assert {report.id for report in collecting.exported()} == {good[0].id, gone.id, kept.id}
+    assert "planted" in caplog.text
+    assert not [word for word in (bad.id, str(secret)[2:-1]) if word in caplog.text]
+
+
+def test_unavailable_database_is_tried_once_for_all_uploads(collecting, monkeypatch):
+    calls = []
+
+    def away(*_arguments):
+        calls.append(1)
+        raise AwayError
+
+    monkeypatch.setattr(intake, "add_reports", away)
+    works = [upload(collecting, build_report(EARLIER)) for _ in range(20)]
+    with pytest.raises(AwayError):
+        collecting.collector.writer._store(works)
+    assert len(calls) == 1
+
+
+@pytest.mark.attack(14)
+def test_invitation_of_one_report_admits_no_other_with_same_id(collecting):
+    """Send another report under the id of an invited one: the invitation must admit its own report alone."""
+    with collecting.collector.database.write() as session:
+        (word,) = invite(session, "habits", 1, INVITATION_KEY.encode())
+    own = build_report(EARLIER)
+    changed = {**own.payloads, "ever": bytes([1 - own.payloads["ever"][0]])}
+    other = build_report(EARLIER, id=own.id, payloads=changed)
+    works = [upload(collecting, other), upload(collecting, own, invitation=hash_key(word))]
+    outcomes = [result[0] for result in collecting.collector.writer._store(works)]
+    assert outcomes[0].kind is INVITATION_NEEDED
+    assert collecting.collector.writer._store(works[1:])[0][0] in (Receipt.STORED, Receipt.DUPLICATE)
+    assert [report.payloads for report in collecting.exported()] == [own.payloads]
+
+
+def test_uploads_stored_separately_lock_rows_in_id_order():
+    """Two processes store the same uploads one by one after storing them together failed."""
+    packed = [PackedReport(bytes([place]) * 16, 1, b"") for place in (9, 3, 5)]
+    order = []
+
+    def together(_session, _study_id, some):
+        if len(some) > 1:
+            raise ValueError("not together")
+        order.extend(one.id for upload in some for one in upload.reports)
+        return [upload.reports[0].id for upload in some]
+
+    session = SimpleNamespace(begin_nested=contextlib.nullcontext)
+    uploads = [Upload(EARLIER.id, [one]) for one in packed]
+    assert intake._apart(session, EARLIER.id, uploads, together) == [one.id for one in packed]
+    assert order == sorted(order)
+
+
+def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgresql):
+    """One process uploads x and deletes y while the other uploads y and deletes x."""
+    url = postgresql.new_database()
+    harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
+    harnesses[0].publish(EARLIER)
+    reports = sorted((build_report(EARLIER) for _ in range(2)), key=lambda report: report.id)
+    both_uploaded = threading.Barrier(2, timeout=10)
+
+    def run(number):
+        collector, other = harnesses[number].collector, bytes.fromhex(reports[1 - number].id)
+
+        def withdraw(session):
+            both_uploaded.wait()
+            stored = queries.study_state(session, EARLIER.id, keep=True)
+            return insert_withdrawn(session, stored.number, collector.today(), other)
+
+        works = [upload(harnesses[number], reports[number]), Change((EARLIER.id, other), withdraw)]
+        return collector.writer._store(works)[1]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, range(2), timeout=30)) == [False, False]

@@ -1,0 +1,112 @@
+"""An invitation gives a report its public values, and lets no other values in."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.operator.inviting import disable, invite, revoke
+from collector.storage.invitations import delete_used_invitations
+from ldp_client.documents.errors import InputError
+from tests.collector.answered import problem
+from tests.collector.conftest import build_study, count_invitations, device_report
+from tests.kit.errors import raises
+
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+
+
+INVITED = build_study(public=[REGION, STRATUM])
+
+
+def report_of(study, **values):
+    return device_report(study, region="north", **values)
+
+
+def put(harness, report, invitation=None):
+    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+    path = f"/v1/studies/habits/reports/{report.id}"
+    body = report.to_json()
+    return harness.app.test_client().put(path, data=body, content_type="application/json", headers=headers)
+
+
+def made(harness, count, **public):
+    with harness.collector.database.write() as session:
+        return invite(session, "habits", count, b"", public)
+
+
+REFUSED = (403, "invitation-needed")
+
+
+@pytest.fixture
+def invited(empty):
+    empty.publish(INVITED)
+    return empty
+
+
+def test_invitation_supplies_its_public_values(invited):
+    (town,), (country,) = made(invited, 1, stratum="town"), made(invited, 1, stratum="country")
+    one, other = report_of(INVITED), report_of(INVITED)
+    assert problem(put(invited, one)) == REFUSED
+    assert [put(invited, one, town).status_code for _ in range(3)] == [201, 200, 200]
+    assert put(invited, one).status_code == 200
+    assert put(invited, other, country).status_code == 201
+    assert {report.id: report.public["stratum"] for report in invited.exported()} == {
+        one.id: "town",
+        other.id: "country",
+    }
+    invited.withdraw(one.id)
+    assert problem(put(invited, one, town)) == (410, "report-withdrawn")
+
+
+def left(harness):
+    with harness.collector.database.read() as session:
+        return count_invitations(session, 1)
+
+
+def test_report_that_contradicts_its_invitation_is_rejected(invited):
+    (invitation,) = made(invited, 1, stratum="town")
+    wrong, right = report_of(INVITED, stratum="country"), report_of(INVITED, stratum="town")
+    answer = put(invited, wrong, invitation)
+    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert left(invited) == 1
+    assert put(invited, right, invitation).status_code == 201
+    assert invited.exported()[0].public["stratum"] == "town"
+
+
+def test_report_without_the_invitations_value_is_rejected(invited):
+    """Not before an invitation exists, not in a batch, and not after an attempt to lift the restriction."""
+    reports = [report_of(INVITED), report_of(INVITED, stratum="town")]
+    assert [problem(put(invited, report)) for report in reports] == [REFUSED] * 2
+    assert len(invited.post([report.to_document() for report in reports]).json["failed"]) == 2
+    made(invited, 1, stratum="town")
+    with invited.collector.database.write() as session:
+        with raises(InputError, "ticket.disable_carries_values", "stratum"):
+            disable(session, "habits", "ann")
+        assert count_invitations(session, 1) == 1
+        revoke(session, "habits", "ann")
+        assert count_invitations(session, 1) == 0
+    assert [problem(put(invited, report)) for report in reports] == [REFUSED] * 2
+    later = build_study(2, public=[REGION, {**STRATUM, "choices": ["town", "village"]}])
+    (older,) = made(invited, 1, stratum="country")
+    invited.publish(later)
+    answer = put(invited, report_of(later), older)
+    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert left(invited) == 1
+    assert invited.exported() == []
+
+
+def test_used_invitations_are_deleted_in_batches_per_stratum(invited):
+    """A used invitation that is deleted alone could be linked to its stratum's only new report."""
+    for stratum, count in (("town", 12), ("country", 9)):
+        used = made(invited, count, stratum=stratum)
+        for invitation in used:
+            assert put(invited, report_of(INVITED), invitation).status_code == 201
+    with invited.collector.database.write() as session:
+        assert delete_used_invitations(session, 1, b"") == 12
+        assert delete_used_invitations(session, 1, b"") == 0
+    for invitation in used:
+        assert put(invited, report_of(INVITED), invitation).status_code == 403
+    (tenth,) = made(invited, 1, stratum="country")
+    put(invited, report_of(INVITED), tenth)
+    with invited.collector.database.write() as session:
+        assert delete_used_invitations(session, 1, b"") == 10

@@ -1,0 +1,117 @@
+"""Reports are held against their study: public values, one question a device, any mechanism."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.reports import rules as rules_module
+from collector.reports.rules import Rules
+from ldp_client.documents.errors import ReportError
+from schemas import Report
+from summaries.reductions import REDUCTIONS
+from summaries.reductions.choice import SUPPORTS
+from tests.collector.answered import Pair
+from tests.collector.conftest import build_study, device_report
+from tests.kit.errors import raises
+
+FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
+STUDY = build_study(public=[REGION, AGE])
+PATH = "/v1/studies/habits/reports"
+
+
+def report_of(region="north"):
+    return device_report(STUDY, region=region, age=42.5)
+
+
+@pytest.fixture
+def pair(make_harness):
+    made = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
+    made.publish(STUDY)
+    made.put(report_of())
+    return made
+
+
+@pytest.mark.parametrize(
+    ("public", "field"),
+    [
+        ({"region": "east", "age": "42"}, "public.region"),
+        ({"region": "north", "age": "42.0"}, "public.age"),
+        ({"region": "north", "age": "17"}, "public.age"),
+        ({"region": "north"}, "public.age"),
+        ({}, "public.region"),
+        ({"region": "north", "age": "42", "ever": "yes"}, "public.ever"),
+        ({"region": "north", "age": 42}, "public.age"),
+    ],
+)
+@pytest.mark.attack(8)
+def test_bad_value_is_422_with_its_field_and_not_stored(pair, public, field):
+    """Send values in clear that the study does not declare public: none is stored."""
+    document = report_of().to_document()
+    document.pop("public")
+    document.update({"public": public} if public else {})
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    status, _, body = pair.send("PUT", f"{PATH}/{document['id']}", text)
+    said = json.loads(body)
+    assert (status[:3], said["type"], said["field"]) == ("422", "urn:ldpkit:problem:report-invalid", field)
+    failed = json.loads(pair.send("POST", PATH, f'{{"reports":[{text}]}}')[2])["failed"]
+    assert [one["field"] for one in failed] == [f"reports[0].{field}"]
+    assert len(pair.fast.exported()) == 1
+
+
+def test_study_without_public_fields_rejects_values(habits, study, make_report):
+    report = make_report(study)
+    report.public = {"region": "north"}
+    answer = habits.put(report)
+    assert (answer.status_code, answer.json["field"]) == (422, "public.region")
+
+
+@FUZZ
+@given(
+    place=st.integers(0, 10**4), noise=st.binary(max_size=3), removed=st.integers(0, 3), many=st.booleans()
+)
+def test_fast_and_plain_paths_judge_damaged_bodies_alike(pair, place, noise, removed, many):
+    one, other = (report_of(REGION["choices"][1]).to_json().encode() for _ in range(2))
+    body = b'{"reports":[' + one + b"," + other + b"]}" if many else one
+    place %= len(body)
+    damaged = body[:place] + noise + body[place + removed :]
+    pair.send(*(("POST", PATH) if many else ("PUT", f"{PATH}/{Report.from_json(one).id}")), damaged)
+
+
+@pytest.mark.parametrize(
+    "payloads", [{"ever": b"\7"}, {"fruit": b"\xff"}, {"hours": b"\x80\0\0\0"}, {"ever": b"\0\0"}]
+)
+def test_impossible_payloads_are_rejected_by_the_parser(payloads):
+    study = build_study(sample_one_question=True)
+    rules = Rules.of(study)
+    report = Report("ab" * 16, study.id, 1, study.digest, payloads)
+    assert rules.form.read(report.to_json().encode()) is None
+    with raises(ReportError, "report.payload_impossible", field=f"payloads.{next(iter(payloads))}"):
+        rules.pack(report)
+
+
+def test_more_than_one_payload_is_refused(make_report):
+    study = build_study(sample_one_question=True)
+    with pytest.raises(ReportError, match="exactly one"):
+        Rules.of(study).pack(make_report(study))
+
+
+def test_the_work_of_any_mechanism_counts(monkeypatch):
+    """An added mechanism counts too, with supports looked up choice by choice, like olh."""
+    one = {**build_study().document["questions"][1], "choices": {"count": 12}}
+    questions = [one, {**one, "id": "other", "mechanism": {"name": "olh", "epsilon": "1"}}]
+    assert Rules.of(build_study(questions=questions)).tally.hashes == 12
+    monkeypatch.setitem(REDUCTIONS, "oue", SUPPORTS)
+    assert Rules.of(build_study(2, questions=questions)).tally.hashes == 24
+
+
+def test_kept_summaries_are_limited_by_bytes(habits, monkeypatch):
+    kept = habits.collector.rules.find("habits", 1).tally
+    assert kept.is_kept
+    monkeypatch.setattr(rules_module, "MOST_KEPT_BYTES", 8 * kept.size - 1)
+    assert not kept.is_kept

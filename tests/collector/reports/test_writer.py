@@ -1,0 +1,262 @@
+"""One writer a process: what gathers is committed together, and a stuck commit holds nobody up."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from collector.problems import ProblemError
+from collector.reports import writer as writer_module
+from collector.reports.writer import Upload, Writer
+from collector.storage.failures import problem_of
+from collector.storage.packing import PackedReport
+from tests.collector.conftest import build_report, build_study, wait_for
+from tests.kit.errors import raises
+
+
+def upload(*numbers, study="s"):
+    return Upload(study, [PackedReport(bytes([number] * 16), 1, b"x") for number in numbers])
+
+
+class Gate:
+    """A store that waits until it may go on, and remembers what it was given."""
+
+    def __init__(self):
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Semaphore(0)
+        self.groups = []
+
+    def __call__(self, uploads):
+        self.entered.release()
+        assert self.open.acquire(timeout=20)
+        self.groups.append(list(uploads))
+        return [len(one.reports) for one in uploads]
+
+
+@pytest.fixture
+def gate():
+    return Gate()
+
+
+@pytest.fixture
+def make_writer(gate):
+    made = []
+
+    def make(store=gate, capacity=1000, patience=20.0):
+        made.append(
+            Writer(store, lambda action: action(None), capacity, lambda _seconds, _waiting: None, patience)
+        )
+        return made[-1]
+
+    yield make
+    for writer in made:
+        writer.close()
+
+
+def test_uploads_during_a_commit_are_committed_together(make_writer, gate):
+    writer = make_writer()
+    uploads = [upload(number) for number in range(9)]
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(writer.upload, uploads[0])
+        assert gate.entered.acquire(timeout=20)
+        rest = [pool.submit(writer.upload, one) for one in uploads[1:]]
+        wait_for(lambda: writer.depth == 9)
+        gate.open.release(2)
+        assert [done.result(20) for done in (first, *rest)] == [1] * 9
+    assert [len(group) for group in gate.groups] == [1, 8]
+    assert writer.depth == 0
+
+
+def test_writer_rejects_uploads_while_too_many_wait(make_writer, gate):
+    writer = make_writer(capacity=3)
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(writer.upload, upload(1, 2, 3, 4, 5))
+        assert gate.entered.acquire(timeout=20)
+        with raises(ProblemError, "overloaded") as caught:
+            writer.upload(upload(6))
+        assert caught.value.answer()[1]["Retry-After"] == "1"
+        gate.open.release(2)
+        assert large.result(20) == 5
+        assert pool.submit(writer.upload, upload(6)).result(20) == 1
+
+
+def test_commit_error_reaches_only_the_uploads_of_that_commit(make_writer):
+    failures = iter([OperationalError("", None, Exception("away"))])
+
+    def store(uploads):
+        for error in failures:
+            raise error
+        return [1 for _ in uploads]
+
+    writer = make_writer(store)
+    with pytest.raises(OperationalError):
+        writer.upload(upload(1))
+    assert writer.upload(upload(1)) == 1
+    assert writer.depth == 0
+
+
+def test_writer_survives_a_metrics_error():
+    def observe(_seconds, _waiting):
+        raise OSError("no room for counts")
+
+    writer = Writer(lambda uploads: [1] * len(uploads), lambda action: action(None), 10, observe, 20.0)
+    assert [writer.upload(upload(1)) for _ in range(2)] == [1, 1]
+    writer.close()
+
+
+def test_actions_keep_their_order_among_uploads(make_writer, gate):
+    writer = make_writer()
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(writer.upload, upload(1))
+        assert gate.entered.acquire(timeout=20)
+        action = pool.submit(writer.act, lambda _session: len(gate.groups))
+        wait_for(lambda: writer.depth == 2)
+        after = pool.submit(writer.upload, upload(2))
+        wait_for(lambda: writer.depth == 3)
+        gate.open.release(2)
+        assert (first.result(20), action.result(20), after.result(20)) == (1, 1, 1)
+
+
+# Of a harness, whose lock_timeout is 0.2 s, by the clocks of these tests; for readers also of a busy machine.
+PATIENCE = 3.2
+# Ends a test that hangs.
+LONGEST_SECONDS = 60
+
+
+class Clock:
+    """Takes the place of `time` in a module: it stands until it is moved, and knows how often it was read."""
+
+    def __init__(self):
+        self.now, self.reads = 0.0, 0
+
+    def monotonic(self):
+        self.reads += 1
+        return self.now
+
+
+class Waits(Clock):
+    """The writer's clock: it goes on only while somebody waits for a commit that is stuck."""
+
+    def __init__(self, monkeypatch, is_stuck):
+        super().__init__()
+        self._is_stuck, self._lock = is_stuck, threading.Lock()
+        monkeypatch.setattr(writer_module, "time", self)
+        monkeypatch.setattr(writer_module._Job, "wait", lambda job, seconds: self._wait(job, seconds))
+
+    def _wait(self, job, seconds):
+        end = self.now + seconds
+        if not self._is_stuck():
+            return job._pending.acquire(timeout=LONGEST_SECONDS)
+        with self._lock:
+            self.now = max(self.now, end)
+        return job._pending.acquire(blocking=False)
+
+
+@pytest.mark.attack(15)
+def test_uploads_behind_stuck_commit_are_refused_in_time(monkeypatch):
+    """A commit hangs in the database; uploads behind it must be refused in time, not wait forever."""
+    begun, release = threading.Event(), threading.Event()
+
+    def store(works):
+        begun.set()
+        return [release.wait(LONGEST_SECONDS)] * len(works)
+
+    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
+    clock = Waits(monkeypatch, lambda: begun.wait(LONGEST_SECONDS) and not release.is_set())
+    upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
+    with raises(ProblemError, "unavailable", "may still take effect"):
+        writer.upload(upload)
+    waited = clock.now
+    assert PATIENCE <= waited < PATIENCE + 0.1
+    for _ in range(50):
+        with raises(ProblemError, "unavailable"):
+            writer.upload(upload)
+    assert clock.now == waited
+    release.set()
+    wait_for(lambda: not writer.depth, LONGEST_SECONDS)
+    assert writer.upload(upload) is True
+    writer.close()
+
+
+def test_moving_queue_is_waited_for(monkeypatch):
+    """The last of twelve uploads waits ten times as long as one commit may take."""
+    monkeypatch.setattr(writer_module, "MOST_AT_ONCE", 1)
+    clock, last = Clock(), threading.get_ident()
+    begun, done = threading.Semaphore(0), threading.Semaphore(0)
+    left, seconds_of_one = 12, 0.9 * PATIENCE
+    ends = seconds_of_one
+
+    def store(works):
+        begun.release()
+        assert done.acquire(timeout=LONGEST_SECONDS)
+        return [len(works)] * len(works)
+
+    def wait(job, seconds):
+        """The others know no clock; the last one's goes on while it waits, and commits end at their times."""
+        nonlocal ends, left
+        if threading.get_ident() != last:
+            return job._pending.acquire(timeout=LONGEST_SECONDS)
+        until = clock.now + seconds
+        while ends <= until:
+            clock.now, ends, left = ends, ends + seconds_of_one, left - 1
+            done.release()
+            if not left:
+                return job._pending.acquire(timeout=LONGEST_SECONDS)
+            assert begun.acquire(timeout=LONGEST_SECONDS)
+        clock.now = until
+        return False
+
+    monkeypatch.setattr(writer_module, "time", clock)
+    monkeypatch.setattr(writer_module._Job, "wait", wait)
+    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
+    uploads = [Upload("s", [PackedReport(bytes([n] * 16), 1, b"x")]) for n in range(12)]
+    with ThreadPoolExecutor(11) as pool:
+        others = [pool.submit(writer.upload, upload) for upload in uploads[:11]]
+        wait_for(lambda: writer.depth == 11, LONGEST_SECONDS)
+        assert begun.acquire(timeout=LONGEST_SECONDS)
+        assert writer.upload(uploads[11]) == 1
+        assert [one.result(LONGEST_SECONDS) for one in others] == [1] * 11
+    assert clock.now == pytest.approx(12 * seconds_of_one)
+    writer.close()
+
+
+def fail(session):
+    session.connection().exec_driver_sql("DELETE FROM reports")
+    raise ProblemError(problem_of(OSError()).kind, "after a change that must not stay")
+
+
+@pytest.mark.attack(15)
+def test_a_flood_of_deletions_splits_no_commit(make_harness):
+    """A flood of deletions between uploads must share their transactions; each unknown one fails alone."""
+    harness = make_harness(lock_timeout=LONGEST_SECONDS)
+    study = build_study()
+    harness.publish(study)
+    gone, *reports = [build_report(study) for _ in range(41)]
+    assert harness.put(gone).status_code == 201
+    collector = harness.collector
+    commits = []
+    event.listen(collector.database.engine, "commit", lambda _connection: commits.append(1))
+    with (
+        closing(sqlite3.connect(harness.path, isolation_level=None)) as other,
+        ThreadPoolExecutor(80) as pool,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        first = pool.submit(harness.put, reports[0])
+        time.sleep(0.05)
+        unknown = [pool.submit(collector.writer.change, bytes([n] * 16), fail) for n in range(30)]
+        uploads = [pool.submit(harness.put, report) for report in reports[1:]]
+        wait_for(lambda: collector.writer.depth >= len(unknown) + len(uploads))
+        other.execute("ROLLBACK")
+        assert {one.result(LONGEST_SECONDS).status_code for one in (first, *uploads)} == {201}
+        for one in unknown:
+            with pytest.raises(ProblemError):
+                one.result(LONGEST_SECONDS)
+    assert len(commits) < 15
+    assert len(harness.exported()) == 41

@@ -1,0 +1,254 @@
+"""The real server: a process group, a port, a database file, signals, and a flood."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from collector.remote.download import fetch_reports
+from collector.serving.granian_server import ENDS_AT_ONCE, LONGEST_DELAY, respawn_delay
+from collector.serving.place import METRICS_PREFIX
+from tests.collector.conftest import START_SECONDS, build_report, build_study
+
+
+@pytest.mark.slow
+def test_stopped_server_leaves_one_database_file(start_server, study, make_report):
+    """Moved alone it has every acknowledged report, and nothing of a withdrawn one."""
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    payloads = {"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"}
+    kept, gone = make_report(study), make_report(study, payloads=payloads)
+    assert [server.put(report) for report in (kept, gone)] == [201, 201]
+    assert server.request("DELETE", f"/v1/studies/habits/reports/{gone.id}") == 200
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=60) == 0
+    # And the lock, which nothing needs.
+    left = {file.name for file in server.database.parent.glob("collector.sqlite3*")}
+    assert left == {"collector.sqlite3", "collector.sqlite3-mark"}
+    content = server.database.read_bytes()
+    assert bytes.fromhex(kept.id) in content
+    assert payloads["hours"] not in content
+
+
+PATH = "/v1/studies/habits/reports"
+AGENT = "Device-Of-One-Person/7.3"
+CLIENT_ADDRESS = "127.0.0.77"
+
+
+@pytest.mark.slow
+@pytest.mark.attack(12)
+def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report):
+    """Look in all that a real server writes for a device's address, its program and the time."""
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    reports = [make_report(study) for _ in range(5)]
+    parts = urlsplit(server.url)
+    address, source = (parts.hostname, parts.port), (CLIENT_ADDRESS, 0)
+    client = http.client.HTTPConnection(*address, timeout=30, source_address=source)
+    for report in reports:
+        headers = {"User-Agent": AGENT, "Content-Type": "application/json"}
+        client.request("PUT", f"{PATH}/{report.id}", report.to_json(), headers)
+        response = client.getresponse()
+        response.read()
+        assert response.status == 201
+    client.request("GET", f"/v1/nothing/{reports[0].id}", headers={"User-Agent": AGENT})
+    client.getresponse().read()
+    client.close()
+    with socket.create_connection(address, timeout=30, source_address=source) as connection:
+        connection.sendall(f"BROKEN {reports[0].id}\r\nUser-Agent: {AGENT}\r\n\r\n".encode())
+        assert b"400" in connection.recv(4096)
+    metrics = server.read("/metrics").encode()
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=30)
+    output = server.log.read_bytes() + metrics
+    files = [file.read_bytes() for file in server.database.parent.glob("collector.sqlite3*")]
+    assert files
+    for trace in (AGENT.encode(), b"User-Agent", CLIENT_ADDRESS.encode(), socket.inet_aton(CLIENT_ADDRESS)):
+        assert not any(trace in content for content in (output, *files))
+    assert not any(re.search(rb"[0-2][0-9]:[0-5][0-9]", content) for content in (output, *files))
+    assert reports[0].id.encode() not in output
+
+
+@pytest.mark.slow
+def test_sigterm_under_load_acknowledges_only_stored_reports(start_server, study, make_report, token):
+    """Requests under way get an answer or a closed connection; what was acknowledged is there, once."""
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    acknowledged, statuses, sent = [], set(), []
+    parts = urlsplit(server.url)
+
+    def send_until_closed(_):
+        client = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+        for _ in range(1000):
+            report = make_report(study)
+            sent.append(report.id)
+            try:
+                client.request(
+                    "PUT",
+                    f"/v1/studies/habits/reports/{report.id}",
+                    report.to_json(),
+                    {"Content-Type": "application/json"},
+                )
+                response = client.getresponse()
+                response.read()
+            except (OSError, http.client.HTTPException):
+                return
+            statuses.add(response.status)
+            if response.status == 201:
+                acknowledged.append(report.id)
+
+    with ThreadPoolExecutor(8) as pool:
+        clients = [pool.submit(send_until_closed, number) for number in range(8)]
+        while len(acknowledged) < 50:
+            time.sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=60) == 0
+        for client in clients:
+            client.result(timeout=60)
+    assert statuses <= {201, 503}
+    assert not server.group_lives()
+    found = [report.id for report in fetch_reports(start_server().url, "habits", token)]
+    assert len(found) == len(set(found))
+    assert set(acknowledged) <= set(found) <= set(sent)
+
+
+SECONDS = 60
+
+
+def wait_for_another(server, worker):
+    deadline = time.monotonic() + SECONDS
+    while not (children := [child for child in server.children() if child != worker]):
+        assert server.process.poll() is None, server.log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return children[0]
+
+
+@pytest.mark.slow
+@pytest.mark.attack(10)
+def test_workers_that_die_repeatedly_are_replaced(start_server):
+    """Kill the workers of a server again and again: each is replaced, and reports are still taken."""
+    server = start_server()
+    study = build_study()
+    server.request("POST", "/v1/studies", study.document)
+    (worker,) = server.children()
+    for _ in range(ENDS_AT_ONCE):
+        os.kill(worker, signal.SIGKILL)
+        worker = wait_for_another(server, worker)
+    assert server.put_until_taken(build_report(study)) in (200, 201)
+    assert server.process.poll() is None
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(timeout=SECONDS) == 0
+    assert not server.group_lives()
+
+
+def ended(process):
+    """Whether the process is gone, or a zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.slow
+def test_workers_end_when_their_master_is_killed(start_server):
+    server = start_server()
+    workers = server.children()
+    assert workers
+    server.process.kill()
+    server.process.wait()
+    deadline = time.monotonic() + SECONDS
+    while not all(map(ended, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_respawn_delay_grows_with_every_early_exit():
+    delays = [respawn_delay(ends) for ends in range(20)]
+    assert delays[: ENDS_AT_ONCE + 1] == [0.0] * (ENDS_AT_ONCE + 1)
+    assert delays == sorted(delays)
+    assert delays[-1] == LONGEST_DELAY
+
+
+@pytest.mark.slow
+def test_server_recreates_its_deleted_metrics_folder(start_server, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    left_over = tmp_path / f"{METRICS_PREFIX}left-over"
+    left_over.mkdir()
+    (left_over / "counter_1.db").write_bytes(b"")
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    server = start_server("--workers", "2", environment=environment)
+    study = build_study()
+    server.request("POST", "/v1/studies", study.document)
+    assert not list(temporary.glob("*metrics*"))
+    assert not left_over.exists()
+    (folder,) = tmp_path.glob(f"{METRICS_PREFIX}*")
+    shutil.rmtree(folder)
+    server.read("/metrics")
+    # What a worker leaves that is killed as it starts.
+    (folder / "counter_1.db").write_bytes(b"")
+    for worker in server.children()[-2:]:
+        os.kill(worker, signal.SIGKILL)
+    wait_for_another(server, worker)
+    assert server.put_until_taken(build_report(study)) in (200, 201)
+    assert "ldpkit_reports_accepted_total" in server.read("/metrics")
+    assert server.logged("were deleted with")
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(timeout=START_SECONDS)
+    assert not folder.exists()
+
+
+def head(method, path, length, *fields):
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Content-Length: {length}", *fields]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+PACKED = gzip.compress(b'{"reports":[' + b"{}," * 99_998 + b"{}]}")
+BOMB = head("POST", PATH, len(PACKED), "Content-Type: application/json", "Content-Encoding: gzip") + PACKED
+# On so many connections at once.
+IDLE = {b"GET /healthz HTTP/1.1\r\nHost:": 150, head("PUT", f"{PATH}/{'0' * 32}", 900) + b"{": 40}
+
+
+@pytest.mark.attack(15)
+@pytest.mark.slow
+def test_honest_devices_get_through(start_server, study, make_report):
+    """Keep honest devices out of a running server with idle and slow connections and a flood of bombs."""
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    parts, over = urlsplit(server.url), threading.Event()
+    address = (parts.hostname, parts.port)
+
+    def flood():
+        with socket.create_connection(address, timeout=SECONDS) as connection:
+            while not over.is_set():
+                connection.sendall(BOMB)
+                response = http.client.HTTPResponse(connection)
+                response.begin()
+                assert len(response.read()) < 40_000
+
+    with ExitStack() as held, ThreadPoolExecutor(2) as pool:
+        held.callback(over.set)
+        for sent, count in IDLE.items():
+            for _ in range(count):
+                connection = held.enter_context(socket.create_connection(address, timeout=SECONDS))
+                connection.sendall(sent)
+        floods = [pool.submit(flood) for _ in range(2)]
+        assert [server.put(make_report(study)) for _ in range(20)] == [201] * 20
+        assert server.read("/v1/studies/habits/export").count("payloads") == 20
+        over.set()
+        for one in floods:
+            one.result(SECONDS)

@@ -1,0 +1,38 @@
+"""A published version is served at once, and many visitors read the database once."""
+
+from __future__ import annotations
+
+from collector.studies.publishing import publish
+from tests.collector.conftest import build_study
+
+
+def page(harness, **headers):
+    return harness.client.get("/s/habits", headers=headers)
+
+
+def test_a_new_version_is_served_at_once_and_the_old_one_under_its_number(habits, study):
+    habits.client.get("/v1/studies/habits")
+    newer = build_study(2, title="Newer habits")
+    habits.publish(newer)
+    assert habits.client.get("/v1/studies/habits").data == newer.canonical()
+    assert habits.client.get("/v1/studies/habits?version=1").data == study.canonical()
+    assert "Newer habits" in page(habits).text
+
+
+def test_version_published_by_another_process_is_served(habits, monkeypatch):
+    habits.client.get("/v1/studies/habits")
+    newer = build_study(2, title="Newer habits")
+    with habits.collector.database.write() as session:
+        publish(session, newer)
+    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: float("inf"))
+    assert habits.client.get("/v1/studies/habits").data == newer.canonical()
+
+
+def test_many_visitors_read_the_database_once(habits, monkeypatch):
+    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: 0.0)
+    page(habits)
+    habits.client.get("/v1/studies/habits")
+    monkeypatch.setattr(habits.collector.database, "read", None)
+    for _ in range(3):
+        assert page(habits).status_code == 200
+        assert habits.client.get("/v1/studies/habits").status_code == 200

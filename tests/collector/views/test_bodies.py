@@ -1,0 +1,189 @@
+"""Bodies as they are and compressed; every decoder against hostile input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.problems import ProblemError
+from collector.views.batches import MOST_WRONG
+from collector.views.bodies import MOST_GROWTH, SMALL_BYTES, inflate, parse_reports
+from tests.collector.answered import problem
+from tests.collector.conftest import build_report, build_study
+from tests.kit.errors import raises
+
+JSON, LIMIT, MANY = "application/json", 100_000, 100_000
+PATH = "/v1/studies/habits/reports"
+
+
+def post(harness, body, form=JSON, encoding=None):
+    headers = {"Content-Encoding": encoding} if encoding else {}
+    return harness.client.post(PATH, data=body, content_type=form, headers=headers)
+
+
+def put(harness, body, **options):
+    return harness.client.put(f"{PATH}/{'0' * 32}", data=body, content_type=JSON, **options)
+
+
+@pytest.mark.parametrize("form", ["application/cbor", "text/plain"])
+def test_body_that_is_not_json_is_415(habits, study, make_report, form):
+    body, refused = make_report(study).to_json().encode(), (415, "media-type-unsupported")
+    assert problem(post(habits, b'{"reports":[' + body + b"]}", form)) == refused
+    report_id = json.loads(body)["id"]
+    assert problem(habits.client.put(f"{PATH}/{report_id}", data=body, content_type=form)) == refused
+    published = habits.client.post("/v1/studies", data=b"{}", content_type=form, headers=habits.operator)
+    assert problem(published) == problem(post(habits, b"{}", encoding="br")) == refused
+    assert habits.exported() == []
+
+
+def test_compressed_bodies_are_taken(habits, study, make_report):
+    reports = [make_report(study) for _ in range(20)]
+    body = json.dumps({"reports": [report.to_document() for report in reports[1:]]}).encode()
+    assert post(habits, gzip.compress(body), encoding="GZIP").get_json()["stored"] == 19
+    response = habits.client.put(
+        f"{PATH}/{reports[0].id}",
+        data=gzip.compress(reports[0].to_json().encode()),
+        content_type=JSON,
+        headers={"Content-Encoding": "gzip"},
+    )
+    assert response.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        (b"", (400, "malformed-json")),
+        (b"\xff", (400, "malformed-json")),
+        (b'{"id": 1, "id": 2}', (400, "malformed-json")),
+        ((b"[" + b" " * 8) * 100_000, (400, "malformed-json")),
+        (b"1" * 10_000, (400, "malformed-json")),
+        (b"null", (422, "report-invalid")),
+        (b"NaN", (422, "report-invalid")),
+        (b'{"id": "\\ud800", "\\ud800": 1}', (422, "report-invalid")),
+    ],
+    ids=["empty", "not UTF-8", "duplicate key", "deep", "huge number", "null", "no number", "surrogate"],
+)
+def test_body_that_is_no_report_is_refused(habits, body, refused):
+    assert problem(put(habits, body)) == refused
+
+
+def test_long_bodies_are_413(make_harness, empty):
+    harness, refused = make_harness("small.sqlite3", body_limit=100), (413, "body-too-large")
+    assert problem(put(harness, b"x" * 101)) == refused
+    chunked = put(
+        harness,
+        None,
+        input_stream=io.BytesIO(b" " * 1000),
+        headers={"Transfer-Encoding": "chunked"},
+        environ_overrides={"wsgi.input_terminated": True, "CONTENT_LENGTH": ""},
+    )
+    assert problem(chunked) == problem(post(harness, gzip.compress(b" " * 5000), encoding="gzip")) == refused
+    study = b'"' + b"x" * (1 << 20) + b'"'
+    published = empty.client.post("/v1/studies", data=study, content_type=JSON, headers=empty.operator)
+    assert problem(published) == refused
+
+
+def test_unknown_routes_and_methods(empty):
+    assert problem(empty.client.get("/nothing")) == (404, "not-found")
+    response = empty.client.delete("/v1/studies")
+    assert problem(response) == (405, "method-not-allowed")
+    assert "POST" in response.headers["Allow"]
+
+
+def test_the_limit_of_values_is_exact():
+    """A thousand, and one for every eight bytes."""
+    body = b'{"reports":[' + b"1," * 1333 + b"1]}"
+    assert parse_reports(body) == {"reports": [1] * 1334}
+    with raises(ProblemError, "body-too-large", "1335"):
+        parse_reports(b'{"reports":[' + b"1," * 1334 + b"1]}")
+
+
+@pytest.mark.attack(15)
+def test_inflated_size_is_limited():
+    """Send a small body that grows a thousandfold: only so much is inflated, and of archives one alone."""
+    assert inflate(gzip.compress(b"x" * 1000), "gzip", 1000) == b"x" * 1000
+    large = gzip.compress(b" " * (SMALL_BYTES + 1))
+    assert len(inflate(gzip.compress(b" " * SMALL_BYTES), "gzip", 1 << 20)) == SMALL_BYTES
+    for body, limit in ((gzip.compress(b"x" * 1001), 1000), (large, 1 << 20)):
+        with raises(ProblemError, "body-too-large"):
+            inflate(body, "gzip", limit)
+    assert inflate(gzip.compress(large), "gzip", 1 << 20) == large
+    reports = [build_report(build_study()).to_document() for _ in range(200)]
+    genuine = json.dumps({"reports": reports}).encode()
+    assert len(genuine) < MOST_GROWTH / 4 * len(gzip.compress(genuine, 9))
+
+
+def test_a_broken_encoding_is_400(habits):
+    whole = gzip.compress(b'{"reports": []}')
+    for body in (b"", b"nonsense", whole[:-1], whole[:5], whole + b"x", whole + whole):
+        assert problem(post(habits, body, encoding="gzip")) == (400, "malformed-encoding")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200), st.booleans(), st.integers(0, 300))
+def test_inflate_returns_bytes_or_a_problem_for_any_input(noise, genuine, place):
+    body = bytearray(gzip.compress(noise) if genuine else noise)
+    body[place : place + 1] = noise[:1]
+    try:
+        inflated = inflate(bytes(body), "gzip", LIMIT)
+    except ProblemError:
+        return
+    assert len(inflated) <= LIMIT
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2000), st.binary(max_size=3), st.integers(0, 3))
+def test_damaged_batch_never_causes_a_server_error(habits, place, noise, removed):
+    batch = json.dumps({"reports": [build_report(build_study()).to_document() for _ in range(4)]}).encode()
+    place %= len(batch)
+    damaged = batch[:place] + noise + batch[place + removed :]
+    assert post(habits, damaged).status_code in (200, 400, 422)
+
+
+# Each costs a collector without limits a second of its time, or hundreds of megabytes.
+BODIES = {
+    "empty objects": b'{"reports":[' + b"{}," * (MANY - 1) + b"{}]}",
+    "nested lists": b'{"reports":[' + (b"[" * 30 + b"]" * 30 + b",") * (MANY // 30) + b"{}]}",
+    "huge ids": json.dumps({"reports": [{"id": "x" * 9_000}] * 100}).encode(),
+    "huge numbers": b'{"reports":[' + b"1" * 900_000 + b"]}",
+    "many keys": json.dumps({"reports": [{str(n): n for n in range(60_000)}]}).encode(),
+}
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("encoding", [None, "gzip"])
+def test_costly_body_is_refused_with_short_answer_and_little_memory(habits, name, encoding):
+    """A short request makes a collector hold or answer much: both are bounded."""
+    sent = gzip.compress(BODIES[name]) if encoding else BODIES[name]
+    post(habits, b'{"reports":[1]}')
+    tracemalloc.start()
+    try:
+        response = post(habits, sent, encoding=encoding)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert response.status_code in (200, 400, 413, 422)
+    assert len(response.data) < 40_000
+    # Twenty-five times the largest body; the same bodies took a hundred times theirs.
+    assert peak < 25 << 20
+
+
+@pytest.mark.attack(15)
+def test_batch_is_rejected_after_a_hundred_invalid_reports(habits):
+    """Send a batch of thousands of wrong reports: after a hundred the whole batch is refused."""
+    first, second = (build_report(build_study()).to_document() for _ in range(2))
+    wrong = {**first, "digest": "0" * 64}
+    some = habits.post([wrong] * MOST_WRONG + [first]).get_json()
+    assert (some["stored"], len(some["failed"])) == (1, MOST_WRONG)
+    response = habits.post([second] + [wrong] * 2 * MOST_WRONG)
+    assert problem(response) == (422, "batch-wrong")
+    fields = [entry["field"] for entry in response.get_json(force=True)["failed"]]
+    assert fields == [f"reports[{number}].digest" for number in range(1, MOST_WRONG + 1)]
+    assert [report.id for report in habits.exported()] == [first["id"]]

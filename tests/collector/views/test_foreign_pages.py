@@ -1,0 +1,122 @@
+"""Pages of listed origins may use a collector's device routes; pages of other origins may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector import create_app
+from collector.views.foreign_pages import REMEMBERED_SECONDS
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import TOKEN
+from tests.kit.errors import raises
+
+LISTED, OTHER = "https://survey.example.org", "https://survey.example.net"
+REPORT_ID = "0" * 32
+ALLOWED = "Access-Control-Allow-Origin"
+
+
+@pytest.fixture
+def listing(make_harness, study):
+    harness = make_harness(cors_origins=(LISTED,))
+    assert harness.publish(study).status_code == 201
+    return harness
+
+
+def asked(harness, path, method, origin):
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "content-type,ldpkit-invitation",
+    }
+    return harness.client.options(path, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/v1/studies/habits", "GET"),
+        (f"/v1/studies/habits/reports/{REPORT_ID}", "PUT"),
+        (f"/v1/studies/habits/reports/{REPORT_ID}", "DELETE"),
+    ],
+)
+def test_listed_origins_may_use_device_routes(listing, path, method):
+    answer = asked(listing, path, method, LISTED)
+    headers = answer.headers
+    assert (answer.status_code, answer.data, headers[ALLOWED]) == (204, b"", LISTED)
+    assert method in headers["Access-Control-Allow-Methods"].split(", ")
+    assert (headers["Access-Control-Max-Age"], headers["Vary"]) == (str(REMEMBERED_SECONDS), "Origin")
+    # A cookie or a key of a visitor is nobody's here.
+    assert "Access-Control-Allow-Credentials" not in headers
+    # Of a report's upload it is the token; nobody's key does anything there.
+    is_allowed = "authorization" in headers["Access-Control-Allow-Headers"].lower()
+    assert is_allowed == (method == "PUT")
+    for other in (OTHER, f"{LISTED}.example.net"):
+        assert ALLOWED not in asked(listing, path, method, other).headers
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/v1/studies", "POST"),
+        ("/v1/studies/habits", "DELETE"),
+        ("/v1/studies/habits/summary", "GET"),
+        ("/v1/keys", "GET"),
+        ("/metrics", "GET"),
+    ],
+)
+def test_no_origin_may_use_operator_or_analyst_routes(listing, path, method):
+    assert ALLOWED not in asked(listing, path, method, LISTED).headers
+    headers = {"Origin": LISTED, "Authorization": f"Bearer {TOKEN}"}
+    assert ALLOWED not in listing.client.open(path, method=method, headers=headers).headers
+
+
+def test_fast_and_plain_upload_send_the_same_cors_headers(listing, make_report, study):
+    """An upload in canonical form, the same with a blank, and a refusal."""
+    report = make_report(study)
+    path = f"/v1/studies/{report.study}/reports/{report.id}"
+    whole = report.to_json()
+    for origin, allowed in ((LISTED, LISTED), (OTHER, None)):
+        headers = {"Origin": origin, "Content-Type": "application/json"}
+        answers = [listing.client.put(path, data=body, headers=headers) for body in (whole, f" {whole}", "{")]
+        assert [answer.status_code // 100 for answer in answers] == [2, 2, 4]
+        for answer in answers:
+            assert answer.headers.get(ALLOWED) == allowed
+            assert answer.headers.getlist("Vary") == ["Origin"]
+            assert (allowed is None) == ("Access-Control-Expose-Headers" not in answer.headers)
+
+
+def test_without_listed_origins_no_cors_header_is_sent(habits):
+    answer = habits.client.get("/v1/studies/habits", headers={"Origin": LISTED})
+    assert answer.status_code == 200
+    assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("*", "null", "https://*.example.org", "survey.example.org", "https://survey.example.org/"),
+        *("https://Survey.example.org", "https://survey.example.org:443", "http://survey.example.org"),
+        *("http://localhost:80", "https://survey.example.org/page", "https://a@example.org", "file://"),
+    ],
+)
+@pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
+def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, origin):
+    code = "origin_not_https" if origin == "http://survey.example.org" else "not_an_origin"
+    with raises(InputError, f"settings.{code}", setting, origin) as refused:
+        make_harness(**{setting: (LISTED, origin)})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
+def test_node_rejects_origin_settings(setting):
+    with raises(InputError, "settings.pages_on_node"):
+        create_app({setting: (LISTED,)}, node_key="node.key")
+
+
+def test_only_listed_sites_may_frame_a_study(make_harness, study):
+    harness = make_harness(frame_ancestors=(LISTED, "http://localhost:8080"))
+    harness.publish(study)
+    policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]
+    assert f"frame-ancestors {LISTED} http://localhost:8080;" in policy
+    # An operator's page is no study's.
+    assert "frame-ancestors 'none'" in harness.client.get("/").headers["Content-Security-Policy"]

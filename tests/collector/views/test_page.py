@@ -1,0 +1,216 @@
+"""The operator's page: over the test client, and in a real browser."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from selenium.webdriver.support.ui import WebDriverWait
+from sqlalchemy import select
+
+from collector.storage.models import SessionRow
+from schemas import Study
+from tests import studies
+from tests.collector.answered import basic
+from tests.kit.deleting import delete_study
+from tests.portable import chromium
+
+
+def test_the_page_needs_a_key(habits, token):
+    response = habits.client.get("/")
+    assert response.status_code == 401
+    assert 'action="/sign-in"' in response.text
+    for headers in (basic("wrong"), basic(""), {"Authorization": f"Bearer {token}"}):
+        refused = habits.client.get("/", headers=headers)
+        assert refused.status_code == 401
+        # What browsers ask for by themselves they keep, and nobody could sign out.
+        assert "Basic" not in refused.headers["WWW-Authenticate"]
+    assert habits.client.get("/", headers=basic(token)).status_code == 200
+
+
+def test_page_shows_questions_and_report_counts(habits, study, make_report, token):
+    habits.post([make_report(study).to_document() for _ in range(7)])
+    habits.put(make_report(study, digest="0" * 64))
+    text = habits.client.get("/", headers=basic(token)).text
+    for words in (
+        "Habits",
+        "<strong>7</strong> reports",
+        "report-invalid",
+        "Laplace noise",
+        "Yes or no.",
+    ):
+        assert words in text
+
+
+def test_study_texts_are_escaped(empty, make_study, token):
+    empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
+    text = empty.client.get("/", headers=basic(token)).text
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_page_and_assets_send_a_strict_content_policy(habits, token):
+    for path in ("/", "/assets/operator/operator.css", "/assets/operator/operator.js"):
+        response = habits.client.get(path, headers=basic(token))
+        assert response.status_code == 200
+        policy = response.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+WAIT_SECONDS = 30
+
+
+@contextmanager
+def browser(folder, width=1000):
+    driver = chromium.start(folder / "profile")
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def shown(driver, selector, part="innerText"):
+    """Read an element in one step: the page may replace it at any time."""
+    return driver.execute_script("return document.querySelector(arguments[0])[arguments[1]]", selector, part)
+
+
+def signed_in(driver, server, token):
+    """Sign in as a person does: open the form first."""
+    driver.get(server.url)
+    driver.find_element("id", "key").send_keys(token, "\n")
+    WebDriverWait(driver, WAIT_SECONDS).until(lambda page: page.find_elements("id", "live"))
+
+
+@pytest.mark.slow
+def test_browser_updates_counts_without_reload(start_server, study, make_report, token, tmp_path):
+    server = start_server()
+    server.request("POST", "/v1/studies", study.document)
+    with browser(tmp_path) as driver:
+        signed_in(driver, server, token)
+        assert driver.title == "ldpkit collector"
+        assert shown(driver, "section a", "href").endswith("/s/habits")
+        for _ in range(3):
+            assert server.put(make_report(study)) == 201
+        WebDriverWait(driver, WAIT_SECONDS).until(lambda page: shown(page, ".reports strong") == "3")
+        assert shown(driver, "#state") == "live"
+        messages = [
+            entry["message"] for entry in driver.get_log("browser") if " 401 " not in entry["message"]
+        ]
+        assert messages == []
+
+
+def test_every_mechanism_has_a_description(empty, token):
+    study = Study(studies.document(*studies.ALL, *studies.NEWER))
+    assert empty.publish(study).status_code == 201
+    response = empty.client.get("/", headers=basic(token))
+    assert response.status_code == 200
+    assert response.text.count("of the reports were false") == len(study.questions)
+
+
+def test_page_counts_cells_of_the_current_version_only(habits, study, make_report, token):
+    """Reports of an earlier version do not count towards the cells of the current version."""
+    habits.post([make_report(study).to_document() for _ in range(40)])
+    side = {"id": "side", "choices": ["n", "s"]}
+    assert habits.publish(Study({**study.document, "version": 2, "public": [side]})).status_code == 201
+    text = habits.client.get("/", headers=basic(token)).text
+    assert "<strong>40</strong> reports, 0 of them of version 2" in text
+    assert "at least 2 have fewer than 20" in text
+    assert "side: sent as it is" in text
+
+
+def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
+    last = habits.day
+    assert habits.publish(Study({**study.document, "version": 2, "closes": str(last)})).status_code == 201
+    assert f"to {last};" in habits.client.get("/", headers=basic(token)).text
+    habits.day += timedelta(1)
+    text = habits.client.get("/", headers=basic(token)).text
+    assert f"ended on {last}" in text
+    assert "open from" not in text
+    delete_study(habits.collector.database, "habits")
+    habits.collector.studies.forget()
+    assert "version 2, deleted;" in habits.client.get("/", headers=basic(token)).text
+
+
+def sign_in(client, key, **options):
+    return client.post("/sign-in", data={"key": key}, **options)
+
+
+def test_operator_signs_in_and_out(habits, token):
+    client = habits.app.test_client()
+    assert sign_in(client, "wrong").status_code == 401
+    assert "Habits" not in client.get("/").text
+    done = sign_in(client, token)
+    assert (done.status_code, done.headers["Location"]) == (303, "/")
+    cookie = done.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert "Habits" in client.get("/").text
+    assert token not in cookie
+    assert client.post("/sign-out").status_code == 303
+    assert client.get("/").status_code == 401
+
+
+OF_PAGE = {"LDPKit-Page": "1", "Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (OF_PAGE, 200),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "same-site"}, 403),
+        ({"LDPKit-Page": "1", "Sec-Fetch-Site": "none"}, 403),
+        ({"LDPKit-Page": "1"}, 403),
+        ({"Sec-Fetch-Site": "same-origin"}, 401),
+        ({}, 401),
+    ],
+    ids=str,
+)
+@pytest.mark.attack(14)
+def test_only_the_pages_own_script_acts_with_the_cookie(habits, token, headers, status):
+    """Another site has an operator's browser close a study: the cookie alone does nothing."""
+    client = habits.app.test_client()
+    sign_in(client, token)
+    assert client.post("/v1/studies/habits/close", headers=headers).status_code == status
+    assert habits.collector.studies.get()[0].closed == (status == 200)
+
+
+def test_no_foreign_page_may_send_the_pages_header(make_harness):
+    harness = make_harness(cors_origins="https://survey.example")
+    asked = {"Origin": "https://survey.example", "Access-Control-Request-Method": "DELETE"}
+    answer = harness.client.options("/v1/studies/habits/reports/x", headers=asked).headers
+    assert "LDPKit-Page" not in answer["Access-Control-Allow-Headers"]
+    assert "Access-Control-Allow-Credentials" not in answer
+
+
+def test_a_session_ends_after_the_next_day(habits, token):
+    client = habits.app.test_client()
+    sign_in(client, token)
+    habits.day += timedelta(1)
+    assert client.get("/v1/keys", headers=OF_PAGE).status_code == 200
+    habits.day += timedelta(1)
+    assert client.get("/v1/keys", headers=OF_PAGE).status_code == 401
+    sign_in(client, token)
+    with habits.collector.database.read() as session:
+        assert len(session.scalars(select(SessionRow)).all()) == 1
+
+
+def test_cookie_is_secure_except_on_localhost(habits, token):
+    for host, is_secure in (("localhost:8000", False), ("[::1]:8000", False), ("ask.example.org", True)):
+        cookie = sign_in(habits.app.test_client(), token, headers={"Host": host}).headers["Set-Cookie"]
+        assert ("Secure" in cookie) == is_secure, host
+
+
+def test_cross_site_sign_in_and_sign_out_are_rejected(habits, token):
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    client = habits.app.test_client()
+    assert sign_in(client, token, headers=headers).status_code == 403
+    sign_in(client, token)
+    assert client.post("/sign-out", headers=headers).status_code == 403
+    assert client.get("/").status_code == 200

@@ -1,0 +1,253 @@
+"""Publish, fetch and close; publish on the strength of a signature; the collector's identity."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.device.arguments import load_public_key
+from ldp_client.device.policy import verify_study
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.signed import MOST_SIGNATURES, Signature
+from ldp_client.files.signing import new_key, sign_study
+from schemas import Report, Study
+from schemas.study import SignedStudy
+from tests.collector.answered import problem, refusal
+from tests.collector.conftest import build_report, build_study
+from tests.kit.errors import raises
+
+JSON = "application/json"
+
+
+def test_a_version_is_published_once_and_never_changes(empty, study, make_study):
+    first = empty.publish(study)
+    assert first.status_code == 201
+    assert first.get_json() == {"id": "habits", "version": 1, "digest": study.digest}
+    assert first.headers["Location"] == "/v1/studies/habits"
+    spelled = json.dumps(study.document, indent=3)
+    again = empty.client.post("/v1/studies", data=spelled, content_type=JSON, headers=empty.operator)
+    assert again.status_code == 200
+    assert refusal(empty.publish(make_study(title="Other"))) == ("study-conflict", "version")
+    assert empty.client.get("/v1/studies/habits").data == study.canonical()
+
+
+def test_replaced_versions_are_fetched_and_not_published(habits, study, make_study):
+    later = make_study(version=3)
+    assert habits.publish(later).status_code == 201
+    assert refusal(habits.publish(study)) == ("study-outdated", "version")
+    path = "/v1/studies/habits"
+    assert habits.client.get(path).data == habits.client.get(f"{path}?version=3").data == later.canonical()
+    assert habits.client.get(f"{path}?version=1").data == study.canonical()
+    assert habits.client.get(f"{path}?version=2").status_code == 404
+    for wrong in ("0", "x", "1.0", "٣", "9" * 30):
+        response = habits.client.get(path, query_string={"version": wrong})
+        assert refusal(response) == ("parameter-invalid", "version")
+
+
+def test_an_invalid_study_names_its_field(empty, study):
+    document = json.loads(study.to_json())
+    document["questions"][2]["mechanism"]["epsilon"] = "0"
+    response = empty.client.post("/v1/studies", json=document, headers=empty.operator)
+    assert refusal(response) == ("study-invalid", "questions[2].mechanism.epsilon")
+
+
+@pytest.mark.parametrize("sample_one_question", [False, True])
+def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, make_study, sample_one_question):
+    """Devices permanently drop a report that is too large."""
+    oue = {"mechanism": {"name": "oue", "epsilon": "1"}, "model": {"name": "multinomial"}}
+    questions = [{"id": f"q{n}", "ask": "choice", "choices": {"count": 9000 * n}, **oue} for n in (1, 2)]
+    study = make_study(questions=questions, **({"sample_one_question": True} if sample_one_question else {}))
+    payloads = {question.id: bytes(mechanism_for(question).payload_size) for question in study.questions}
+    if sample_one_question:
+        del payloads["q1"]
+    report = Report("0" * 32, study.id, study.version, study.digest, payloads)
+    size = len(report.to_json())
+    exact, short = (make_harness(f"{limit}.sqlite3", body_limit=limit) for limit in (size, size - 1))
+    assert refusal(short.publish(study)) == ("study-invalid", "questions")
+    assert exact.publish(study).status_code == 201
+    path = f"/v1/studies/habits/reports/{report.id}"
+    assert exact.client.put(path, data=report.to_json(), content_type=JSON).status_code == 201
+
+
+def test_publishing_needs_the_token(empty, study):
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
+        response = empty.client.post("/v1/studies", json=study.document, headers=headers)
+        assert response.status_code == 401
+        assert response.headers["WWW-Authenticate"].startswith("Bearer")
+        assert refusal(response) == ("unauthorized", None)
+
+
+def test_an_unknown_study_is_404_everywhere(empty, study, make_report):
+    report = make_report(study)
+    responses = [empty.client.get("/v1/studies/habits"), empty.close(), empty.put(report), empty.export()]
+    for response in [*responses, empty.post([report.to_document()]), empty.post([])]:
+        assert response.status_code == 404
+        assert refusal(response) == ("study-unknown", None)
+
+
+def test_close_is_final_and_may_be_repeated(habits, study, make_study):
+    for _ in range(2):
+        assert habits.close().get_json() == {"id": "habits", "version": 1, "closed": True}
+    assert habits.publish(study).status_code == 200
+    assert refusal(habits.publish(make_study(version=2))) == ("study-finished", "version")
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Private and public keys."""
+    return [new_key() for _ in range(2)]
+
+
+@pytest.fixture
+def signed(study, pairs):
+    """The study, signed with each of the keys."""
+    return [sign_study(study, private.encode()) for private, _ in pairs]
+
+
+@pytest.fixture
+def trusting(make_harness, pairs, tmp_path):
+    """A collector that trusts two keys."""
+    file = tmp_path / "keys.pem"
+    file.write_text("A comment.\n".join(public for _, public in pairs))
+    return make_harness("trusting.sqlite3", signing_keys=str(file))
+
+
+def post(harness, signed, **headers):
+    text = signed if isinstance(signed, str) else signed.to_json()
+    return harness.client.post("/v1/studies", data=text, content_type=JSON, headers=headers)
+
+
+def fetched(harness, **query):
+    response = harness.client.get("/v1/studies/habits/signed", query_string=query)
+    assert response.status_code == 200
+    return SignedStudy.from_json(response.data)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_trusted_signature_publishes_a_study_without_a_key(trusting, study, signed, pairs, place):
+    assert [post(trusting, signed[place]).status_code for _ in range(2)] == [201, 200]
+    served = fetched(trusting)
+    assert served.to_json() == signed[place].to_json()
+    key = load_public_key(pairs[place][1])
+    assert verify_study(served, [key]) == [key]
+    assert trusting.client.get("/v1/studies/habits").data == study.canonical()
+
+
+def test_old_versions_are_not_published_again(trusting, make_study, pairs):
+    private = pairs[1][0].encode()
+    old, new = (sign_study(make_study(version), private) for version in (1, 2))
+    assert [post(trusting, one).status_code for one in (old, new)] == [201, 201]
+    assert refusal(post(trusting, old)) == ("study-outdated", "version")
+    other = sign_study(make_study(2, title="Other"), private)
+    assert refusal(post(trusting, other)) == ("study-conflict", "version")
+    assert fetched(trusting).to_json() == new.to_json()
+    assert fetched(trusting, version=1).to_json() == old.to_json()
+
+
+def test_other_signatures_need_a_key(trusting, habits, study, signed):
+    stranger = sign_study(study, new_key()[0].encode())
+    assert refusal(post(trusting, stranger))[0] == "unauthorized"
+    assert refusal(trusting.client.get("/v1/studies/habits/signed"))[0] == "study-unknown"
+    assert refusal(post(trusting, stranger, Authorization="Bearer wrong"))[0] == "unauthorized"
+    assert post(trusting, stranger, **trusting.operator).status_code == 201
+    assert fetched(trusting).to_json() == stranger.to_json()
+    assert refusal(post(habits, signed[0]))[0] == "unauthorized"
+    assert refusal(habits.client.get("/v1/studies/habits/signed"))[0] == "study-unsigned"
+
+
+@pytest.mark.attack(16)
+def test_wrong_signature_is_rejected_even_from_an_operator(trusting, make_study, signed):
+    """Publish an edited study with the signatures of the right one."""
+    forged = SignedStudy(make_study(title="Worse"), signed[0].signatures)
+    spoilt = SignedStudy(make_study(), [*signed[0].signatures, Signature(signed[1].signatures[0].key, b"x")])
+    for study in (forged, spoilt):
+        for headers in ({}, trusting.operator):
+            assert refusal(post(trusting, study, **headers)) == ("signature-refused", "signatures")
+    assert trusting.client.get("/v1/studies/habits").status_code == 404
+
+
+def test_signatures_accumulate_and_are_never_replaced(trusting, study, signed, pairs):
+    junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
+    # What a stranger adds to a trusted signature is not kept: it could use up the places of others.
+    assert post(trusting, SignedStudy(study, [*signed[0].signatures, *junk[:-1]])).status_code == 201
+    assert fetched(trusting).to_json() == signed[0].to_json()
+    post(trusting, signed[1])
+    keys = sorted(signature.key for one in signed for signature in one.signatures)
+    assert [signature.key for signature in fetched(trusting).signatures] == keys
+    post(trusting, SignedStudy(study, junk), **trusting.operator)
+    assert len(fetched(trusting).signatures) == MOST_SIGNATURES
+    spoilt = SignedStudy(study, [Signature(keys[0], b"x")])
+    assert post(trusting, spoilt, **trusting.operator).status_code == 403
+    assert verify_study(fetched(trusting), [load_public_key(public) for _, public in pairs])
+
+
+def test_a_malformed_envelope_names_its_field(trusting, signed):
+    document = json.loads(signed[0].to_json())
+    document["signatures"][0]["key"] = "x"
+    assert refusal(post(trusting, json.dumps(document))) == ("study-invalid", "signatures[0].key")
+    document = json.loads(signed[0].to_json())
+    document["study"] = document["study"].replace('"version":1', '"version":0')
+    assert refusal(post(trusting, json.dumps(document)))[0] == "study-invalid"
+
+
+@pytest.mark.parametrize("text", ["", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "é"])
+def test_a_file_without_keys_is_refused(make_harness, tmp_path, text):
+    file = tmp_path / "keys.pem"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError):
+        make_harness(signing_keys=str(file))
+    with raises(InputError, "keys.signing_keys_not_readable"):
+        make_harness(signing_keys=str(tmp_path / "nosuch"))
+
+
+@pytest.mark.attack(15)
+def test_published_study_is_served_without_parsing(empty, signed, monkeypatch):
+    """Ask for the longest published document again and again: it is served without being parsed."""
+    assert post(empty, signed[0], **empty.operator).status_code == 201
+    monkeypatch.setattr(Study, "from_json", lambda *_: pytest.fail("a published document is parsed again"))
+    assert empty.client.get("/v1/studies/habits/signed").data == signed[0].to_json().encode()
+
+
+def identity(answer):
+    (found,) = answer.headers.getlist("LDPKit-Collector")
+    assert len(bytes.fromhex(found)) == 16
+    return found
+
+
+@pytest.mark.attack(16)
+def test_every_answer_carries_the_identity_of_the_database(habits, make_harness, make_report, study):
+    """Another collector, or another database, answers in place of the first: its identity differs."""
+    report = make_report(study)
+    answers = [
+        habits.client.get("/v1/studies/habits"),
+        habits.put(report),
+        habits.client.put(f"/v1/studies/habits/reports/{report.id}", data=b"{"),
+        habits.withdraw(report.id, secret=report.secret),
+        habits.put(report),
+        habits.client.get("/v1/studies/nosuch"),
+        make_harness().client.get("/v1/studies/habits"),
+    ]
+    (found,) = {identity(answer) for answer in answers}
+    assert identity(make_harness("other.sqlite3").client.get("/v1/studies/habits")) != found
+
+
+@pytest.mark.attack(16)
+@pytest.mark.parametrize("blank", ["", " "], ids=["fast", "plain"])
+def test_refusal_names_digest_of_the_published_study(habits, blank):
+    """Another study of this id refuses a report: the refusal names its digest, and the device keeps it."""
+
+    def put(report):
+        path = f"/v1/studies/habits/reports/{report.id}"
+        answer = habits.client.put(path, data=report.to_json() + blank, content_type=JSON)
+        return problem(answer)[1], answer.get_json(force=True).get("digest")
+
+    own, gone = build_study().digest, build_report(build_study())
+    habits.put(build_report(build_study()))
+    habits.withdraw(gone.id, secret=gone.secret)
+    assert put(gone) == ("report-withdrawn", own)
+    habits.close()
+    assert put(build_report(build_study())) == ("study-closed", own)
+    assert put(build_report(build_study(title="Others"))) == ("report-invalid", own)
+    assert put(build_report(build_study(version=2)))[1] is None
