@@ -22,8 +22,8 @@ from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 from tests.kit.deleting import delete_reports
 
-EXAMPLES = {"sqlite": 8, "postgresql": 4}
-STEPS = 40
+EXAMPLES = {"sqlite": 5, "postgresql": 2}
+STEPS = 30
 LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)
 PICK = st.integers(0, 10**6)
