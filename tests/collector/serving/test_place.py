@@ -11,7 +11,7 @@ import pytest
 from granian.net import SocketSpec
 
 from collector.logs import refuse_ready, write_ready
-from collector.serving.place import Place, held, listen, shared_metrics
+from collector.serving.place import Place, held, listen, shared_metrics, turn
 from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
@@ -67,3 +67,14 @@ def test_temporary_metrics_folder_is_locked_while_in_use(tmp_path, monkeypatch):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(handle)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.attack(15)
+def test_another_users_lock_delays_no_start(tmp_path, monkeypatch):
+    """A user of the machine makes and locks the file with which servers take turns at a port."""
+    monkeypatch.setattr("collector.serving.place.tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("collector.serving.place.os.getuid", lambda: os.geteuid() + 1)
+    monkeypatch.setattr("collector.serving.place.time.sleep", lambda _seconds: pytest.fail("it waits"))
+    with (tmp_path / f"ldpkit-{os.geteuid() + 1}-8000.lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        turn(Place(port=8000)).close()
