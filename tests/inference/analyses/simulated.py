@@ -1,14 +1,32 @@
-"""A small table of public columns and private reports, for tests of analyses."""
+"""Small tables, files, studies and draws that tests of analyses share."""
 
 from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from inference.analyses.linear import Linear
+from inference.analyses.private_numbers import private_number_of
+from inference.analyses.program import Assembled
 from inference.analyses.table import Private, Table, table_of
+from ldp_client import mechanism_for, mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.bulk import randomise_many
+from ldp_client.bulk.quantising import quantise_many
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Report, Study
+from tests import studies
 from tests.kit.channels import known_channel
 
 YES_NO = [[0.8, 0.2], [0.3, 0.7]]
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+MATRIX = [["5/6", "1/6"], ["1/6", "5/6"]]
 JOBS = [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]]
 CHANNELS = {"ever": YES_NO, "smokes": YES_NO, "job": JOBS, "mood": JOBS}
 ANSWERS = {
@@ -41,3 +59,89 @@ def _private(name: str, random: np.random.Generator, n: int) -> Private:
     if name == "job":
         reports[::7] = -1
     return known_channel(name, ANSWERS[name], reports, CHANNELS[name], ordered=name == "mood")
+
+
+def forced(public: pd.DataFrame | Mapping[str, Any], reports: Sequence[int] | None = None) -> Table:
+    """People with these public columns and reports of `armed`, no and yes in turn by default."""
+    frame = pd.DataFrame(public)
+    said = np.arange(len(frame)) % 2 if reports is None else reports
+    return table_of(frame, [known_channel("armed", ("no", "yes"), said, FORCED)])
+
+
+def rolled(random: np.random.Generator, truth: Any) -> np.ndarray:
+    """Reports of these answers under FORCED."""
+    said = np.where(random.random(len(truth)) < 2 / 3, truth, random.random(len(truth)) < 0.5)
+    return said.astype(int)
+
+
+def sites_at(
+    random: np.random.Generator, linear: Linear, places: Sequence[float], error: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Draws (4, 100, …) of a linear predictor's sites, near these coefficients."""
+    near = np.asarray(places) + random.normal(size=(400, len(places))) * error
+    each = [linear.sites(one[:, None]) for one in near]
+    return {
+        name: np.stack([one[name] for one in each]).reshape(4, 100, *value.shape)
+        for name, value in each[0].items()
+    }
+
+
+def any_draws(analysis: Assembled, count: int = 100) -> dict[str, np.ndarray]:
+    """Draws (1, count, …) of all sites of an analysis, from no law in particular."""
+    random = np.random.default_rng(1)
+    drawn = {name: random.normal(size=(1, count, *np.shape(one))) for name, one in analysis.initial().items()}
+    return {name: np.abs(one) if "_sd_" in name else one for name, one in drawn.items()}
+
+
+def design(**columns: Any) -> str:
+    """A design of these columns; one without a design or matrix of its own has MATRIX for no and yes."""
+    usual = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
+    whole = {
+        name: one
+        if "design" in one
+        else {**usual, **({} if "matrices" in one else {"matrix": MATRIX}), **one}
+        for name, one in columns.items()
+    }
+    return json.dumps({"format": "ldpkit.design/1", "columns": whole})
+
+
+def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a CSV, and return its path."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def answered(study: Study, answers: Sequence[Mapping[str, Any]], seed: int) -> list[Report]:
+    """One report for each person's answers and public values."""
+    mechanisms, source = mechanisms_of(study), NotForRealAnswers(np.random.default_rng(seed).bytes)
+    return [perturb_answers(study, mechanisms, one, source) for one in answers]
+
+
+LOW, HIGH = 0.0, 12.0
+LAPLACE = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "2"}}
+GAUSSIAN = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "2", "delta": "1e-6"}}
+SHARP = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "8"}}
+
+
+def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
+    """Noisy reports of a private number."""
+    own = Study(studies.document(question)).questions[0]
+    mechanism = mechanism_for(own)
+    source = NotForRealAnswers(np.random.default_rng(seed).bytes)
+    payloads = randomise_many(mechanism, quantise_many(mechanism, answers), source)
+    return private_number_of(own, [payload.tobytes() for payload in payloads])
+
+
+def workers(n: int, seed: int = 0, law: str = "normal") -> Table:
+    """Hours of work under a mechanism that hides little."""
+    random = np.random.default_rng(seed)
+    age = random.choice([20.0, 30.0, 40.0, 50.0], n)
+    drawn = {
+        "normal": random.normal(5 + 0.05 * (age - 35), 2, n),
+        "lognormal": random.lognormal(1.0, 0.8, n),
+        "groups": np.where(random.random(n) < 0.5, 2.0, 9.0) + random.normal(0, 0.5, n),
+    }
+    died = (random.random(n) < 0.3).astype(int)
+    hours = np.clip(drawn[law], LOW, HIGH)
+    return table_of(pd.DataFrame({"age": age, "died": died}), [reported(SHARP, hours, seed + 1)])

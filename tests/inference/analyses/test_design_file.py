@@ -1,0 +1,168 @@
+"""Designs of surveys by dice: named designs match their papers, and invalid designs are rejected."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from inference.analyses.design_file import ColumnDesign, read_design
+from inference.analyses.survey import survey_of
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import MATRIX, design
+from tests.kit.errors import raises
+
+FORCED = {"answers": ["no", "yes"], "reports": ["0", "1"], "matrix": MATRIX}
+NAMED = {"design": "forced", "yes": "1/6", "no": "1/6"}
+# P(report 1) at a share π of yes, by the papers' own formulas.
+PAPERS = {
+    "warner": ({"p": "0.7"}, lambda share: 0.7 * share + 0.3 * (1 - share)),
+    "disguised": ({"p": "0.8"}, lambda share: 0.8 * share + 0.2 * (1 - share)),
+    "forced": ({"yes": "1/6", "no": "1/12"}, lambda share: 1 / 6 + 0.75 * share),
+    "unrelated": ({"p": "0.6", "prevalence": "0.25"}, lambda share: 0.6 * share + 0.4 * 0.25),
+    "crosswise": ({"p": "0.18"}, lambda share: 0.18 * share + 0.82 * (1 - share)),
+    "triangular": ({"p": "0.25"}, lambda share: share + (1 - share) * 0.25),
+    "kuk": ({"yes": "0.8", "no": "0.3"}, lambda share: 0.8 * share + 0.3 * (1 - share)),
+    "mangat": ({"p": "0.7"}, lambda share: share + (1 - share) * 0.3),
+}
+
+
+def column(**stated: Any) -> ColumnDesign:
+    return read_design(design(q=stated)).columns[0]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_named_design_matches_its_paper(name):
+    numbers, of = PAPERS[name]
+    no, yes = column(design=name, **numbers).parts[0].channel.matrix
+    for share in (0.0, 0.3, 1.0):
+        assert float(no[1]) * (1 - share) + float(yes[1]) * share == pytest.approx(of(share), abs=1e-15)
+    assert sum(no) == sum(yes) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "unknown", "wanted"),
+    [
+        # t π + (1 − p)(1 − π), and p π + (1 − p) prevalence.
+        ("stochastic_lie_detector", "0.7", 0.4, 0.4 * 0.3 + 0.3 * 0.7),
+        ("unrelated", "0.6", 0.2, 0.6 * 0.3 + 0.4 * 0.2),
+    ],
+)
+def test_unknown_share_of_design_enters_linearly(name, p, unknown, wanted):
+    channel = column(design=name, p=p).parts[0].channel
+    ((_, moved),) = channel.unknown.items()
+    no, yes = (float(row[1]) + unknown * float(by[1]) for row, by in zip(channel.matrix, moved, strict=True))
+    assert no * 0.7 + yes * 0.3 == pytest.approx(wanted, abs=1e-15)
+
+
+def test_kuk_cards_are_binomial_and_cheaters_say_no():
+    kuk = column(design="kuk", yes="0.8", no="0.3", cards="3")
+    assert kuk.reports == ("0", "1", "2", "3")
+    assert kuk.parts[0].channel.matrix[1][3] == Fraction(4, 5) ** 3
+    cheaters = column(design="cheater_detection", p="0.2")
+    assert cheaters.answers == ("no", "yes", "cheater")
+    assert cheaters.parts[0].channel.matrix[2] == (1, 0)
+
+
+def test_denial_and_random_answers_change_the_matrix():
+    denied = column(**FORCED, denial="0.1").parts[0].channel
+    assert denied.matrix[1][1] == Fraction(9, 10) * Fraction(5, 6) + Fraction(1, 60)
+    random = column(**FORCED, random="0.5").parts[0].channel
+    assert random.matrix[0][1] == Fraction(1, 2) * Fraction(1, 6) + Fraction(1, 4)
+    assert set(column(**FORCED, denial="unknown").parts[0].channel.unknown) == {"denial"}
+
+
+BAD = [
+    ({**FORCED, "matrix": [[0.5, 0.5], [0.1, 0.9]]}, "design.number_not_in_quotes"),
+    ({**FORCED, "matrix": [["0.5", "0.4"], ["0.1", "0.9"]]}, ("design.row_sum_not_one", "'no'", "0.9")),
+    ({**FORCED, "matrix": [["0.5", "0.5"], ["0.5", "0.5"]]}, "design.all_rows_equal"),
+    ({**FORCED, "matrix": "5/6"}, "design.matrix_not_lists"),
+    ({**FORCED, "answers": ["a", "b", "c"]}, ("design.wrong_row_count", "2", "3")),
+    ({**FORCED, "reports": ["0", "1", "2"]}, ("design.wrong_row_length", "2", "3")),
+    ({**FORCED, "reports": ["1", "1"]}, "design.duplicate_label"),
+    ({**FORCED, "reports": ["1", " "]}, "design.label_blank_or_not_text"),
+    ({**FORCED, "reports": None}, "design.labels_not_list"),
+    ({**FORCED, "row": {}}, ("design.unknown_member", "'row'")),
+    ({**FORCED, "ordered": "true"}, "design.ordered_not_boolean"),
+    ({**FORCED, "random": True}, "design.number_not_in_quotes"),
+    ({**FORCED, "random": "unknown", "denial": "unknown"}, "design.two_shares_unknown"),
+    ({**NAMED, "design": "warners"}, ("design.unknown_design", "'warners'")),
+    ({**NAMED, "yes": "1e-999999999"}, "design.not_decimal_or_fraction"),
+    ({**NAMED, "yes": "0.9"}, "design.yes_and_no_above_one"),
+    ({"design": "warner"}, ("design.missing_member", "'p'")),
+    ({"design": "warner", "p": "1.2"}, "design.not_probability"),
+    ({"design": "kuk", "yes": "0.8", "no": "0.3", "cards": "2.5"}, "design.cards_out_of_range"),
+    ({"matrices": [{"matrix": MATRIX}]}, "design.matrix_without_rows"),
+    ({"matrices": {}}, "design.matrices_not_list"),
+]
+
+
+@pytest.mark.parametrize(("stated", "code"), BAD)
+def test_invalid_column_of_design_is_rejected(stated, code):
+    with raises(InputError, code):
+        column(**stated)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{", "design.not_json"),
+        ("[]", "design.not_object"),
+        (design(q=FORCED).replace("/1", "/2"), "design.wrong_format"),
+        (design(q=FORCED).replace('"format"', '"title": 3, "format"'), "design.title_not_text"),
+        (design(q=FORCED).replace('"format"', '"columns": {}, "format"'), "design.repeated_member"),
+        (json.dumps({"format": "ldpkit.design/1", "columns": {}}), "design.no_columns_stated"),
+    ],
+)
+def test_invalid_design_is_rejected(text, code):
+    with raises(InputError, code):
+        read_design(text)
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"answers": ["yes", "no"], "reports": ["no", "yes"]}, ("design.labels_reversed", "answers")),
+        ({"reports": ["yes", "no"]}, ("design.labels_reversed", "reports")),
+        ({"reports": ["1", "0"]}, ("design.labels_reversed", "0, 1")),
+        ({"answers": ["armed", "not"], "reports": ["not", "armed"]}, "design.reports_in_other_order"),
+    ],
+)
+def test_named_design_in_reversed_order_is_rejected(given, code):
+    """A named design lists no, then yes: its author lists yes first, which would invert every share."""
+    with raises(InputError, code):
+        column(**NAMED, **given)
+    column(**NAMED, answers=["not", "armed"], reports=["0", "1"])
+
+
+JOBS = [["0.7", "0.2", "0.1"], ["0.1", "0.8", "0.1"], ["0.4", "0", "0.6"]]
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(
+    ("matrix", "reports", "sound"),
+    [
+        (JOBS, ["A", "B", "C"], True),
+        (JOBS, ["c", "a", "b"], False),
+        ([JOBS[1], JOBS[0], JOBS[2]], ["b", "a", "c"], True),
+        # Most who are a say b, as do all who are b.
+        ([["0.4", "0.6", "0"], ["0", "1", "0"], ["0", "0", "1"]], ["a", "b", "c"], True),
+        (JOBS, ["red", "blue", "grey"], True),
+    ],
+)
+def test_matrix_with_permuted_labels_is_noted(matrix, reports, sound):
+    """Labels in another order than the matrix swap shares; it is a note, as Warner's cards may mean so."""
+    read = read_design(design(job={"answers": ["a", "b", "c"], "reports": reports, "matrix": matrix}))
+    notes = survey_of(pd.DataFrame({"job": reports * 4}), read).notes
+    assert bool(notes) != sound
+    assert sound or f"(now {', '.join(reports)})" in notes[0]
+
+
+def test_labels_are_not_checked_against_an_open_matrix():
+    """The lie detector's matrix depends on an unknown t."""
+    labels = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
+    assert not column(design="stochastic_lie_detector", p="0.7", **labels).notes

@@ -1,0 +1,270 @@
+"""From coefficients to people: groups, censuses and weights, and what is said of people without reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.census import in_kind_of
+from inference.analyses.effects import quantities_of
+from inference.analyses.population import (
+    Population,
+    left_out_of,
+    notes_over,
+    people_of,
+    quantities_over,
+)
+from inference.analyses.survey import read_frame, typed
+from inference.analyses.table import Table, table_of
+from inference.results.quantity import Quantity
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import YES_NO, any_draws, forced, table
+from tests.kit.channels import known_channel
+from tests.kit.errors import raises
+
+WHOLE = "north,950\nsouth,1200\nwest,2400\n"
+
+
+def asked(**public: object) -> Table:
+    """300 reports of each of three regions."""
+    return forced({"region": np.repeat(["north", "south", "west"], 300), **public})
+
+
+def census_of(folder: Path, rows: str, header: str = "region,count\n") -> Population:
+    (folder / "census.csv").write_text(header + rows)
+    return Population(census=read_frame(str(folder / "census.csv")))
+
+
+def said(whole: Table, formula: str, over: Population) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Reasons of the verdict's informativeness, and notes."""
+    analysis = assemble(whole, formula)
+    people = people_of(analysis, whole, over)
+    return left_out_of(analysis, people, over), notes_over(analysis, people, over)
+
+
+def at_draws(whole: Table, formula: str, over: Population) -> tuple[Any, dict[str, Any], list[Quantity]]:
+    """The analysis, its coefficients and its quantities, at some draws instead of a fit."""
+    analysis = assemble(whole, formula)
+    sites = any_draws(analysis)
+    found = quantities_over(analysis, sites, people_of(analysis, whole, over), over)
+    return analysis, analysis.parameters(sites), [*quantities_of(analysis, sites), *found]
+
+
+def test_census_and_weights_average_the_cells():
+    """Exact at each draw: a quarter of the town's share plus three quarters of the land's."""
+    place = np.repeat(["town", "land"], 20)
+    whole = forced({"place": place, "weight": np.where(place == "town", 1.0, 3.0)})
+    census = pd.DataFrame({"place": ["town", "land"], "count": [250, 750]})
+    given = {"in the census": Population("place", census=census), "weighted": Population("place", "weight")}
+    for how, over in given.items():
+        _, b, quantities = at_draws(whole, "armed ~ place", over.checked(whole))
+        found = {one.name: one for one in quantities}
+        land = 1 / (1 + np.exp(-b["Intercept"]))
+        town = 1 / (1 + np.exp(-b["Intercept"] - b["place[town]"]))
+        assert np.allclose(found[f"share armed = yes, {how}"].draws, 0.25 * town + 0.75 * land, atol=1e-12)
+        of_town = found[f"share armed = yes, place = town, {how}"].draws
+        assert np.allclose(of_town, town, atol=1e-12)
+        moved = found[f"share armed = yes, place: town − land, {how}"]
+        assert np.allclose(moved.draws, town - land, atol=1e-12)
+        assert any("ignore clusters and strata" in note for note in over.notes())
+        if over.census is not None:
+            total = found["total armed = yes, in the census"]
+            assert np.allclose(total.draws, 250 * town + 750 * land, atol=1e-9)
+            assert total.words == "expected number of people with armed = yes in the census"
+    # All people at a level, and who reported.
+    assert np.allclose(found["share armed = yes, place = town"].draws, town, atol=1e-12)
+    assert np.allclose(found["share armed = yes"].draws, (town + land) / 2, atol=1e-12)
+    odds = found["odds ratio place[town]"]
+    assert np.allclose(np.log(odds.draws), b["place[town]"])
+    assert odds.words == "odds ratio of armed = yes against no, exp of place[town]"
+
+
+CENSUS = pd.DataFrame({"clinic": [0, 8, 9], "region": ["west"] * 3, "count": [100, 100, 100]})
+
+
+@pytest.mark.attack(17)
+def test_groups_without_reports_are_drawn_separately():
+    """Unseen clinics must not all be alike; each has its own draw of the groups' law, also in totals."""
+    whole, over = table(), Population(by="clinic", census=CENSUS)
+    analysis, _, quantities = at_draws(whole, "ever ~ 1 + (1 | clinic)", over)
+    found = {one.name: one.draws for one in quantities}
+    assert found["share ever = yes, clinic: 9 − 8, in the census"].std() > 0.02
+    levels = [found[f"total ever = yes, clinic = {clinic}, in the census"] for clinic in (0, 8, 9)]
+    assert np.allclose(sum(levels), found["total ever = yes, in the census"], atol=1e-9)
+    *_, note = notes_over(analysis, people_of(analysis, whole, over), over)
+    assert note.startswith("200 of 300 people are in groups of clinic without reports (8, 9)")
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize("census", [None, CENSUS], ids=["people asked", "census"])
+def test_groups_missing_from_the_formula_are_rejected(census):
+    """An analysis that leaves region out would find no difference between regions, whatever the reports."""
+    whole, by = table(), Population(by="region", census=census)
+    with raises(InputError, "options.by_not_in_formula", "ever ~ (1 | clinic) + region"):
+        people_of(assemble(whole, "ever ~ (1 | clinic)"), whole, by)
+    people_of(assemble(whole, "ever ~ region + (1 | clinic)"), whole, by)
+
+
+def test_census_column_missing_from_formula_is_noted():
+    over = Population(census=CENSUS.assign(region=["west", "east", "east"], year=2024))
+    _, (note, *_) = said(table(), "ever ~ clinic", over)
+    assert "distinguishes people by region, but the formula does not" in note
+
+
+def frame(**columns: list[object]) -> dict[str, pd.DataFrame]:
+    return {"census": pd.DataFrame(columns)}
+
+
+BAD = [
+    ({"by": "plac"}, ("table.unknown_column", "'plac'", "place?")),
+    ({"by": "armed"}, ("weights.private_column", "armed")),
+    ({"by": "income"}, ("options.by_too_many_values", "300")),
+    ({"weights": "place"}, ("weights.not_numbers", "place")),
+    ({"weights": "huge"}, ("weights.not_positive", "7")),
+    ({"weights": "income", **frame(place=["town"], count=[1])}, "census.with_weights"),
+    ({"census": "census.csv"}, "census.not_frame"),
+    (frame(place=["sea"], income=[1], count=[1]), ("census.rows_invalid", "place", "'sea'")),
+    (frame(place=["town"], income=[1]), ("table.unknown_column", "'count'")),
+    (frame(income=[1], count=[1]), ("table.unknown_column", "'place'")),
+    (frame(place=["town"], income=["a"], count=[1]), ("census.not_numbers", "income")),
+    (frame(place=["town"], income=[1], count=[-1]), ("weights.not_positive", "count")),
+    (frame(place=["town"], income=[1], count=[0]), "census.counts_nobody"),
+    (frame(place=[None], income=[1], count=[3]), ("table.blank_cells", "place", "census")),
+]
+
+
+@pytest.mark.parametrize(("given", "code"), BAD)
+def test_invalid_population_is_rejected(given, code):
+    columns = {"place": ["town", "land"] * 150, "income": np.arange(300.0) + 1}
+    whole = forced({**columns, "huge": np.where(np.arange(300) == 6, 1e200, 1.0)})
+    with raises(InputError, code):
+        over = Population(**given).checked(whole)
+        people_of(assemble(whole, "armed ~ place + income"), whole, over)
+
+
+def test_census_may_be_an_arrow_table():
+    census = pyarrow.table({"region": ["north", "south", "west"], "count": [1, 2, 3]})
+    whole = asked()
+    assert list(people_of(assemble(whole, "armed ~ region"), whole, Population(census=census))[1]) == [
+        1,
+        2,
+        3,
+    ]
+
+
+def test_predictor_named_count_is_not_read_as_people():
+    public = pd.DataFrame({"count": [1, 5] * 20})
+    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
+    analysis = assemble(whole, "ever ~ count")
+    census = pd.DataFrame({"count": [1, 5]})
+    with raises(InputError, "census.count_column_ambiguous"):
+        people_of(analysis, whole, Population(census=census))
+    _, many = people_of(analysis, whole, Population(census=census.assign(people=[30, 10])))
+    assert list(many) == [30, 10]
+
+
+@pytest.mark.parametrize("rows", [WHOLE, "north,1\nsouth,1\nwest,1\n" * 400])
+def test_complete_census_gives_no_note(rows: str, tmp_path: Path):
+    for formula in ("armed ~ region", "armed ~ 1 + (1 | region)"):
+        assert said(asked(), formula, census_of(tmp_path, rows)) == ((), ())
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize("formula", ["armed ~ region", "armed ~ 1 + (1 | region)"])
+@pytest.mark.parametrize("rows", ["north,950\nsouth,1200\n", "north,950\nsouth,1200\nwest,0\n"])
+def test_region_that_census_lacks_is_a_reason(formula: str, rows: str, tmp_path: Path):
+    """A census without a region would describe fewer people than were asked, and nobody would notice."""
+    (reason,), _ = said(asked(), formula, census_of(tmp_path, rows))
+    assert reason.startswith("300 of 900 reports have region = west, which the census does not count")
+
+
+@pytest.mark.attack(18)
+def test_levels_that_are_numbers_are_compared_with_the_census():
+    """Clinics, years and yes/no columns are levels too, so one that the census lacks is a reason."""
+    columns = {"clinic": np.arange(900) % 9, "year": np.tile([2024.0, 2025.0], 450)}
+    whole = asked(**columns, married=[True, False, True] * 300)
+    over = Population(census=pd.DataFrame({"clinic": range(8), "year": 2024.0, "married": True, "count": 9}))
+    reasons, _ = said(whole, "armed ~ C(year) + married + (1 | clinic)", over)
+    assert len(reasons) == 3
+    for reason, level in zip(reasons, ("clinic = 8", "year = 2025", "married = 0"), strict=True):
+        assert level in reason
+
+
+def test_census_of_one_wave_is_noted_and_missing_region_is_a_reason(tmp_path: Path):
+    whole = asked(wave=pd.Categorical(np.tile(["1", "2"], 450)))
+    over = census_of(tmp_path, "2,north,500\n2,south,500\n", "wave,region,count\n")
+    (reason,), (note,) = said(whole, "armed ~ wave + region", over)
+    assert reason.startswith("300 of 900 reports have region = west")
+    assert note.startswith("450 of 900 reports have wave = 1, which the census does not count")
+
+
+@pytest.mark.parametrize(("listed", "code"), [(False, "census.rows_invalid"), (True, "census.unknown_value")])
+def test_census_levels_without_reports_are_listed(listed: bool, code: str, tmp_path: Path):
+    whole = asked()
+    if listed:
+        whole = replace(whole, public=whole.public.astype("category"))
+    over = census_of(tmp_path, WHOLE.replace("west", "WEST").replace("north", "North"))
+    with raises(InputError, code, "region", "'North', 'WEST'"):
+        said(whole, "armed ~ region", over)
+
+
+def test_misspelt_group_of_census_is_noted_with_missing_one(tmp_path: Path):
+    over = census_of(tmp_path, WHOLE.replace("west", "WEST"))
+    (reason,), (note,) = said(asked(), "armed ~ 1 + (1 | region)", over)
+    assert reason.startswith("300 of 900 reports have region = west")
+    assert note.startswith("2,400 of 4,550 people are in groups of region without reports (WEST)")
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(("young", "old", "told"), [(10, 90, True), (90, 10, False)])
+def test_census_mostly_beyond_reported_ages_is_a_reason(young: int, old: int, told: bool, tmp_path: Path):
+    """A census with years of birth instead of ages would extrapolate the line, and look like a result."""
+    census = census_of(tmp_path, f"25,{young}\n95,{old}\n", "age,count\n")
+    reasons, _ = said(asked(age=np.arange(900.0) % 10 + 20), "armed ~ age", census)
+    line = "90 of 100 people of the census have age beyond all reports (20 to 29)"
+    assert any(line in reason for reason in reasons) is told
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(
+    ("formula", "code"),
+    [
+        ("armed ~ np.log(income)", "census.rows_invalid"),
+        ("armed ~ region + (np.log(income) | region)", "formula.term_not_finite"),
+        ("armed ~ bs(income, df=4)", "census.rows_invalid"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_term_that_fails_over_census_is_rejected(formula: str, code: str, tmp_path: Path):
+    """An income of 0 has no logarithm: such a row would count as a share of exactly 0 or 1."""
+    whole = asked(income=10.0 + np.arange(900) % 30)
+    over = census_of(tmp_path, "north,0,500\nsouth,20,500\nwest,30,500\n", "region,income,count\n")
+    with raises(InputError, code):
+        _ = at_draws(whole, formula, over)
+
+
+@pytest.mark.parametrize("labels", [["\u22121", "0", "1"], ["0,5", "1,5", "2"], ["1", "01", "2"]])
+def test_census_matches_labels_that_look_like_numbers(labels: list[str]):
+    """A study's labels cannot change any more, so a census may spell them as the study does."""
+    whole = forced({"mood": pd.Categorical(np.repeat(labels, 30), categories=labels)})
+    over = Population(census=pd.DataFrame({"mood": labels, "count": [5, 6, 7]}))
+    people, weights = people_of(assemble(whole, "armed ~ mood"), whole, over)
+    assert (list(people["mood"]), list(weights)) == (labels, [5, 6, 7])
+
+
+def test_numbers_of_a_census_become_a_study_s_labels():
+    codes = pd.Series(pd.Categorical(["01", "02", "11"]))
+    assert list(in_kind_of(typed(["01", "11"]), codes, "land")) == ["01", "11"]
+    with raises(InputError, "census.unknown_value", "3"):
+        in_kind_of(typed(["01", "03"]), codes, "land")
+    both = pd.Series(pd.Categorical(["1.1", "1.10", "0.10"]))
+    assert list(in_kind_of(pd.Series([0.1]), both, "house")) == ["0.10"]
+    with raises(InputError, "table.number_of_several_labels", "1.1 and 1.10"):
+        in_kind_of(pd.Series([1.1]), both, "house")

@@ -1,0 +1,126 @@
+"""Public columns become numbers or levels, and a column that might be either is refused."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.design_file import read_design
+from inference.analyses.population import Population, people_of
+from inference.analyses.public_columns import as_taken, notes_of
+from inference.analyses.survey import survey_of
+from inference.design.people import people_of_table
+from inference.design.possible_reports import possible_of_design
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import design, forced
+from tests.kit.errors import raises
+
+DESIGN = read_design(design(armed={}))
+AGES = np.arange(20, 100)
+FRAME = pd.DataFrame(
+    {"armed": ["no", "yes"] * 40, "age": AGES, "kids": AGES % 7, "year": 1995 + AGES % 11, "count": 1}
+)
+
+
+def taken(values: Any, labels: tuple[str, ...] = ()) -> pd.Series:
+    return as_taken(pd.DataFrame({"x": values}), ["x"], labels={"x": labels})["x"]
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize("kind", ["uint8", "float16", "uint8[pyarrow]"])
+def test_small_integers_do_not_wrap_around(kind: str) -> None:
+    """Ages come as bytes, whose squares would be wrong without a message, in tables, censuses and plans."""
+    wide = {"uint8": "uint16", "uint8[pyarrow]": "uint16[pyarrow]"}.get(kind, kind)
+    small = FRAME.astype({"age": kind, "kids": kind, "count": kind, "year": wide})
+    formula = "armed ~ I(age**2) + age:kids + (I(age*kids) | year)"
+    found, wanted = (assemble(survey_of(frame, DESIGN), formula) for frame in (small, FRAME))
+    assert np.array_equal(found.law.matrix.values, wanted.law.matrix.values)
+    assert np.array_equal(found.groups[0].matrix.values, wanted.groups[0].matrix.values)
+    assert found.groups[0].levels == wanted.groups[0].levels
+    table = survey_of(FRAME, DESIGN)
+    over = Population(census=small[["age", "count"]])
+    frame, counts = people_of(assemble(table, "armed ~ I(age**2)"), table, over)
+    assert (frame["age"].dtype, counts.sum()) == (np.float64, 80)
+    planned = possible_of_design(DESIGN, "armed ~ I(age**2)", small.drop(columns="armed")).table
+    assert planned.public["age"].dtype == np.float64
+
+
+DATES = pd.Timestamp("2026-01-01") + pd.to_timedelta(AGES, unit="D")
+
+
+@pytest.mark.parametrize(
+    ("values", "fact"),
+    [
+        (DATES, "dates"),
+        ([datetime.time(one % 24) for one in AGES], "times"),
+        (pd.Series(DATES).astype("date32[pyarrow]"), "dates"),
+        (pd.to_timedelta(AGES, unit="D"), "durations"),
+        ([[one] for one in AGES], "lists or records"),
+        ([f"{one},5" for one in AGES], "(c20,5)"),
+        (["1", 1] * 40, "1"),
+        (["a", "n/a"] * 40, "n/a"),
+        (["01", "1"] * 40, "01 and 1"),
+        ([2.0**53, 1.0] * 40, "(c9007199254740992)"),
+    ],
+)
+def test_cells_that_are_neither_numbers_nor_levels_are_refused(values: Any, fact: str) -> None:
+    frame = FRAME.assign(age=values)
+    with raises(InputError, "table.columns_invalid", "column age", fact) as error:
+        survey_of(frame, DESIGN)
+    assert "\n" not in str(error.value)
+    assert survey_of(frame, DESIGN, ["armed", "kids"]).n == 80
+
+
+def test_refused_column_is_named_in_census_and_plan() -> None:
+    frame, table = FRAME.assign(age=DATES), forced({"age": AGES})
+    with raises(InputError, "table.columns_invalid", "the census: column age"):
+        people_of(assemble(table, "armed ~ age"), table, Population(census=frame))
+    with raises(InputError, "table.columns_invalid", "the table of people: column age"):
+        people_of_table(frame, ["age"])
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize("cell", ["\u221212", "\u2013 12.5", "\uff0d3", "\u22121\u202f000", "1 000", "1,5"])
+def test_number_with_typographic_marks_is_refused(cell: str) -> None:
+    """A typesetter's minus sign would make each number of the column a level."""
+    with raises(InputError, "table.columns_invalid", "column x", f"{cell!a}"):
+        taken(["3", cell, "4.5"])
+
+
+@pytest.mark.parametrize("cells", [["\u2212a", "3"], ["\u2212", "3"], ["0\u201312", "13\u201320"]])
+def test_words_with_a_minus_sign_are_levels(cells: list[str]) -> None:
+    assert list(taken(cells)) == cells
+
+
+def test_labels_of_a_study_may_look_like_numbers() -> None:
+    labels = ("\u22121", "1,5", "1", "01")
+    assert list(taken(list(labels), labels)) == list(labels)
+    with pytest.raises(InputError):
+        taken(["\u22122", "0"], labels)
+
+
+def test_exact_decimals_are_numbers() -> None:
+    assert taken([Decimal(20), None]).dtype == np.float64
+
+
+def noted(values: Any) -> list[str]:
+    return list(notes_of(pd.DataFrame({"x": values}), ["x"]))
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("other", ["North", "n\u200borth", "\uff4eorth"])
+def test_levels_that_look_alike_are_noted(other: str) -> None:
+    """One region is spelt in two ways that nobody can tell apart on paper, and counts as two."""
+    assert "look alike but count as two" in noted(["north", other])[0]
+    assert "look alike" in noted(pd.Categorical(["north", other]))[0]
+    assert noted(["north", "south"]) == []
+
+
+def test_numbers_as_text_are_noted() -> None:
+    assert "holds numbers as text" in noted(["20", "30"])[0]
