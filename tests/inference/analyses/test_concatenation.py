@@ -1,7 +1,4 @@
-"""One wave's mean of a private number, which needs no distribution, is reported as that of all waves.
-
-Defence: The analysis: pools the waves' means, weighted by their people.
-"""
+"""Tables are joined without loss of what each says of a private number."""
 
 from __future__ import annotations
 
@@ -10,17 +7,18 @@ import pytest
 
 from inference.analyses.concatenation import joined
 from inference.analyses.table import table_of
-from tests.inference.analyses.test_private_numbers import people
+from tests.inference.analyses.simulated import workers
 
 SIZES = {"a": 1000, "b": 3000}
 
 
+@pytest.mark.attack(17)
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
 def test_plain_mean_is_pooled_over_all_waves(order):
-    """Each wave is weighted by its people, whichever comes first."""
+    """One wave's mean must not pass as that of all; each wave weighs as its people, whichever is first."""
     tables = {}
     for place, name in enumerate(order):
-        table = people(SIZES[name], place, "normal" if name == "a" else "groups")
+        table = workers(SIZES[name], place, "normal" if name == "a" else "groups")
         tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
     own = {name: table.private["hours"].channel for name, table in tables.items()}
     found = joined(tables, "wave").private["hours"].channel

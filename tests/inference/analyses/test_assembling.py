@@ -1,0 +1,167 @@
+"""From a formula and a table to a model: formulas that cannot be fitted, and plans of the same model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import notes_of
+from inference.analyses.assembling import assemble
+from inference.analyses.population import Population, notes_over, people_of
+from inference.analyses.program import Assembled
+from inference.analyses.reports import columns_in, table_of_reports
+from inference.analyses.table import Table, table_of
+from inference.design.possible_reports import possible_of_study
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+from tests.inference.analyses.simulated import answered, forced, table
+from tests.kit.channels import known_channel
+from tests.kit.errors import raises
+
+REFUSED = {
+    "ever ~": "formula.not_two_sides",
+    "evr ~ age": ("table.unknown_column", "'evr'", "ever?"),
+    "ever ~ agee": ("table.unknown_column", "'agee'", "age?"),
+    "ever ~ ever": "formula.outcome_on_both_sides",
+    "ever ~ age^2": ("formula.bare_power", "I(age**2)"),
+    "ever ~ age + I(age * 2)": ("formula.collinear_columns", "age, I(age * 2)"),
+    "ever ~ region + C(region)": ("formula.collinear_columns", "C(region)"),
+    "ever ~ I(age * 0)": ("formula.constant_column", "I(age * 0)"),
+    "ever ~ 1 | clinic": ("formula.varying_without_brackets", "(1 | clinic)"),
+    "ever ~ age - (1 | clinic)": ("formula.varying_without_plus", "(1 | clinic)"),
+    "ever ~ (1 | job)": ("formula.private_group", "job"),
+    "ever ~ (1 | clinic": ("formula.bracket_not_closed", "(1 | clinic"),
+    "ever ~ log(age - 1000)": ("formula.term_not_evaluated", "log(age - 1000)"),
+    "ever ~ age.__class__": "formula.double_underscore",
+    "ever ~ os.system('true')": ("table.unknown_column", "'os'"),
+    "ever ~ region + 0*age:": ("formula.terms_not_readable", "region + 0*age:"),
+    "ever ~ 0": "formula.empty_right_side",
+}
+
+
+@pytest.mark.parametrize("formula", REFUSED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_unfittable_formula_is_rejected_in_one_line(formula):
+    with raises(InputError, REFUSED[formula]) as error:
+        assemble(table(), formula)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [("ever ~ age", "softmax"), ("income ~ age", "logistic"), ("income ~ age", "poisson")],
+)
+def test_family_that_does_not_fit_outcome_is_rejected(formula, family):
+    with pytest.raises(InputError):
+        assemble(table(), formula, family=family)
+
+
+def test_blank_in_used_column_is_rejected():
+    whole = table()
+    whole.public.loc[3, "age"] = np.nan
+    with raises(InputError, "table.blank_cells", "4"):
+        assemble(whole, "ever ~ age")
+    assemble(whole, "ever ~ region")
+
+
+def regions(*seen: str) -> pd.Categorical:
+    return pd.Categorical([seen[at % len(seen)] for at in range(30)], categories=["north", "south", "west"])
+
+
+@pytest.mark.attack(18)
+def test_group_without_reports_is_noted():
+    """A small table has no report of a listed region, whose numbers come from the groups' law alone."""
+    for seen, noted in ((("north", "south"), True), (("north", "south", "west"), False)):
+        found = notes_of(assemble(forced({"region": regions(*seen)}), "armed ~ (1 | region)"))
+        assert any("no report has region west: these estimates come from" in note for note in found) == noted
+    whole, over = forced({"clinic": np.arange(30) % 3}), pd.DataFrame({"clinic": [0, 7], "count": [1, 2]})
+    analysis, over = assemble(whole, "armed ~ (1 | clinic)"), Population(census=over)
+    (note,) = notes_over(analysis, people_of(analysis, whole, over), over)
+    assert note.startswith("2 of 3 people are in groups of clinic without reports (7)")
+
+
+@pytest.mark.parametrize("formula", ["region", "region * sex", "age + age:region", "(region + sex) ** 2"])
+def test_empty_reference_level_is_rejected_with_remedy(formula):
+    columns = {"region": regions("south", "west"), "sex": np.arange(30) % 2, "age": np.arange(30.0) % 10}
+    with raises(InputError, "formula.empty_reference_level", "region = north"):
+        assemble(forced(columns), f"armed ~ {formula}")
+    cured = assemble(forced(columns), 'armed ~ C(region, contr.treatment("south"))')
+    assert any("no report has" in note and "north" in note for note in notes_of(cured))
+    assert assemble(forced(columns), "armed ~ 0 + region").law.empty == ("region[north]",)
+
+
+@pytest.mark.parametrize(
+    ("formula", "columns"),
+    [("sex + same", "sex[m], same[v]"), ("dose + ward", "dose"), ("ward * sex_of_ward", "sex_of_ward[m]")],
+)
+def test_collinear_columns_are_rejected_in_small_tables(formula, columns):
+    sex, ward = np.where(np.arange(12) % 2, "m", "f"), np.repeat(["a", "b", "c"], 4)
+    same = {"same": np.where(sex == "m", "v", "u"), "sex_of_ward": np.where(ward == "a", "f", sex)}
+    whole = forced({"sex": sex, "ward": ward, "dose": np.repeat([1.0, 2.0, 3.0], 4), **same})
+    with raises(InputError, "formula.collinear_columns", columns):
+        assemble(whole, f"armed ~ {formula}")
+
+
+SCALE = {**studies.CHOICE, "id": "tired", "choices": ["never", "seldom", "often"], "ordered": True}
+KINDS = {
+    "yes or no": studies.YES_NO,
+    "choice or neither": {**studies.CHOICE, "refusal": True},
+    "scale": SCALE,
+    "scale in blocks": {**SCALE, "mechanism": {"name": "hadamard", "epsilon": "2"}},
+    "scale or neither": {**SCALE, "refusal": True},
+    "number": studies.NUMBER,
+}
+PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "k", "bounds": ["18", "20"], "step": "1"}]
+# A number is no predictor.
+ASKED = [(kind, "{} ~ region + k") for kind in KINDS]
+ASKED += [(kind, "region ~ {} + k") for kind in ("yes or no", "scale")]
+
+
+def names_in(analysis: Assembled) -> list[str]:
+    start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
+    return [analysis.outcome.name, *analysis.parameters(start)]
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(("kind", "formula"), ASKED)
+def test_planned_model_matches_fitted_model(kind: str, formula: str):
+    """A scale was planned as a softmax and fitted as an ordered logit, so the plan was for another model."""
+    study = Study(studies.document(KINDS[kind], public=PUBLIC))
+    (question,) = study.questions
+
+    def answer(at: int) -> Any:
+        if question.ask == "number":
+            return 1 + at % 5
+        return at % 2 == 0 if question.ask == "yes_no" else question.choices[at % len(question.choices)]
+
+    people = [
+        {question.id: answer(at), "region": ("north", "south")[at % 2], "k": 18 + at % 3} for at in range(60)
+    ]
+    text = formula.format(question.id)
+    came = table_of_reports(study, answered(study, people, 2), columns_in(study, text))
+    planned = names_in(assemble(possible_of_study(study, text, None).table, text))
+    assert planned == names_in(assemble(came, text))
+    if (kind, formula) == ("scale", "{} ~ region + k"):
+        assert planned == ["ordered", "region[south]", "k", "threshold[never]", "threshold[seldom]"]
+
+
+def test_record_is_rejected_by_plan_as_by_fit():
+    record = {**studies.LINEAR, "mechanism": {"name": "sampled_products", "epsilon": "2"}}
+    study = Study(studies.document({key: record[key] for key in record if key != "norm"}, public=PUBLIC))
+    with raises(InputError, "formula.question_not_analysable", "rating"):
+        possible_of_study(study, "rating ~ region", None)
+
+
+def test_column_that_is_private_and_public_is_rejected():
+    with raises(InputError, "table.private_and_public", "ever"):
+        Table(
+            pd.DataFrame({"ever": [1]}),
+            {"ever": known_channel("ever", "ab", [0], np.eye(2))},
+            np.ones(1, int),
+        )
+    with raises(InputError, "table.unequal_rows"):
+        table_of(pd.DataFrame({"age": [1, 2]}), [known_channel("ever", "ab", [0], np.eye(2))])

@@ -1,0 +1,143 @@
+"""No two results of an analysis have one name, so that none is told as another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.crossing import cross_table
+from inference.analyses.effects import quantities_of
+from inference.analyses.parameter_names import united
+from inference.analyses.table import Private, Table, table_of
+from inference.design.formula_plan import plan_formula
+from inference.design.possible_reports import Possible
+from inference.results.netcdf import netcdf_of
+from inference.results.tree import layout_of, tree_of
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import any_draws, table
+from tests.kit.channels import known_channel
+from tests.kit.errors import raises
+
+ROWS = 120
+NUMBERS: list[object] = []
+YES = {"ever": ("no", "yes")}
+PARTNER = {**YES, "partner": ("no", "yes")}
+BOTH = "ever ~ partner + age + partner_age"
+LEVELS = ("0", "a", "a, b")
+
+
+def people(public: dict[str, Any], private: dict[str, Sequence[str]]) -> Table:
+    """Public columns of these values, numbers where there are none, and private ones of these answers."""
+    random = np.random.default_rng(3)
+    frame = {
+        name: random.choice(list(values), ROWS) if len(values) else random.normal(size=ROWS)
+        for name, values in public.items()
+    }
+    return table_of(pd.DataFrame(frame), [column(name, labels) for name, labels in private.items()])
+
+
+def column(name: str, answers: Sequence[str]) -> Private:
+    matrix = np.full((len(answers), len(answers)), 0.1 / (len(answers) - 1))
+    np.fill_diagonal(matrix, 0.9)
+    return known_channel(name, answers, np.arange(ROWS) % len(answers), matrix)
+
+
+# Public columns, private ones, formula, the family, and the name that two results would have.
+CLASHES = [
+    ({"age": NUMBERS, "partner_age": NUMBERS}, PARTNER, BOTH, None, "partner_age"),
+    ({"age": NUMBERS, "partner_age": "ab"}, PARTNER, BOTH, None, "partner_age"),
+    ({"sigma": NUMBERS, "count": [1, 2, 3]}, YES, "count ~ ever + sigma", None, "sigma"),
+    ({"nu": NUMBERS, "count": [1, 2, 3]}, YES, "count ~ ever + nu", "student_t", "nu"),
+    ({"threshold": NUMBERS}, {**YES, "job": "abc"}, "job ~ ever + threshold", "ordered", "threshold"),
+    ({"chain": NUMBERS, "region": "ab"}, YES, "ever ~ region + chain", None, "chain"),
+    ({"region_dim": NUMBERS, "region": "ab"}, YES, "ever ~ region + region_dim", None, "region_dim"),
+    ({"g": "ab", "g_sigma": "ab"}, YES, "ever ~ (1 | g) + (1 | g_sigma)", None, "1|g"),
+    ({"g": "ab", "age": NUMBERS}, YES, "ever ~ (1 | g) + (age | g)", None, "1|g"),
+    ({"partner[yes]": NUMBERS}, PARTNER, "ever ~ partner + `partner[yes]`", None, "partner[yes]"),
+    ({"a/b": NUMBERS, "a∕b": NUMBERS}, YES, "ever ~ `a/b` + `a∕b`", None, "a∕b"),
+    ({"region": LEVELS}, {"job": ("x", "b, c", "c")}, "job ~ region", None, "a, b, c]"),
+    ({"region": LEVELS}, {"job": ("x", "b, c", "c")}, "job ~ (1 | region)", None, "a, b, c]"),
+]  # fmt: skip
+
+
+@pytest.mark.attack(17)
+@pytest.mark.parametrize(("public", "private", "formula", "family", "name"), CLASHES)
+def test_two_results_of_one_name_are_rejected(public, private, formula, family, name):
+    """A column or label has the name that the analysis would give to another result."""
+    with raises(InputError, "result.duplicate_name", name):
+        assemble(people(public, private), formula, family=family)
+
+
+def test_renamed_term_and_plan_follow_the_rule():
+    table = people({"age": NUMBERS, "partner_age": NUMBERS, "Intercept": NUMBERS}, PARTNER)
+    names = assemble(table, "ever ~ partner + age + I(partner_age)").axes()
+    assert {"partner_age[yes]", "partner_I(partner_age)[yes]"} <= set(names)
+    with raises(InputError, "result.duplicate_name", "partner_age"):
+        plan_formula(Possible(table, 1), BOTH)
+    with raises(InputError, "formula.column_named_intercept"):
+        assemble(table, "ever ~ Intercept")
+    with raises(InputError, "result.duplicate_name"):
+        united({"a": 1, "b": 2}, {"b": 3})
+
+
+def test_usual_column_names_are_accepted():
+    table = people({name: NUMBERS for name in ("sd", "lp", "group", "diverging")}, YES)
+    analysis = assemble(table, "ever ~ sd + lp + group + diverging")
+    checks = {
+        "posterior_predictive": {"reports": np.zeros((1, 2, 3))},
+        "sample_stats": {"diverging": np.zeros((1, 2), bool)},
+    }
+    layout = layout_of({"posterior": analysis.parameters(any_draws(analysis, 2))}, analysis.axes(), checks)
+    assert {"sd", "lp", "group", "diverging"} < set(tree_of({}, layout).posterior)
+    assert netcdf_of({}, layout)
+
+
+@pytest.mark.attack(17)
+def test_stated_prior_that_means_two_parameters_is_rejected():
+    """region[a, b] is level "a" with answer "b", or level "a, b" with all answers."""
+    with raises(InputError, "prior.ambiguous_name", "region[a, b]"):
+        assemble(
+            people({"region": LEVELS}, {"job": ("x", "b", "c")}), "job ~ region", {"region[a, b]": "flat"}
+        )
+
+
+@pytest.mark.attack(17)
+def test_open_shares_of_one_name_are_rejected():
+    """Share c of ever_b and share b_c of ever get one name, and law_middle is the sampler's own."""
+
+    def open_share(name: str, share: str) -> Private:
+        one = column(name, YES["ever"])
+        return Private(name, one.answers, one.codes, one.vectors, {f"{name}_{share}": np.ones((2, 2))})
+
+    age = pd.DataFrame({"age": np.arange(ROWS) % 7})
+    table = table_of(age, [open_share("ever", "b_c"), open_share("ever_b", "c")])
+    with raises(InputError, "result.duplicate_name", "ever_b_c"):
+        assemble(table, "ever ~ ever_b + age")
+    with raises(InputError, "result.duplicate_name", "law_middle"):
+        assemble(table_of(age, [open_share("law", "middle")]), "law ~ age")
+
+
+@pytest.mark.attack(17)
+def test_quantities_of_one_name_are_rejected():
+    """The share of "a, region = n" is named as the share of "a" in region n, and so are crossed answers."""
+    table = people({"region": "ns"}, {"job": ("a", "a, region = n", "b")})
+    found = quantities_of(analysis := assemble(table, "job ~ region"), any_draws(analysis))
+    with raises(InputError, "result.duplicate_name", "share job = a, region = n"):
+        united(*({one.name: one} for one in found))
+    table = people({"age": NUMBERS}, {"q": ("yes", "yes, daily"), "w": ("daily, at home", "at home")})
+    with raises(InputError, "result.duplicate_name", "p[yes, daily, at home]"):
+        cross_table(table, ["q", "w"])
+
+
+def test_names_of_choices_groups_and_thresholds_match_bambi():
+    found = assemble(table(), "mood ~ job + (age | clinic)")
+    axes = found.axes()
+    assert axes["threshold[low]"].coordinates == {"threshold_dim": "low"}
+    assert axes["1|clinic[2]"].coordinates == {"clinic__factor_dim": "2"}
+    assert axes["job[teacher]"].coordinates == {"job_dim": "teacher"}
+    assert {"1|clinic_sigma", "age|clinic_sigma"} <= set(found.priors())
