@@ -13,39 +13,22 @@ from numpy.polynomial.legendre import leggauss
 from numpyro import handlers
 from scipy import integrate, stats
 
-from inference import analyse
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
-from inference.analyses.private_numbers import private_number_of
 from inference.analyses.table import table_of
-from ldp_client import mechanism_for
-from ldp_client.bulk import randomise_many
-from ldp_client.bulk.quantising import quantise_many
-from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
-from schemas import Question, Study
-from summaries import Summary
-from tests import studies
-from tests.inference.analyses.simulated import YES_NO
+from tests.inference.analyses.simulated import (
+    GAUSSIAN,
+    HIGH,
+    LAPLACE,
+    LOW,
+    SHARP,
+    YES_NO,
+    reported,
+    workers,
+)
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises
-
-LOW, HIGH = 0.0, 12.0
-LAPLACE = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "2"}}
-GAUSSIAN = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "2", "delta": "1e-6"}}
-
-
-def question(document) -> Question:
-    return Study(studies.document(document)).questions[0]
-
-
-def reported(document, answers, seed=1):
-    own = question(document)
-    mechanism = mechanism_for(own)
-    payloads = randomise_many(
-        mechanism, quantise_many(mechanism, answers), NotForRealAnswers(np.random.default_rng(seed).bytes)
-    )
-    return private_number_of(own, [payload.tobytes() for payload in payloads])
 
 
 def simulated(document, n=8, seed=0, slope=0.5):
@@ -78,14 +61,26 @@ def brute(family, channel, z, eta, sigma):
 def log_likelihood(found, sites):
     with jax.enable_x64(True):
         data = {name: np.asarray(value) for name, value in found.data().items()}
-        trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
-        return float(trace["reports"]["fn"].log_factor)
+
+        @jax.jit
+        def density(sites):
+            trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
+            return trace["reports"]["fn"].log_factor
+
+        return float(density(sites))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
-@pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
-@pytest.mark.parametrize("predictor", ["", " + ever"], ids=["public", "private"])
+@pytest.mark.parametrize(
+    ("document", "family", "predictor"),
+    [
+        (LAPLACE, "normal", " + ever"),
+        (LAPLACE, "exponential", ""),
+        (GAUSSIAN, "normal", ""),
+        (GAUSSIAN, "exponential", " + ever"),
+        (GAUSSIAN, "poisson", ""),
+    ],
+)
 def test_likelihood_matches_quadrature(document, family, predictor):
     table = simulated(document)
     found = assemble(table, f"hours ~ age{predictor}", family=family)
@@ -133,9 +128,6 @@ def test_unsuitable_analysis_of_private_number_is_rejected():
         assemble(table, "hours ~ age", family="logit")
     with raises(InputError, "table.cross_number_column"):
         cross_table(table, ["ever", "hours"])
-    study = Study({**studies.document(LAPLACE), "public": [{"id": "region", "choices": ["a", "b"]}]})
-    with raises(InputError, "formula.summary_of_number"):
-        analyse(study, Summary.empty(study), "hours ~ region")
     below = {**LAPLACE, "bounds": ["-5", "-1"]}
     with raises(InputError, "fit.bounds_without_positive_numbers"):
         assemble(table_of(table.public, [reported(below, np.full(8, -2.0))]), "hours ~ age", family="poisson")
@@ -154,35 +146,18 @@ def test_density_under_narrow_law_is_density_of_the_noise():
 
 
 PLACES, WEIGHTS = leggauss(150)
-SHARP = {**LAPLACE, "mechanism": {"name": "laplace", "epsilon": "8"}}
 
 
-def people(n, seed=0, law="normal"):
-    """Who works more dies more; under a mechanism that hides little."""
-    random = np.random.default_rng(seed)
-    age = random.choice([20.0, 30.0, 40.0, 50.0], n)
-    drawn = {
-        "normal": random.normal(5 + 0.05 * (age - 35), 2, n),
-        "lognormal": random.lognormal(1.0, 0.8, n),
-        "groups": np.where(random.random(n) < 0.5, 2.0, 9.0) + random.normal(0, 0.5, n),
-    }
-    hours = np.clip(drawn[law], LOW, HIGH)
-    died = (random.random(n) < 1 / (1 + np.exp(2 - 0.4 * hours))).astype(int)
-    frame = pd.DataFrame({"age": age, "died": died})
-    return table_of(frame, [reported(SHARP, hours, seed + 1)])
-
-
-@pytest.mark.parametrize(
-    "formula", ["died ~ hours", "died ~ age + I(hours**2)", "died ~ age + (hours | age)"]
-)
+@pytest.mark.parametrize("formula", ["died ~ age + I(hours**2)", "died ~ age + (hours | age)"])
 def test_private_number_as_predictor_is_rejected(formula):
     with raises(InputError, "formula.private_number_predictor", "hours"):
-        assemble(people(8), formula)
+        assemble(workers(8), formula)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("document", [SHARP, GAUSSIAN], ids=["laplace", "gaussian"])
-@pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
+@pytest.mark.parametrize(
+    ("document", "family"), [(SHARP, "normal"), (SHARP, "poisson"), (GAUSSIAN, "exponential")]
+)
 def test_probability_of_interval_is_integral_of_density(document, family):
     """Against the integral of the likelihood's density, also beyond the bounds under Gaussian noise."""
     found = assemble(

@@ -42,10 +42,10 @@ def moments(truths, exclusive):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("truths", "exclusive"), [(TRUTHS, (False, False)), (ALONE, (True, False)), (TRUTHS, (False, True))]
+    ("truths", "exclusive", "people"),
+    # The second has more people than are drawn one by one.
+    [(TRUTHS, (False, False), 50), (TRUTHS, (False, True), 60_000), (ALONE, (True, False), 50)],
 )
-# The second has more people than are drawn one by one.
-@pytest.mark.parametrize("people", [50, 60_000])
 def test_moments_of_simulated_features_match_enumeration(truths, exclusive, people):
     if exclusive[1]:
         own = PREDICTOR / PREDICTOR.sum(-1, keepdims=True)

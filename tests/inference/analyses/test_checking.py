@@ -1,0 +1,191 @@
+"""A fit is checked against the reports: wrong laws are reasons against it, and right ones are not.
+
+Draws are made near what a sampler finds for such tables, so that no fit is needed.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import notes_of
+from inference.analyses.assembling import assemble
+from inference.analyses.checking import FEW, Unchecked, checked
+from inference.analyses.subgroups import levels_or_bands
+from inference.analyses.table import table_of
+from inference.results.diagnostics import Diagnostics
+from inference.results.verdict import Verdict
+from tests.inference.analyses.simulated import YES_NO, any_draws, forced, rolled, sites_at, workers
+from tests.kit.channels import known_channel
+
+pytestmark = pytest.mark.programs
+NO_YES = ("no", "yes")
+
+
+def of_two_kinds(n: int = 2000):
+    """0.3 of all are armed, which is behind noise; what else they are has nothing to do with it."""
+    random = np.random.default_rng(1)
+    armed = (random.random(n) < 0.3).astype(int)
+    public = pd.DataFrame({"sound": random.normal(size=n), "skewed": random.lognormal(0, 0.6, n)}).round(2)
+    said = (random.random(n) < np.asarray(YES_NO)[armed, 1]).astype(int)
+    others = (random.random(n) < 0.3).astype(int)
+    columns = {"armed": said, "other": others}
+    return table_of(public, [known_channel(name, NO_YES, one, YES_NO) for name, one in columns.items()])
+
+
+# What a sampler may come to: the outcome's means of both answers, the share of armed, and the sd.
+CAME = [
+    ("sound ~ armed", (0.0, 0.0, 0.3, 1.0), True),
+    ("skewed ~ armed", (1.2, 1.2, 0.3, 0.8), False),
+    ("sound ~ armed", (0.0, 0.0, 0.7, 1.0), False),
+    ("other ~ armed", (-1.4, -1.4, 0.7, None), False),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(("formula", "came", "good"), CAME)
+def test_predictor_that_relabels_the_outcome_is_detected(formula, came, good):
+    """Under a wrong law a private predictor labels parts of the outcome; only its reports tell."""
+    analysis, random = assemble(of_two_kinds(), formula), np.random.default_rng(2)
+    low, high, share, sd = came
+    sites = sites_at(random, analysis.law, [low, high - low], [0.03, 0.03])
+    sites |= sites_at(random, analysis.shares, [np.log(share / (1 - share))], [0.03])
+    if sd:
+        sites["sigma"] = random.normal(sd, 0.02, (4, 100))
+    assert bool(checked(analysis, None, sites, 3).reasons()) != good
+
+
+# Of the score after: intercept, before, effect of the trait, sd; of the trait's logit: intercept, before.
+SOUND = ([0.0, 1.0, 0.0], 5.0, [-3.4, 0.0])
+LABELS_OF_THE_TAIL = ([-0.83, 1.003, 16.31], 3.887, [-2.607, -0.0075])
+
+
+@pytest.mark.slow
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(
+    ("law", "came", "good"),
+    [("normal", SOUND, True), ("lognormal", SOUND, False), ("lognormal", LABELS_OF_THE_TAIL, False)],
+)
+def test_skewed_residual_is_detected_despite_baseline_column(law, came, good):
+    """A rare trait without any effect is given the residual's tail: an effect of 16 at an sd of 5."""
+    random, n = np.random.default_rng(0), 2000
+    trait = random.random(n) < 0.03
+    away = {
+        "normal": random.normal(size=n),
+        "lognormal": (np.exp(random.normal(0, 0.6, n)) - np.exp(0.18)) / 0.78,
+    }[law]
+    before = random.normal(70, 20, n).round(1)
+    public = pd.DataFrame({"before": before, "after": (before + 5 * away).round(1)})
+    analysis = assemble(forced(public, rolled(random, trait)), "after ~ before + armed")
+    places, sigma, shares = came
+    sites = sites_at(random, analysis.law, places, [0.1, 0.001, 0.3])
+    sites |= sites_at(random, analysis.shares, shares, [0.1, 0.001])
+    sites["sigma"] = random.normal(sigma, 0.05, (4, 100))
+    assert (not checked(analysis, None, sites, 3).reasons()) == good
+
+
+@pytest.mark.attack(18)
+@pytest.mark.parametrize("hump", [False, True])
+def test_hump_over_a_numeric_column_is_detected(hump):
+    """A straight line is fitted through a hump over ages, and extrapolated to other ages."""
+    random, n = np.random.default_rng(5), 3000
+    age = np.clip(np.round(random.normal(45, 9, n)), 18, 80)
+    share = 0.08 + 0.4 / (1 + np.exp(-(np.abs(age - 45) - 16) / 3)) if hump else np.full(n, 0.12)
+    said = rolled(random, random.random(n) < share)
+    analysis = assemble(forced({"age": age}, said), "armed ~ age")
+    level = 1.5 * (said.mean() - 1 / 6)
+    sites = sites_at(random, analysis.law, [np.log(level / (1 - level)), 0.0], [0.05, 0.001])
+    assert bool(checked(analysis, None, sites, 3).reasons()) == hump
+
+
+KEPT = 0.731
+# Of income: intercept, age, ever, sd; of the logit of ever: intercept, age.
+LEVEL = ([50.0, 0.5, 0.0], 18.0, [-1.1, 0.0])
+ARTEFACT = ([57.1, 0.17, 31.0], 16.1, [-5.84, 0.1])
+
+
+@pytest.mark.slow
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(("grows", "came"), [(False, LEVEL), (True, ARTEFACT)])
+def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
+    """A spread that grows with age looks like an effect of 31; the predictor's reports do not bear it out."""
+    random, n = np.random.default_rng(0), 800
+    ever, age = random.random(n) < 0.25, 20.0 + 10 * random.integers(0, 5, n)
+    spread = np.interp(age, [20, 70], [10, 30]) if grows else 18.0
+    income = 4 * np.round((50 + 0.5 * age + spread * random.normal(size=n)) / 4)
+    said = np.where(random.random(n) < KEPT, ever, ~ever).astype(int)
+    channel = known_channel("ever", NO_YES, said, [[KEPT, 1 - KEPT], [1 - KEPT, KEPT]])
+    analysis = assemble(
+        table_of(pd.DataFrame({"age": age, "income": income}), [channel]), "income ~ age + ever"
+    )
+    random, (law, sigma, shares) = np.random.default_rng(1), came
+    sites = sites_at(random, analysis.law, law, [0.5, 0.01, 0.5])
+    sites |= sites_at(random, analysis.shares, shares, [0.1, 0.002])
+    sites["sigma"] = random.normal(sigma, 0.3, (4, 100))
+    reasons = checked(analysis, None, sites, 3).reasons()
+    assert any("reports of ever" in reason for reason in reasons) == grows
+    assert any("one sigma is assumed for income" in note for note in notes_of(analysis))
+
+
+@pytest.mark.slow
+@pytest.mark.attack(18)
+@pytest.mark.parametrize(
+    ("law", "mean", "sd", "good"), [("normal", 5.0, 2.07, True), ("lognormal", 3.6, 2.6, False)]
+)
+def test_wrong_law_of_private_number_is_detected(law, mean, sd, good):
+    """A skewed private number is fitted by a normal law; eight parts of the reports' range tell."""
+    found, random = assemble(workers(3000, 4, law), "hours ~ 1"), np.random.default_rng(2)
+    sites = sites_at(random, found.law, [mean], [0.06])
+    sites["sigma"] = random.normal(sd, 0.05, (4, 100))
+    assert (not checked(found, None, sites, 3).reasons()) == good
+
+
+@pytest.mark.attack(18)
+def test_model_of_too_few_reports_is_not_called_good():
+    """One report fits every law, so nothing was checked, and the verdict says so."""
+    analysis = assemble(forced({"age": [20.0]}), "armed ~ 1")
+    found = checked(analysis, None, any_draws(analysis), 1)
+    assert isinstance(found, Unchecked)
+    assert found.why == FEW
+    said = Diagnostics(Verdict(), (), 0, {}, {}, {}).unchecked(found.why)
+    assert not said.ok
+    assert said.verdict.to_document()["fit"]["state"] == "not checked"
+
+
+def test_groups_of_the_check_are_named_and_share_simulated_reports():
+    """If overlapping groups were simulated separately, sound models would be called wrong."""
+    random = np.random.default_rng(3)
+    frame = {"a": random.integers(0, 3, 300).astype(str), "age": random.normal(size=300)}
+    analysis = assemble(forced(frame, random.integers(0, 2, 300)), "armed ~ a + age")
+    found = checked(analysis, None, any_draws(analysis, 60), 1)
+    everybody, *bands = found.people.values()
+    assert everybody == "all"
+    assert {"a = 0", "a = 1", "a = 2"} < set(bands)
+    own = [name for name in bands if name.startswith("age")]
+    assert len(own) == 8
+    assert all(re.fullmatch(r"age = -?[\d.]+…-?[\d.]+", band) for band in own)
+    places = [at for at, name in found.people.items() if name.startswith("a =")]
+    sizes = [np.sum(frame["a"] == found.people[at][-1]) for at in places]
+    assert found.posterior[:, places] @ sizes == pytest.approx(300 * found.posterior[:, 0], abs=1e-9)
+    said = analysis.response.codes
+    for at in places:
+        mine = frame["a"] == found.people[at][-1]
+        assert found.observed[at] == pytest.approx(np.mean(said[mine] == 0))
+
+
+@pytest.mark.parametrize("most", [3, 8])
+def test_columns_with_many_levels_are_grouped_into_bands(most):
+    """Numbers get ordered bands; of words the most frequent one keeps a level of its own."""
+    random = np.random.default_rng(1)
+    numbers, people = pd.Series(random.normal(size=400)), np.ones(400)
+    bands = levels_or_bands(numbers, people, most)
+    assert len(set(bands)) == most
+    assert (np.diff(bands[np.argsort(numbers)]) >= 0).all()
+    words = pd.Series(random.choice(list("abcdefghijkl"), 400, p=[0.3, *[0.7 / 11] * 11]))
+    levels = levels_or_bands(words, people, most)
+    assert len(set(levels)) == most
+    assert set(words[levels == levels[words == "a"][0]]) == {"a"}

@@ -1,0 +1,110 @@
+"""Crossed tables of private answers: shares, dependence, and what reports leave to the prior."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats.contingency import association
+
+from inference.analyses.crossing import cramers_v, cross_table
+from inference.analyses.table import Private, Table, table_of
+from ldp_client.documents.errors import InputError
+from tests.inference.analyses.simulated import JOBS, SHARP, YES_NO, reported
+from tests.kit.channels import known_channel
+from tests.kit.errors import raises
+
+pytestmark = pytest.mark.programs
+TRUTH_TOLD = np.e / (1 + np.e)
+CHANNEL = np.asarray([[TRUTH_TOLD, 1 - TRUTH_TOLD], [1 - TRUTH_TOLD, TRUTH_TOLD]])
+KINDS = [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def drawn(posterior, name):
+    (found,) = [one for one in posterior.quantities if one.name == name]
+    return found.draws
+
+
+def test_cramers_v_matches_scipy():
+    shares = np.random.default_rng(0).dirichlet(np.ones(6)).reshape(2, 3)
+    counts = np.round(shares * 1e6).astype(int)
+    assert float(cramers_v(counts / counts.sum())) == pytest.approx(association(counts, "cramer"), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_crossed_table_by_group_finds_simulated_shares():
+    """P(ever) is 0.6 in towns, else 0.2; job goes with ever."""
+    n, random = 3000, np.random.default_rng(11)
+    town = random.random(n) < 0.5
+    ever = (random.random(n) < np.where(town, 0.6, 0.2)).astype(int)
+    job = np.asarray([random.choice(3, p=[0.6, 0.3, 0.1] if one else [0.2, 0.3, 0.5]) for one in ever])
+    said = [
+        (random.random(n) < np.asarray(YES_NO)[ever, 1]).astype(int),
+        [random.choice(3, p=JOBS[one]) for one in job],
+    ]
+    columns = [
+        known_channel("ever", ["no", "yes"], said[0], YES_NO),
+        known_channel("job", ["none", "worker", "teacher"], said[1], JOBS),
+    ]
+    public = pd.DataFrame({"place": np.where(town, "town", "land")})
+    found = cross_table(table_of(public, columns), ["ever", "job"], "place", draws=200, chains=2)
+    rows = found.rows()
+    for name, share in {"land, no, teacher": 0.4, "town, no, none": 0.08, "town, yes, none": 0.36}.items():
+        assert abs(rows[f"p[{name}]"]["mean"] - share) < 5 * rows[f"p[{name}]"]["sd"] < 0.3
+    for place in ("town", "land"):
+        assert sum(row["mean"] for name, row in rows.items() if place in name) == pytest.approx(1, abs=1e-9)
+        v = drawn(found, f"Cramér's V ever and job, place = {place}")
+        assert v.mean() > 3 * v.std()
+    tree = found.to_arviz()["posterior"]["p"]
+    assert tree.dims[2:] == ("place_dim", "ever_dim", "job_dim")
+
+
+def crossed(joint, n, both_more=0.0):
+    """Reports at ε = 1, as many as expected, but for so many sds more people who seem to say yes to both."""
+    counts = n * np.kron(CHANNEL, CHANNEL).T @ np.asarray(joint)
+    counts += both_more * np.sqrt(n) / 4 * np.asarray([1, -1, -1, 1])
+    columns = {
+        name: known_channel(name, ["no", "yes"], [kind[place] for kind in KINDS], CHANNEL)
+        for place, name in enumerate("ab")
+    }
+    table = Table(pd.DataFrame(index=range(4)), columns, np.rint(counts).astype(int))
+    found = cross_table(table, ["a", "b"], draws=300, chains=2)
+    return found, np.quantile(drawn(found, "odds ratio a and b"), [0.05, 0.95])
+
+
+@pytest.mark.slow
+@pytest.mark.attack(18)
+def test_rare_independent_answers_are_not_called_dependent():
+    """With shares of 2 % among 4,000 people, a prior of uniform cells would put the odds ratio above 1."""
+    found, (low, high) = crossed([0.9604, 0.0196, 0.0196, 0.0004], 4_000, 1.0)
+    assert low < 1 < high
+    assert found.verdict.informativeness.state == "partial"
+    assert "log odds ratio a and b" in found.verdict.informativeness.reasons[0]
+
+
+@pytest.mark.slow
+def test_strong_dependence_is_detected():
+    """An odds ratio of 6 among common answers of 20,000."""
+    found, (low, high) = crossed([0.4, 0.2, 0.1, 0.3], 20_000)
+    assert 2 < low < 6 < high
+    assert found.verdict.ok
+
+
+@pytest.mark.parametrize(
+    ("names", "by", "code"),
+    [
+        (["ever"], None, "table.cross_needs_two_columns"),
+        (["ever", "ever"], None, "table.cross_needs_two_columns"),
+        (["ever", "place"], None, "table.cross_public_column"),
+        (["ever", "hours"], None, "table.cross_number_column"),
+        (["ever", "open"], None, "table.cross_share_open"),
+        (["ever", "job"], "job", "table.cross_by_private"),
+    ],
+)
+def test_columns_that_cannot_be_crossed_are_rejected(names, by, code):
+    columns = [known_channel(name, ["no", "yes"], [0, 1], YES_NO) for name in ("ever", "job")]
+    one = columns[0]
+    columns += [Private("open", one.answers, one.codes, one.vectors, {"open_t": np.ones((2, 2))})]
+    columns += [reported(SHARP, np.asarray([1.0, 2.0]))]
+    with raises(InputError, code):
+        cross_table(table_of(pd.DataFrame({"place": ["a", "b"]}), columns), names, by)
