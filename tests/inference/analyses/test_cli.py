@@ -1,0 +1,86 @@
+"""`ldpkit fit` with a formula or a crossed table: options that do not go together, and the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inference.analyses.cli import stated_priors
+from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
+from tests.inference.analyses.simulated import design, write
+from tests.kit.errors import raises
+
+FIT = ["--table", "s.csv", "--design", "d.json"]
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """A table of two private columns and a public one, its design and a census."""
+    monkeypatch.chdir(tmp_path)
+    write(Path("s.csv"), ["a", "b", "place"], [[at % 2, at // 2 % 2, at // 4 % 2] for at in range(80)])
+    column = {"design": "warner", "p": "0.9"}
+    Path("d.json").write_text(design(a=column, b=column))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "STUDY"),
+        (["--formula", "a ~ 1"], "STUDY.json and REPORTS"),
+        (["--table", "s.csv"], "--formula"),
+        (["--table", "s.csv", "--formula", "a ~ 1"], "--design"),
+        (["s.json", *FIT, "--formula", "a ~ 1"], "--table"),
+        ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "error or drop"),
+        ([*FIT, "--formula", "a ~ 1", "--method", "marginal"], "'marginal' is no method"),
+        ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "--formula cannot be combined with --crosstab"),
+        ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior"),
+        ([*FIT, "--crosstab", "a"], "two or more"),
+        (["s.json", "r.ndjson", "--question", "a", "--prior", "flat"], "--prior is for analyses"),
+        (["s.json", "r.ndjson", "--by", "place"], "--by is for analyses"),
+        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--question", "a"], "--question is for a study's own"),
+        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--design", "d.json"], "--design is for a --table"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(options, said, capsys):
+    assert main(["fit", *options, "--out", "x"]) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--formula", "a ~ age"], "no column 'age'"),
+        (["--formula", "a ~ place", "--prior", "old=flat"], "'old'"),
+        (["--formula", "a ~ place", "--prior", "none.json"], "none.json"),
+        (["--crosstab", "a,place"], "place is public"),
+    ],
+)
+def test_failed_analysis_leaves_no_folder(options, said, capsys):
+    assert main(["fit", *FIT, *options, "--out", "x"]) == 3
+    assert said in capsys.readouterr().err
+    assert not Path("x").exists()
+
+
+def test_flat_prior_together_with_others_is_rejected():
+    Path("p.json").write_text('{"age": {"distribution": "normal", "loc": 0, "scale": 1}}')
+    for given in (["flat", "p.json"], ["age=flat", "flat"]):
+        with raises(InputError, "options.flat_prior_with_others"):
+            stated_priors(given)
+    assert stated_priors(["flat"], {"age": "flat"}) == "flat"
+    assert stated_priors(["p.json", "sex=flat"], {"age": "flat"})["age"]["loc"] == 0
+
+
+@pytest.mark.slow
+def test_crossed_table_writes_the_usual_files(capsys):
+    options = ["--crosstab", "a,b", "--by", "place", "--method", "gaussian_approx", "--draws", "100"]
+    assert main(["fit", *FIT, *options, "--out", "x"]) in (0, 4)
+    assert "answer yes: report 0 1/10, 1 9/10" in capsys.readouterr().out
+    entry = json.loads(Path("x/posterior.json").read_text())["questions"]["a-b"]
+    assert "odds ratio a and b, place = 1" in entry["quantities"]
+    names = {path.name for path in Path("x").iterdir()}
+    tables = {"report.md", "tables.csv", "tables.tex"}
+    assert names == {"posterior.json", "report.html", "a-b.nc", "a-b.png", "a-b-chains.png", *tables}
