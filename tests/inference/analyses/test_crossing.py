@@ -82,14 +82,6 @@ def test_rare_independent_answers_are_not_called_dependent():
     assert "log odds ratio a and b" in found.verdict.informativeness.reasons[0]
 
 
-@pytest.mark.slow
-def test_strong_dependence_is_detected():
-    """An odds ratio of 6 among common answers of 20,000."""
-    found, (low, high) = crossed([0.4, 0.2, 0.1, 0.3], 20_000)
-    assert 2 < low < 6 < high
-    assert found.verdict.ok
-
-
 @pytest.mark.parametrize(
     ("names", "by", "code"),
     [

@@ -16,8 +16,6 @@ from inference.analyses.parameter_names import united
 from inference.analyses.table import Private, Table, table_of
 from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible
-from inference.results.netcdf import netcdf_of
-from inference.results.tree import layout_of, tree_of
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import any_draws, table
 from tests.kit.channels import known_channel
@@ -83,18 +81,6 @@ def test_renamed_term_and_plan_follow_the_rule():
         assemble(table, "ever ~ Intercept")
     with raises(InputError, "result.duplicate_name"):
         united({"a": 1, "b": 2}, {"b": 3})
-
-
-def test_usual_column_names_are_accepted():
-    table = people({name: NUMBERS for name in ("sd", "lp", "group", "diverging")}, YES)
-    analysis = assemble(table, "ever ~ sd + lp + group + diverging")
-    checks = {
-        "posterior_predictive": {"reports": np.zeros((1, 2, 3))},
-        "sample_stats": {"diverging": np.zeros((1, 2), bool)},
-    }
-    layout = layout_of({"posterior": analysis.parameters(any_draws(analysis, 2))}, analysis.axes(), checks)
-    assert {"sd", "lp", "group", "diverging"} < set(tree_of({}, layout).posterior)
-    assert netcdf_of({}, layout)
 
 
 @pytest.mark.attack(17)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow
 import pytest
 
 from inference.analyses.assembling import assemble
@@ -149,16 +148,6 @@ def test_invalid_population_is_rejected(given, code):
         people_of(assemble(whole, "armed ~ place + income"), whole, over)
 
 
-def test_census_may_be_an_arrow_table():
-    census = pyarrow.table({"region": ["north", "south", "west"], "count": [1, 2, 3]})
-    whole = asked()
-    assert list(people_of(assemble(whole, "armed ~ region"), whole, Population(census=census))[1]) == [
-        1,
-        2,
-        3,
-    ]
-
-
 def test_predictor_named_count_is_not_read_as_people():
     public = pd.DataFrame({"count": [1, 5] * 20})
     whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
@@ -213,13 +202,6 @@ def test_census_levels_without_reports_are_listed(listed: bool, code: str, tmp_p
     over = census_of(tmp_path, WHOLE.replace("west", "WEST").replace("north", "North"))
     with raises(InputError, code, "region", "'North', 'WEST'"):
         said(whole, "armed ~ region", over)
-
-
-def test_misspelt_group_of_census_is_noted_with_missing_one(tmp_path: Path):
-    over = census_of(tmp_path, WHOLE.replace("west", "WEST"))
-    (reason,), (note,) = said(asked(), "armed ~ 1 + (1 | region)", over)
-    assert reason.startswith("300 of 900 reports have region = west")
-    assert note.startswith("2,400 of 4,550 people are in groups of region without reports (WEST)")
 
 
 @pytest.mark.attack(18)

@@ -24,7 +24,7 @@ from summaries.engines import parts
 from tests import studies
 from tests.inference.analyses.simulated import answered
 from tests.kit.errors import raises
-from tests.summaries.engines_data import FEW, changed, made, write, write_dataset
+from tests.summaries.engines_data import FEW, made, write_dataset
 
 PUBLIC = [
     {"id": "region", "choices": ["south", "north", "east"]},
@@ -207,17 +207,6 @@ def test_tables_from_counts_of_engines_equal_tables_from_reports(tmp_path):
         table_of_reports(other, counts, names)
     with raises(UsageError, "engine.unknown_column", "age"):
         count_dataset(FEW, tmp_path, ["age"])
-
-
-def test_reports_of_sample_one_study_are_counted(tmp_path):
-    study = Study(studies.document(studies.YES_NO, studies.CHOICE, sample_one_question=True))
-    reports = [
-        changed(one, payloads=dict([list(one.payloads.items())[number % 2]]))
-        for number, one in enumerate(made(study, 60))
-    ]
-    counts = count_dataset(study, write(tmp_path / "a.parquet", reports), ["ever"])
-    by_counts, by_reports = (table_of_reports(study, one, ["ever"]) for one in (counts, reports))
-    assert shape_of(by_counts) == shape_of(by_reports)
 
 
 def test_counting_stops_once_distinct_reports_are_too_many(tmp_path, monkeypatch):

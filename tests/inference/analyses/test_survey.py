@@ -25,8 +25,7 @@ from inference.analyses.survey import (
 from inference.analyses.table import Table
 from inference.design.people import as_the_study_says, people_of_table
 from inference.design.possible_reports import possible_of_design, possible_of_study
-from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.files.answers import read_answers
+from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
 from tests.inference.analyses.simulated import MATRIX, design, forced, write
@@ -277,27 +276,3 @@ def test_unlisted_word_for_missing_is_rejected(label: str, tmp_path: Path) -> No
     table = forced({"land": pd.Categorical(["ZA", "BW"] * 20)})
     with raises(InputError, "table.columns_invalid", "the census: column land", label):
         people_of(assemble(table, "armed ~ land"), table, Population(census=census))
-
-
-def test_waves_may_mix_numbers_and_a_label_that_looks_blank(tmp_path: Path) -> None:
-    """A wave without the label has numbers, and one with it has words."""
-    thirds = [["4/6", "1/6", "1/6"], ["1/6", "4/6", "1/6"], ["1/6", "1/6", "4/6"]]
-    column = {"answers": ["a", "b", "c"], "reports": ["1", "2", "NA"], "matrix": thirds}
-    (tmp_path / "design.json").write_text(design(armed=column))
-    first = write(tmp_path / "a.csv", ["age", "armed"], [[31, "1.0"], [42, "NA"], [53, "2"]])
-    second = write(tmp_path / "b.csv", ["age", "armed"], [[34, "1"], [45, "2"], [56, "1"]])
-    both, _ = load_waves(
-        {"a": first, "b": second}, str(tmp_path / "design.json"), "armed ~ wave", "error", ()
-    )
-    assert (both.private["armed"].codes % 3).tolist() == [0, 2, 1, 0, 1, 0]
-
-
-@pytest.mark.attack(19)
-def test_answer_file_distinguishes_label_from_blank(tmp_path: Path) -> None:
-    """In a file of answers NA is the label, and an empty cell a refusal."""
-    choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", "NA"], "refusal": True}
-    study = Study(studies.document(choice, public=[{"id": "land", "choices": ["ZA", "NA"]}]))
-    path = write(tmp_path / "answers.csv", ["job", "land"], [["", "NA"], ["NA", "ZA"]])
-    assert [one["job"] for _, one in read_answers(study, path, refusals=True)] == [None, "NA"]
-    with pytest.raises((InputError, AnswerError)):
-        list(read_answers(study, path))

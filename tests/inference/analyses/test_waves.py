@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from inference.analyses.assembling import assemble
 from inference.analyses.effects import quantities_of
 from inference.analyses.inputs import source_of
 from inference.analyses.likelihood import with_unknown
-from inference.analyses.population import Population, people_of
 from inference.analyses.reports import table_of_reports
-from inference.analyses.survey import load_waves, read_frame
+from inference.analyses.survey import load_waves
 from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
@@ -238,14 +236,6 @@ def test_one_export_serves_all_waves(waves, tmp_path):
         assert any("3 reports answer other versions" in note for note in table.notes) == bool(others)
 
 
-def test_census_matches_waves_named_by_years(waves, tmp_path):
-    """2024 is a number in the file and a label in the waves."""
-    census = read_frame(write(tmp_path / "census.csv", ["wave", "count"], [[2024, 100], [2025, 300]]))
-    table = table_of_waves(waves, ["ever", "wave"])
-    frame, sizes = people_of(assemble(table, "ever ~ wave"), table, Population(census=census, by="wave"))
-    assert (list(frame["wave"]), list(sizes)) == (["2024", "2025"], [100, 300])
-
-
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Other dice in each wave: p is 0.9, then 0.7; a blank age in each, and regions that look alike."""
@@ -306,21 +296,3 @@ def test_invalid_command_for_waves_of_studies_is_rejected(given, said, capsys):
     fit = ["fit", "--formula", "ever ~ wave", "--out", "out", "--wave", "b=b.json,b.ndjson"]
     assert main([*fit, *given]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_wave_accepts_reports_in_exported_csv(files):
-    reports = [one.to_document() for one in files["2024"][1]]
-    parts = [(part, name) for part in ("payloads", "public") for name in reports[0].get(part, {})]
-    with open("exported.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["report_id", "study", "version", "digest", *(".".join(one) for one in parts)])
-        for one in reports:
-            cells = [one[part][name] for part, name in parts]
-            writer.writerow([one["id"], one["study"], one["version"], one["digest"], *cells])
-    tables = []
-    for given in ("a.ndjson", "exported.csv"):
-        wave = [f"a=a.json,{given}", "b.json,b.ndjson"]
-        named = Namespace(wave=wave, design=None, missing=None, formula="ever ~ wave")
-        tables.append(source_of(named, []).table())
-    assert list(tables[0].counts) == list(tables[1].counts)
-    assert tables[0].public.equals(tables[1].public)
