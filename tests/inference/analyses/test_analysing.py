@@ -93,6 +93,15 @@ def test_separation_is_partial_and_rejected_under_flat_priors():
     assert found.maximum_likelihood is None
 
 
+@pytest.mark.attack(18)
+def test_reports_that_dice_cannot_give_are_a_misfit():
+    """All say yes, although the dice force one in six to say no: the fit must not be called good."""
+    table = forced({"region": ["east", "west"] * 50}, [1] * 100)
+    found = analyse_table(table, "armed ~ region", method="gaussian_approx", draws=100, chains=2)
+    assert found.verdict.fit.state == "bad"
+    assert any("reports of armed are implausible" in reason for reason in found.verdict.fit.reasons)
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
