@@ -82,7 +82,7 @@ def test_census_and_weights_average_the_cells():
     assert np.allclose(found["share armed = yes"].draws, (town + land) / 2, atol=1e-12)
     odds = found["odds ratio place[town]"]
     assert np.allclose(np.log(odds.draws), b["place[town]"])
-    assert odds.words == "odds ratio of armed = yes against no, exp of place[town]"
+    assert odds.words == "odds ratio of place[town], for armed = yes against no"
 
 
 CENSUS = pd.DataFrame({"clinic": [0, 8, 9], "region": ["west"] * 3, "count": [100, 100, 100]})
