@@ -27,8 +27,11 @@ from ldp_client.secure_sum.messages import Message, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Report, Study
 from summaries import Summary
-from tests.collector.conftest import ensure_database
+from tests.collector.conftest import ensure_database, postgresql
+from tests.kit.deleting import delete_study
 from tests.ports import held_port
+
+__all__ = ["postgresql"]
 
 TOKEN = "token-of-the-operators"
 NODES = 3
@@ -78,7 +81,8 @@ HOSTS = ("127.0.0.1", "localhost", "127.0.0.1")
 ADDRESSES = [
     f"http://{HOSTS[node]}:{9000 + node}#" + f"a{node}" * 32 + f"b{node}" * 32 for node in range(NODES)
 ]
-PEOPLE = 120
+MOST, FEWEST = 6, 4
+PEOPLE = 20
 INVITATION = "summed-0"
 PATIENCE = 60
 
@@ -186,7 +190,9 @@ class Network:
         self.nodes = nodes
 
     def publish(self, *names: str, **protocol: Any) -> Study:
-        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **protocol)
+        """Publish a study of `MOST` devices, of which `FEWEST` are enough."""
+        size = {"devices": MOST, "max_faulty": MOST - FEWEST, **protocol}
+        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **size)
         self.mechanisms = mechanisms_of(self.study)
         for node in self.nodes:
             assert node.publish(self.study).status_code == 201
@@ -225,12 +231,26 @@ class Network:
         return sent
 
 
+def delete_at(node: Node) -> int:
+    """Delete the study at a node, as its operator does; return how many shares there were."""
+    collector = node.app.extensions["ldpkit"]
+    deleted = delete_study(collector.database, "summed")
+    # As another process sees it a little later.
+    collector.current.forget("summed")
+    return deleted
+
+
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
     nodes = [Node(tmp_path, f"node-{index}", HOSTS[index]) for index in range(NODES)]
     yield Network(nodes)
     for node in nodes:
         node.close()
+
+
+def kind(response: Any) -> tuple[int, str]:
+    """A refusal's status and the name of its problem."""
+    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
 
 
 class Closed(NamedTuple):

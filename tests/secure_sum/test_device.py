@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from datetime import date, timedelta
 
 import pytest
 from werkzeug.wrappers import Response
 
-from ldp_client import Device
+from ldp_client import Device, Direct
 from ldp_client.device.budget import disclosures_of
+from ldp_client.device.outbox import Queued
+from ldp_client.device.requests import Outcome
+from ldp_client.device.shares import delete_shares
+from ldp_client.device.verdicts import GRACE_DAYS
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
+from ldp_client.secure_sum import messages as outgoing
+from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.ldp_client.devices import problem
 from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study, close_study
+
+YES = {"ever": True}
 
 
 def device_of(network, folder, **options):
@@ -43,6 +53,19 @@ def refusing(_environment):
     return Response(status=503)
 
 
+def answered(network, folder):
+    """A device that answered, and has not sent."""
+    device = device_of(network, folder)
+    device.answer(network.study, YES, network.invitations.pop())
+    return device
+
+
+@pytest.fixture
+def device(network, tmp_path):
+    network.publish("ever")
+    return answered(network, tmp_path / "device")
+
+
 def test_devices_answer_send_and_are_summed(network, tmp_path):
     study = network.publish(devices=4, max_faulty=1)
     for name in "abc":
@@ -54,55 +77,23 @@ def test_devices_answer_send_and_are_summed(network, tmp_path):
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
 
 
-def test_all_shares_are_written_before_the_first_is_sent(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
-    (queued,) = device.ledger.queued()
-    assert len(json.loads(queued.body)) == len(queued.nodes) == 3
-    assert held(network) == [0, 0, 0]
-
-
-@pytest.mark.parametrize("away", [0, 1, 2])
-def test_unreachable_node_gets_the_same_share_later(network, tmp_path, away):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
+def test_unreachable_node_gets_the_same_share_later(network, tmp_path, device):
     (before,) = device.ledger.queued()
-    network.nodes[away].trouble = refusing
+    assert len(json.loads(before.body)) == len(before.nodes) == 3
+    assert held(network) == [0, 0, 0]
+    network.nodes[1].trouble = refusing
     assert device.flush(attempts=1).waiting == 1
-    assert sum(held(network)) == 2
+    assert held(network) == [1, 0, 1]
     (after,) = Device(tmp_path / "device", "8").ledger.queued()
     assert after.body == before.body
-    network.nodes[away].trouble = None
+    network.nodes[1].trouble = None
     assert device.flush(attempts=1).sent == 1
     assert held(network) == [1, 1, 1]
 
 
-@pytest.mark.slow
-def test_a_lost_acknowledgement_sends_the_same_bytes_again(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
-    node = network.nodes[1]
-
-    def lose(environment):
-        Response.from_app(node.app, environment).get_data()
-        return Response(status=502)
-
-    node.trouble = lose
-    assert device.flush(attempts=2).waiting == 1
-    node.trouble = None
-    assert device.flush().sent == 1
-    assert held(network) == [1, 1, 1]
-
-
-def test_withdrawal_reaches_every_node(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
+def test_withdrawal_reaches_every_node(network, device):
     device.flush()
-    assert device.withdraw(study.id) == 1
+    assert device.withdraw("summed") == 1
     network.nodes[2].trouble = refusing
     assert device.flush(attempts=1).undeleted == 1
     assert held(network) == [0, 0, 1]
@@ -111,11 +102,8 @@ def test_withdrawal_reaches_every_node(network, tmp_path):
     assert held(network) == [0, 0, 0]
 
 
-def test_sent_share_is_deleted_after_another_nodes_rejection(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
-    invalid = problem("report-invalid", study.digest)[1]
+def test_sent_share_is_deleted_after_another_nodes_rejection(network, device):
+    invalid = problem("report-invalid", network.study.digest)[1]
 
     def refuse(environment):
         # Who it is, and that it has published the study, it says itself.
@@ -129,59 +117,92 @@ def test_sent_share_is_deleted_after_another_nodes_rejection(network, tmp_path):
     assert len(device.flush(attempts=1).refused) == 1
     network.nodes[1].trouble = None
     assert held(network) == [1, 0, 1]
-    assert device.withdraw(study.id) == 1
+    assert device.withdraw("summed") == 1
     assert device.flush().deleted == 1
     assert held(network) == [0, 0, 0]
 
 
-def test_shares_are_not_sent_to_nodes_removed_from_the_policy(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
-    narrow = Device(
-        tmp_path / "device",
-        "8",
-        device.collector.replace("127.0.0.1", "localhost"),
-        allowed_hosts=["localhost"],
-        nodes=trusted(network),
-    )
-    flushed = narrow.flush()
-    assert (flushed.sent, flushed.waiting, held(network)) == (0, 1, [0, 0, 0])
-    assert "the host 127.0.0.1 is not among" in flushed.reason
-    assert device.flush().sent == 1
-    assert device.withdraw(study.id) == 1
-    assert narrow.flush().undeleted == 1
-    assert held(network) == [1, 1, 1]
-
-
-def test_share_cannot_be_withdrawn_after_the_close(network, tmp_path):
-    study = network.publish("ever")
-    device = device_of(network, tmp_path / "device")
-    device.answer(study, {"ever": True}, INVITATION)
+def test_share_cannot_be_withdrawn_after_the_close(network, device):
     device.flush()
     for node in network.nodes:
         node.post("/close")
-    device.withdraw(study.id)
+    device.withdraw("summed")
+    network.nodes[2].trouble = refusing
+    # This node may still hold the share: it is asked again.
+    assert device.flush(attempts=1).undeleted == 1
+    network.nodes[2].trouble = None
     flushed = device.flush()
     assert (flushed.deleted, flushed.undeleted, len(flushed.refused)) == (0, 0, 1)
     # It was sent, and is part of the sum: no node refused it.
+    assert state_of(device) == ["sent"]
+    assert (device.flush().sent, device.withdraw("summed")) == (0, 1)
+
+
+def state_of(device):
     (told,) = disclosures_of(device.ledger)
-    assert told.reports == {"sent": 1, "waiting": 0, "refused": 0, "being_deleted": 0}
-    assert (device.flush().sent, device.withdraw(study.id)) == (0, 1)
+    return [state for state, count in told.reports.items() if count]
 
 
-def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):
-    study = build_study("ever", nodes=[f"https://{name}.example#" + "0" * 128 for name in "ab"])
-    device = Device(
-        tmp_path,
-        "8",
-        allowed_hosts=["a.example"],
-        require_consent=False,
-        nodes=study.document["protocol"]["nodes"],
+def lying(node):
+    """A node that acknowledges every deletion, and deletes nothing."""
+
+    def answer(environment):
+        if environment["REQUEST_METHOD"] != "DELETE":
+            return None
+        receipt = {"id": environment["PATH_INFO"].rsplit("/", 1)[1], "result": "withdrawn"}
+        identity = node.app.extensions["ldpkit"].identity.hex()
+        headers = {"LDPKit-Collector": identity, "Content-Type": "application/json"}
+        return Response(json.dumps(receipt), 200, headers)
+
+    return answer
+
+
+@pytest.mark.attack(11)
+def test_lying_node_does_not_settle_withdrawal(network, tmp_path):
+    """Two nodes have closed, and the third claims to have deleted a share that is in the sum."""
+    study = network.publish("ever", devices=4, max_faulty=1)
+    device, *others = (answered(network, tmp_path / name) for name in "abc")
+    assert [one.flush().sent for one in (device, *others)] == [1, 1, 1]
+    for node in network.nodes[:2]:
+        assert node.post("/close").status_code == 200
+    liar = network.nodes[2]
+    liar.trouble = lying(liar)
+    assert device.withdraw(study.id) == 1
+    for _ in range(2):
+        flushed = device.flush()
+        assert (flushed.deleted, flushed.undeleted, flushed.stuck, flushed.refused) == (0, 1, 1, [])
+        kept = ", ".join(node.url for node in network.nodes[:2])
+        assert f"as these nodes report: {liar.url}; kept for the sum: {kept}." in flushed.stuck_reason
+    assert held(network) == [3, 3, 3]
+    assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
+    # Its secret is here still: now that all are closed, they say so.
+    liar.trouble = None
+    assert len(device.flush().refused) == 1
+    assert state_of(device) == ["sent"]
+
+
+@pytest.mark.parametrize(
+    ("closes", "state"),
+    [("", "stuck"), (date.today(), "stuck"), (date.today() - timedelta(GRACE_DAYS + 1), "refused")],
+)
+def test_withdrawal_ends_30_days_after_last_day(closes, state):
+    nodes = " ".join(f"https://{name}.example" for name in "abc")
+    queued = Queued("00" * 16, nodes, "summed", "", secret="00" * 16, closes=str(closes))
+    said = iter([Outcome("sent"), Outcome("refused", "kept"), Outcome("refused", "kept")])
+    assert delete_shares(Direct(), queued, lambda _node, _outcome: next(said)).state == state
+
+
+def test_closed_sum_is_not_advised_to_run_again(network, tmp_path, capsys, device):
+    """Another node is away: what it answers makes the sum no more open."""
+    network.nodes[0].post("/close")
+    network.nodes[1].trouble = lambda environment: (
+        Response(status=503) if environment["REQUEST_METHOD"] == "PUT" else None
     )
-    with raises(RefusedError, "device.host", "b.example"):
-        device.answer(study, {"ever": True}, INVITATION)
-    assert device.ledger.spent() == []
+    named = [part for node in trusted(network) for part in ("--node", node)]
+    main(["answer", f"{device.collector}/v1/studies/summed", "--folder", str(tmp_path / "device"), *named])
+    said = capsys.readouterr().err
+    assert "the report can be withdrawn" in said
+    assert "run again" not in said
 
 
 def test_node_key_of_low_order_is_refused(tmp_path):
@@ -190,7 +211,7 @@ def test_node_key_of_low_order_is_refused(tmp_path):
     study = build_study("ever", nodes=addresses)
     device = Device(tmp_path, "8", require_consent=False, nodes=addresses)
     with raises(RefusedError, "device.node_key_weak", "0" * 64):
-        device.answer(study, {"ever": True}, INVITATION)
+        device.answer(study, YES, INVITATION)
     assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
 
 
@@ -201,10 +222,23 @@ def test_perturb_rejects_a_secure_sum_study(tmp_path):
         perturb_file(build_study("ever"), str(tmp_path / "answers"), str(tmp_path / "reports"))
 
 
-def test_the_body_that_a_device_sends_is_small(network):
-    """8 bytes a number once, and 80 bytes a further node (64 (M − 1) + 200 is the most, to M = 10)."""
-    study = network.publish()
-    sizes = [len(message.body) for message in network.messages()]
-    numbers = sum(mechanism.size for mechanism in network.mechanisms.values())
-    assert sum(sizes) == 8 * numbers + 48 + 80 * (len(study.protocol.nodes) - 1)
-    assert 8 * numbers + 48 + 80 * 9 <= 8 * numbers + 64 * 9 + 200
+def test_device_stores_no_share_in_clear(network, tmp_path, monkeypatch):
+    """The ledger contains no vector and no seed, in any encoding, before or after sending."""
+    seen, split = [], outgoing.split
+    monkeypatch.setattr(
+        outgoing, "split", lambda vector, *rest: seen.extend([vector, *split(vector, *rest)]) or seen[1:]
+    )
+    study = network.publish("ever")
+    device = answered(network, tmp_path / "device")
+    kept = everything_in(tmp_path / "device")
+    assert device.flush().sent == 1
+    kept += everything_in(tmp_path / "device")
+    assert len(seen) == 4
+    assert study.id.encode() in kept
+    for secret in seen:
+        for spelling in (secret, secret.hex().encode(), b64encode(secret).rstrip(b"=")):
+            assert spelling not in kept
+
+
+def everything_in(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

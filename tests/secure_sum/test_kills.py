@@ -17,8 +17,8 @@ from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
 from tests.ports import held_port
 from tests.secure_sum.conftest import build_study, close_study, shares_of
 
-DEVICES = 40
-KILLS = 3
+DEVICES = 12
+KILLS = 2
 
 
 @pytest.fixture

@@ -7,13 +7,11 @@ import os
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
-from ldp_client.explain import in_words
 from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
@@ -54,28 +52,15 @@ def test_any_two_answers_are_within_the_noise_radius(name):
 
 
 def test_a_number_and_three_halves_of_its_square_are_at_most_2_apart():
-    """(x, w x²) over [−1, 1]: w² may be 2.77 before other pairs are farther apart than ±1."""
+    """(x, w x²) over [−1, 1]: w² may be 2.77 before other pairs are farther apart than ±1.
+
+    The squared distance of m fields is a sum over the fields, so it is at most 4 m then.
+    """
     x = np.linspace(-1, 1, 2001)
     for weight, fits in ((1.5, True), (1.66, True), (1.68, False)):
         vectors = np.stack([x, weight * x**2])
         distance = np.sqrt(((vectors[:, :, None] - vectors[:, None, :]) ** 2).sum(0)).max()
         assert (distance <= 2 + 1e-12) == fits
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("weight", "fits"), [(1.5, True), (1.66, True), (1.75, False)])
-def test_marginal_moments_of_m_fields_are_at_most_2_root_m_apart(weight, fits):
-    """(x_1, w x_1², …): by optimisation over pairs of records from many starts; 2√3 is reached by ±1."""
-
-    def distance(flat):
-        first, second = np.clip(flat, -1, 1).reshape(2, 3)
-        return -np.sqrt(np.sum((first - second) ** 2) + weight**2 * np.sum((first**2 - second**2) ** 2))
-
-    random = np.random.default_rng(3)
-    found = [minimize(distance, random.uniform(-2, 2, 6), method="Nelder-Mead").fun for _ in range(90)]
-    assert (max(np.negative(found)) <= 2 * np.sqrt(3) * (1 + 1e-9)) == fits
-    if fits:
-        assert max(np.negative(found)) == pytest.approx(2 * np.sqrt(3), rel=1e-6)
 
 
 def test_marginals_reject_missing_and_unused_fields():
@@ -118,7 +103,7 @@ def test_noise_of_honest_devices_equals_a_central_curators():
 
 def test_the_noise_has_the_variance_that_is_stated():
     mechanism, source = mechanism_for(build_study("wait").questions[0]), seeded("variance")
-    drawn = np.concatenate([np.frombuffer(noisy(mechanism, 9, source), dtype="<i8") for _ in range(2000)])
+    drawn = np.concatenate([np.frombuffer(noisy(mechanism, 9, source), dtype="<i8") for _ in range(500)])
     noise = drawn.reshape(-1, 16) - exact_vector(mechanism, 9).astype(float)
     ratio = noise.var() / 4.0**NOISE_BITS
     assert abs(ratio - 1) < 5 * np.sqrt(2 / noise.size)
@@ -134,12 +119,6 @@ def test_sum_cannot_overflow_for_any_study(name):
     assert (1 << 24) * mechanism_for(study.questions[0]).largest < 1 << 63
 
 
-def test_unknown_choice_is_rejected_before_any_noise():
-    mechanism = mechanism_for(build_study("fruit").questions[0])
-    with pytest.raises(AnswerError):
-        mechanism.perturb("durian", lambda _size: pytest.fail("noise was drawn"))
-
-
 def test_numbered_choices_are_counted_too():
     document = build_study("fruit").document
     numbered = {**document["questions"][0], "choices": {"count": 4}}
@@ -149,33 +128,17 @@ def test_numbered_choices_are_counted_too():
         mechanism.quantise(4)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", ["hours", "spread"])
 def test_a_single_vector_is_never_a_possible_report(name):
     mechanism = mechanism_for(build_study(name).questions[0])
     with pytest.raises(ReportError, match="secret shares only"):
         mechanism.check(noisy(mechanism, ANSWERS[name]))
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_description_mentions_shares_and_no_sufficient_noise(name):
-    words = in_words(mechanism_for(build_study(name).questions[0]))
-    assert words.startswith("Secret shares of ")
-    assert "only the sum over all devices is ever seen" in words
-    assert "each device adds a share of standard deviation" in words
-
-
-def test_description_names_the_summed_entries_of_a_record():
-    words = in_words(mechanism_for(build_study("rating").questions[0]))
-    assert "5 products of its entries, scaled to its bounds, features clipped to norm 1," in words
-
-
 @pytest.mark.parametrize(
     ("protocol", "field", "code"),
     [
-        ({"devices": 2}, "devices", "study.invalid"),
         ({"devices": 20, "max_faulty": 18}, "max_faulty", "study.max_faulty_invalid"),
-        ({"nodes": ["http://one#" + "0" * 128]}, "nodes", "study.invalid"),
-        ({"nodes": ["http://one", "http://two"]}, "nodes[0]", "study.invalid"),
         ({"nodes": ["http://one#" + "0" * 128] * 2}, "nodes[1]", "study.invalid"),
         (
             {"nodes": [f"https://{name}.example/ http://evil.example#" + "0" * 128 for name in "ab"]},
@@ -183,7 +146,6 @@ def test_description_names_the_summed_entries_of_a_record():
             "study.invalid",
         ),
         ({"expansion": "xor"}, "expansion", "study.invalid"),
-        ({"colluding": 3}, "colluding", "study.invalid"),
     ],
 )
 def test_a_bad_protocol_names_its_field(protocol, field, code):

@@ -28,7 +28,7 @@ def summed(shares, expansion):
 
 
 @pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
-@pytest.mark.parametrize("nodes", [2, 3, 10])
+@pytest.mark.parametrize("nodes", [2, 10])
 def test_shares_sum_to_the_vector_modulo_2_to_the_64(expansion, nodes):
     shares = split(VECTOR, nodes, expansion)
     assert [len(share) for share in shares] == [len(VECTOR)] + [32] * (nodes - 1)
@@ -36,12 +36,12 @@ def test_shares_sum_to_the_vector_modulo_2_to_the_64(expansion, nodes):
 
 
 def test_sum_without_one_seed_is_noise():
-    """The words alone are uniform whatever the vector: bytes of 2,000 splits of one vector."""
+    """The words alone are uniform whatever the vector: bytes of 500 splits of one vector."""
     source = seeded("split")
-    found = b"".join(split(VECTOR, 2, "chacha20", source)[0] for _ in range(2000))
+    found = b"".join(split(VECTOR, 2, "chacha20", source)[0] for _ in range(500))
     counts = np.bincount(np.frombuffer(found, dtype=np.uint8), minlength=256)
     assert follows(counts, np.full(256, 1 / 256))
-    plain = np.bincount(np.frombuffer(VECTOR * 2000, dtype=np.uint8), minlength=256)
+    plain = np.bincount(np.frombuffer(VECTOR * 500, dtype=np.uint8), minlength=256)
     assert not follows(plain, np.full(256, 1 / 256))
 
 
@@ -51,7 +51,7 @@ def test_the_expansions_are_the_standard_ones():
     assert expand("shake_256", b"", 16).hex() == "46b9dd2b0ba88d13233b3feb743eeb24"
 
 
-@pytest.mark.parametrize(("nodes", "sent"), [(2, 928), (10, 1568), (11, 1648), (32, 3328)])
+@pytest.mark.parametrize(("nodes", "sent"), [(2, 928), (11, 1648)])
 def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
     """d = 100. The target, 8d + 64(M − 1) + 200, is kept up to 10 nodes."""
     addresses = [f"https://{node}.example#{NodeKeys.generate().fragment}" for node in range(nodes)]
@@ -65,12 +65,20 @@ def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
     assert "Up to 10 nodes that is within 8d + 64(M − 1) + 200" in GUIDE
 
 
-@pytest.mark.parametrize("expansion", ["chacha20", "shake_256"])
-@pytest.mark.parametrize("count", [0, 1, 3, MOST_AT_ONCE, MOST_AT_ONCE + 1])
-@pytest.mark.parametrize("size", [80, CACHE_BYTES // 2 + 8, 2 * CACHE_BYTES])
+@pytest.mark.parametrize(
+    ("expansion", "count", "size"),
+    [
+        ("chacha20", 0, 80),
+        ("chacha20", MOST_AT_ONCE, 80),
+        ("chacha20", MOST_AT_ONCE + 1, 80),
+        ("chacha20", 3, CACHE_BYTES // 2 + 8),
+        ("chacha20", 3, 2 * CACHE_BYTES),
+        ("shake_256", 3, 80),
+    ],
+)
 def test_nodes_expand_as_devices_do(expansion, count, size):
     """This includes a full batch, one row, and a seed larger than the batch's buffer."""
-    seeds = [os.urandom(32) for _ in range(count if size < 1000 else min(count, 4))]
+    seeds = [os.urandom(32) for _ in range(count)]
     expected = np.zeros(size // 8, dtype="<u8")
     for seed in seeds:
         expected += np.frombuffer(expand(expansion, seed, size), dtype="<u8")
@@ -106,7 +114,7 @@ class TestSealing:
             with pytest.raises(ReportError):
                 self.opener().open(self.report_id, damaged)
 
-    @pytest.mark.parametrize("size", [0, 79, 81])
+    @pytest.mark.parametrize("size", [0, 81])
     def test_share_of_another_size_is_rejected_before_opening(self, size):
         with raises(ReportError, "report.share_size", "80"):
             self.opener().open(self.report_id, bytes(size))
@@ -130,7 +138,7 @@ class TestKeyFiles:
         with raises(InputError, "files.cannot_write", "File exists"):
             NodeKeys.generate().save(tmp_path / "key")
 
-    @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'])
+    @pytest.mark.parametrize("text", ["", '{"format": "ldpkit.node-key/1", "x25519": "secret"}'])
     def test_invalid_key_file_is_rejected_without_its_content(self, tmp_path, text):
         (tmp_path / "key").write_text(text)
         with raises(InputError, "node.not_key_file") as caught:

@@ -14,7 +14,7 @@ from ldp_client.secure_sum.messages import SHARES, Message, shares_nonce
 from schemas import Study
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
-from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study, close_study, shares_of
+from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study, close_study, kind, shares_of
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def tokened(network):
 
 def publish(network, issuer):
     addresses = [node.address for node in network.nodes]
-    plain = build_study("hours", nodes=addresses, devices=6, max_faulty=3)
+    plain = build_study("hours", nodes=addresses, devices=4, max_faulty=1)
     study = Study({**plain.document, "channel": channel_of(issuer)})
     network.study, network.mechanisms = study, mechanisms_of(study)
     for node in network.nodes:
@@ -60,30 +60,21 @@ def put_all(network, messages, token):
     return [put(node, one, token, digests) for node, one in zip(network.nodes, messages, strict=True)]
 
 
-def kind_of(response):
-    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
-
-
 def test_each_node_spends_the_token_in_its_own_database(network, tokened):
     messages = messages_of(tokened)
     token = token_for(tokened, messages)
     for status in (201, 200):
         assert [one.status_code for one in put_all(network, messages, token)] == [status] * len(messages)
     for node, message in zip(network.nodes, messages_of(tokened), strict=True):
-        assert kind_of(put(node, message)) == (401, "token-needed")
+        assert kind(put(node, message)) == (401, "token-needed")
 
 
-def test_tokened_secure_sum_closes_and_sums(network, tokened):
-    for _ in range(6):
-        messages = messages_of(tokened)
-        assert {one.status_code for one in put_all(network, messages, token_for(tokened, messages))} == {201}
-    total = close_study(tokened, [TOKEN] * len(network.nodes)).total
-    assert next(iter(total.questions.values())).n == 6
-
-
+@pytest.mark.attack(2)
 def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
-    """Otherwise a node could replace all reports but one by its own and read that one from the sum."""
+    """A node replaces all reports but one by its own, and reads that one from the sum."""
     messages, others = messages_of(tokened), messages_of(tokened)
+    for response in put_all(network, messages, token_of(tokened)):
+        assert kind(response) == (401, "token-invalid")
     token, digests = token_for(tokened, messages), digests_of(messages)
     second = network.nodes[1]
     renamed = Message(second.url, messages[1].path, others[1].body, "")
@@ -97,18 +88,12 @@ def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
         (messages[1], digests + bytes(32)),
         (messages[1], digests[32:64] + digests[32:]),
     ):
-        assert kind_of(put(second, message, token, said))[0] in (401, 422)
+        assert kind(put(second, message, token, said))[0] in (401, 422)
     assert put(second, messages[1], token, digests).status_code == 201
-    assert kind_of(put(second, others[1], token, digests))[1] == "token-invalid"
+    assert kind(put(second, others[1], token, digests))[1] == "token-invalid"
 
 
-def test_token_with_an_arbitrary_nonce_is_rejected(network, tokened):
-    messages = messages_of(tokened)
-    for response in put_all(network, messages, token_of(tokened)):
-        assert kind_of(response) == (401, "token-invalid")
-
-
-@pytest.mark.parametrize("digests", ["", "é", "ab" * 95, "g" * 192, "ab" * 100_000])
+@pytest.mark.parametrize("digests", ["é", "ab" * 95, "g" * 192])
 def test_malformed_shares_header_is_rejected(network, tokened, digests):
     messages = messages_of(tokened)
     headers = {"Authorization": header_of(token_for(tokened, messages)), SHARES: digests}

@@ -21,15 +21,17 @@ from inference.projection.thresholds import (
     expected_error,
     find_thresholds,
 )
+from inference.projection.token_keys import second_tokens, with_tokens
 from ldp_client import Device, mechanism_for
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
+from tests.ldp_client.issuers import Key, channel_of
 from tests.secure_sum.conftest import INVITATION, TOKEN, build_study
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
-DEVICES = 40
+DEVICES = 12
 SPREADS = {"age": (1.0, 0.5), "weight": (80.0, 10.0), "rate": (5.0, 3.0)}
 
 
@@ -65,21 +67,12 @@ def central_noise(sigma=4.22):
 
 class TestThresholds:
     @pytest.mark.slow
-    @pytest.mark.parametrize(("d", "n"), [(1, 1000), (5, 2000), (10, 10_000)])
-    @pytest.mark.parametrize("wide", [5, 10])
-    def test_projection_beats_bounds_that_are_too_wide(self, d, n, wide):
-        """Bounds of 3 sd made 5 to 10 times too wide, one round with the whole ε, against 80 % of it."""
+    def test_projection_beats_bounds_that_are_too_wide(self):
+        """Bounds of 3 sd made 5 times too wide, one round with the whole ε, against 80 % of it."""
+        d, n, wide = 5, 2000, 5
         found = find_thresholds(d, n, central_noise(4.22 / 0.8))
         assumed = expected_error(d, n, central_noise(), Projection(3.0 * wide, 3.0 * wide, sqrt(d)))
         assert found.error < assumed / 4
-
-    @pytest.mark.slow
-    def test_thresholds_are_optimal_and_deterministic(self):
-        found = find_thresholds(2, 3000, central_noise(), seed=3)
-        assert found == find_thresholds(2, 3000, central_noise(), seed=3)
-        for feature, response, norm in ((5, 5, sqrt(2)), (4, 4, 1), (3, 5, sqrt(2))):
-            other = expected_error(2, 3000, central_noise(), Projection(feature, response, norm), seed=3)
-            assert found.error <= other
 
     @pytest.mark.slow
     def test_projection_alone_is_a_small_part_of_the_error(self, monkeypatch):
@@ -94,15 +87,6 @@ class TestThresholds:
         greedy = find_thresholds(3, 20_000, central_noise())
         assert greedy.error < found.error
         assert greedy.projection.response < response
-
-    @pytest.mark.slow
-    def test_less_noise_clips_less(self):
-        """Less noise gives less reason to clip, and slopes then keep their size."""
-        loud, quiet = (find_thresholds(3, 10_000, central_noise(sigma)) for sigma in (60.0, 0.01))
-        reach = [one.projection.feature * one.projection.norm for one in (loud, quiet)]
-        assert reach[0] < reach[1]
-        assert quiet.slopes == pytest.approx(1, abs=0.005)
-        assert quiet.error < 1e-3 < loud.error
 
     def test_estimate_without_noise_and_projection_is_least_squares(self):
         data = Auxiliary.draw(3, 5000, np.random.default_rng(2))
@@ -120,6 +104,7 @@ class TestThresholds:
 
 
 class TestSecondStudy:
+    @pytest.mark.slow
     def test_second_study_spends_the_rest_within_assumed_bounds(self, tmp_path):
         study = first_study()
         write_posterior(study, tmp_path)
@@ -135,14 +120,7 @@ class TestSecondStudy:
         assert float(question.norm) == pytest.approx(norm, rel=0.02)
         mechanism_for(question)
 
-    @pytest.mark.slow
-    def test_same_seed_gives_the_same_document(self, tmp_path):
-        study = first_study()
-        write_posterior(study, tmp_path)
-        first, again = (second_study(study, tmp_path, "again", 5)[0].to_json() for _ in range(2))
-        assert first == again
-
-    @pytest.mark.parametrize("share", ["0.2", "0.3", "0.07", "0.999"])
+    @pytest.mark.parametrize("share", ["0.3", "0.999"])
     def test_the_rest_is_rounded_down(self, share):
         found = rest_of_budget(first_study("0.1", "1e-8", share).questions[0])
         left = (1 - Fraction(share)) / Fraction(share)
@@ -263,3 +241,23 @@ def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
     for one in (study, second):
         device.answer(one, {"spread": record}, INVITATION)
     assert sum(spent.epsilon for spent in device.ledger.spent()) == 1
+
+
+def test_second_study_states_new_token_keys(tmp_path):
+    """Tokens of the first study's keys are spent, and no report of the second would leave."""
+    channel = channel_of("https://issuer.example")
+    tokened, path = Study({**first_study().document, "channel": channel}), tmp_path / "tokens.json"
+    for content, code in (
+        ({"tokens": channel["tokens"]}, "derive.token_keys_of_first_study"),
+        ({"tokens": {**channel["tokens"], "keys": []}}, "derive.token_keys_invalid"),
+        ([], "derive.wrong_token_file"),
+    ):
+        path.write_text(json.dumps(content))
+        with raises(InputError, code):
+            second_tokens(tokened, "again", str(path))
+    block = {**channel["tokens"], "keys": [{"key": Key().text}]}
+    path.write_text(json.dumps({"tokens": block}))
+    found = with_tokens(tokened, second_tokens(tokened, "again", str(path)))
+    assert found.document["channel"] == {**channel, "tokens": block}
+    with raises(UsageError, "derive.no_tokens"):
+        second_tokens(first_study(), "again", str(path))

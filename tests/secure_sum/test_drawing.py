@@ -1,0 +1,145 @@
+"""No sender, closer or node chooses the devices of a secure sum: all nodes draw them together."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256
+from time import sleep
+
+import pytest
+
+from collector.problems import SET_CONFLICT, ProblemError
+from collector.secure_sum.drawing import Drawing
+from collector.secure_sum.node import Node
+from collector.secure_sum.statements import Statement, set_digest
+from collector.storage.database import Database
+from collector.storage.node_keys import NodeKeys
+from collector.studies import publishing
+from ldp_client.documents.errors import StatementError
+from tests.collector.conftest import ensure_database
+from tests.secure_sum.conftest import TOKEN, build_study, close_study, kind
+from tests.statistics import seed_the_system
+
+KEYS = [NodeKeys.generate() for _ in range(3)]
+N = 16
+
+
+def study_of(devices, max_faulty):
+    nodes = [f"https://{name}.example#{one.fragment}" for name, one in zip("abc", KEYS)]
+    return build_study("ever", nodes=nodes, devices=devices, max_faulty=max_faulty)
+
+
+def drawn(study, ids, nonces):
+    """The set that nodes draw that all hold the same shares."""
+    said = []
+    for place, (one, nonce) in enumerate(zip(KEYS, nonces)):
+        subject = ("draw", study.id, study.digest, place, len(ids), set_digest(ids))
+        said.append(Statement(*subject, sha256(nonce).hexdigest()).signed(one.signing))
+    return Drawing.of(said, nonces, [ids] * len(KEYS)).chosen(study)
+
+
+@pytest.mark.attack(2)
+def test_small_ids_are_drawn_as_often_as_others(monkeypatch):
+    """Someone sends many shares with small ids, so that one honest device is alone in the sum."""
+    seed_the_system(monkeypatch, "small ids")
+    study = study_of(N, N - 3)
+    small = {bytes(12) + os.urandom(4) for _ in range(N)}
+    ids = sorted(small | {b"\xff" + os.urandom(15) for _ in range(N)})
+    taken = sum(len(small & set(drawn(study, ids, [os.urandom(32) for _ in KEYS]))) for _ in range(100))
+    # Hypergeometric: mean 8 and sd 1.44 a drawing; 6 sd of the sum of 100.
+    assert abs(taken - 100 * N / 2) < 6 * 1.44 * 100**0.5
+
+
+@pytest.mark.attack(2)
+def test_one_honest_nonce_changes_drawn_set():
+    """All nodes but one show nonces of their choice."""
+    study, ids = study_of(N, 0), sorted(os.urandom(16) for _ in range(4 * N))
+    found = {set_digest(drawn(study, ids, [bytes(32), bytes(32), os.urandom(32)])) for _ in range(20)}
+    assert len(found) == 20
+
+
+@pytest.mark.attack(2)
+def test_nonce_is_revealed_after_all_commitments_for_one_list(network):
+    """A node that has seen another's nonce commits again to a better one."""
+    network.publish("ever")
+    network.answer(4)
+    honest = network.nodes[0]
+    for node in network.nodes:
+        node.post("/close")
+    said = [node.post("/commitment").get_json() for node in network.nodes]
+    for wrong in ([], said[:2], [said[1], said[0], said[2]]):
+        assert kind(honest.post("/nonce", json={"commitments": wrong})) == (422, "statement-invalid")
+    assert honest.post("/nonce", json={"commitments": said}).status_code == 200
+    statement = Statement.from_document(said[2])
+    other = replace(statement, signature="", total=sha256(bytes(32)).hexdigest())
+    again = [*said[:2], other.signed(network.nodes[2].keys.signing).to_document()]
+    honest.stop()
+    honest.start()
+    assert kind(honest.post("/nonce", json={"commitments": again})) == (409, "set-conflict")
+    assert honest.post("/nonce", json={"commitments": said}).status_code == 200
+    assert honest.post("/commitment").get_json() == said[0]
+
+
+@pytest.mark.attack(2)
+def test_concurrent_requests_reveal_nonce_for_one_commitment_set(postgresql):
+    """An aggregator asks for the nonce with two lists of commitments at once, to choose between draws."""
+    study = study_of(20, 5)
+    database = Database(ensure_database(postgresql.new_database()), 10)
+    node = Node(KEYS[0], database, 1 << 24)
+    with database.write() as session:
+        node.publish(session, study)
+    with database.write() as session:
+        publishing.close(session, study.id)
+    own = node.commit(study.id, database.act)
+
+    def commitments(digit):
+        said = [Statement("draw", study.id, study.digest, place, 0, own.set, digit * 64) for place in (1, 2)]
+        return [own, *(one.signed(keys.signing) for one, keys in zip(said, KEYS[1:]))]
+
+    def ask(digit):
+        with Database(database.url.render_as_string(False), 10).write() as other:
+            return node.show(other, study.id, commitments(digit))
+
+    with ThreadPoolExecutor(1) as pool:
+        with database.write() as session:
+            nonce = node.show(session, study.id, commitments("a"))
+            second = pool.submit(ask, "b")
+            # Long enough for it to read what stands there before the first request has ended.
+            sleep(0.3)
+        with pytest.raises(ProblemError) as refused:
+            second.result()
+    assert refused.value.kind is SET_CONFLICT
+    assert ask("a") == nonce
+    database.engine.dispose()
+
+
+def changed(drawing):
+    """What a hostile closer would like: other devices, other nonces, one device at some nodes alone."""
+    ids = list(drawing.held)
+    yield replace(drawing, held={one: drawing.held[one] for one in ids[1:]})
+    yield replace(drawing, held={**drawing.held, ids[0]: 1})
+    yield replace(drawing, held=dict(sorted({**drawing.held, bytes(16): 7}.items())))
+    yield replace(drawing, nonces=(bytes(32), *drawing.nonces[1:]))
+    yield replace(drawing, nonces=drawing.nonces[::-1])
+
+
+@pytest.mark.attack(2)
+def test_hostile_closer_cannot_change_drawn_set(network):
+    """The closer asks for two sums that differ by one device, or leaves out all devices but one."""
+    study = network.publish("ever", devices=4, max_faulty=1)
+    network.answer(6)
+    drawing = network.draw()
+    for wrong in changed(drawing):
+        for node in network.nodes:
+            assert kind(node.post("/set", json=wrong.to_document())) == (422, "statement-invalid")
+    chosen = drawing.chosen(study)
+    assert len(chosen) == 4
+    for node in network.nodes:
+        said = Statement.from_document(node.post("/set", json=drawing.to_document()).get_json())
+        assert (said.devices, said.set) == (4, set_digest(chosen))
+    transcript = close_study(study, [TOKEN]).transcript
+    for wrong in changed(transcript.drawing):
+        with pytest.raises(StatementError):
+            replace(transcript, drawing=wrong).total(study)

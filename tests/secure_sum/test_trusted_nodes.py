@@ -1,0 +1,137 @@
+"""A study names nodes that are one party, or any reachable service: no honest device answers it."""
+
+from __future__ import annotations
+
+import pytest
+from werkzeug.wrappers import Response
+
+from collector.storage.node_keys import NodeKeys
+from ldp_client import Device, Direct
+from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
+from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.explain import describe, odds_of
+from tests.kit.errors import raises
+from tests.secure_sum.conftest import INVITATION, build_study
+
+HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
+FOREIGN = NodeKeys.generate().fragment
+SEALING, SIGNING = FOREIGN[:64], FOREIGN[64:]
+ADDRESS, _, KEYS = HONEST[1].partition("#")
+
+
+def device_of(folder, **policy):
+    return Device(folder, "8", max_delta="0.001", require_consent=False, **policy)
+
+
+def refuse(device, study, code):
+    with raises(RefusedError, code):
+        device.answer(study, {"ever": True}, INVITATION)
+    assert device.ledger.spent() == []
+    assert device.ledger.queued() == []
+
+
+def test_study_with_only_trusted_nodes_is_answered(tmp_path):
+    device = device_of(tmp_path, nodes=[HONEST[0].replace("#", "/#"), HONEST[1]])
+    device.answer(build_study("ever", nodes=HONEST), {"ever": True}, INVITATION)
+    assert len(device.ledger.queued()) == 1
+
+
+def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
+    study = build_study("ever", nodes=HONEST)
+    allowing = device_of(tmp_path, allowed_hosts=["university.example", "charity.example"])
+    refuse(allowing, study, "device.node_unknown")
+    narrow = device_of(tmp_path / "other", allowed_hosts=["university.example"], nodes=HONEST)
+    refuse(narrow, study, ("device.host", "charity.example"))
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize(
+    ("nodes", "code"),
+    [
+        ([*HONEST, f"https://author.example#{FOREIGN}"], "device.node_unknown"),
+        ([*HONEST, f"https://university.example/own#{FOREIGN}"], "device.node_unknown"),
+        ([HONEST[0], f"{ADDRESS}#{FOREIGN}"], "device.node_keys"),
+        ([HONEST[0], f"{ADDRESS}#{SEALING}{KEYS[64:]}"], "device.node_keys"),
+        ([HONEST[0], f"{ADDRESS}#{KEYS[:64]}{SIGNING}"], "device.node_keys"),
+    ],
+)
+def test_study_with_one_untrusted_node_is_refused(tmp_path, nodes, code):
+    """The author adds a node of their own, or honest nodes' addresses with other keys."""
+    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=nodes), code)
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize("places", [("/a", "/b"), (":8001", ":8002"), ("", ".:443")])
+def test_two_nodes_on_one_host_are_refused(tmp_path, places):
+    """One party runs all nodes at one host, and reads every answer exactly."""
+    nodes = [f"https://one.example{place}#{NodeKeys.generate().fragment}" for place in places]
+    refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_host")
+
+
+@pytest.mark.attack(2)
+@pytest.mark.parametrize("keys", [FOREIGN, SEALING + KEYS[64:], KEYS[:64] + SIGNING])
+def test_two_nodes_that_share_a_key_are_refused(tmp_path, keys):
+    """One party runs all nodes under two names."""
+    nodes = [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
+    refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_key")
+
+
+LOCAL = ["http://127.0.0.1:6379", "https://[fe80::1]", "https://2130706433"]
+
+
+@pytest.mark.attack(9)
+@pytest.mark.parametrize("address", LOCAL)
+def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch):
+    """A study names a service in the person's network as a node, or an old ledger has shares for it."""
+    monkeypatch.setattr(Direct, "exchange", lambda *_: pytest.fail("a request was made"))
+    device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)
+    study = build_study("ever", nodes=[HONEST[0], f"{address}#{FOREIGN}"])
+    refuse(device, study, "device.node_unknown")
+    with device.ledger.writing() as connection:
+        there = f"{HONEST[0].partition('#')[0]} {address}"
+        report = Queued("0" * 32, there, "summed", '["AA==","AA=="]', origin=device.ledger.origin)
+        enqueue(connection, report, MOST_BYTES)
+    flushed = device.flush(attempts=1)
+    assert (flushed.sent, flushed.waiting) == (0, 1)
+    with device.ledger.writing() as connection:
+        connection.execute("UPDATE reports SET state = 'trying'")
+    device.withdraw("summed")
+    assert device.flush(attempts=1).undeleted == 1
+
+
+@pytest.mark.attack(9)
+def test_redirect_by_trusted_node_is_not_followed(network, tmp_path):
+    """A node sends a device's share on to another address."""
+    study = network.publish("ever")
+    nodes = [node.address for node in network.nodes]
+    device = device_of(tmp_path, collector=network.nodes[0].url, nodes=nodes)
+    device.answer(study, {"ever": True}, INVITATION)
+    asked = []
+    network.nodes[2].trouble = lambda environment: asked.append(environment["PATH_INFO"])
+    elsewhere = f"{network.nodes[2].url}/v1/elsewhere"
+    network.nodes[1].trouble = lambda _environment: Response(status=307, headers={"Location": elsewhere})
+    device.flush(attempts=1)
+    assert "/v1/elsewhere" not in asked
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code"),
+    [
+        (["https://a.example"], "device.node"),
+        ("https://a.example", "device.list"),
+        ([HONEST[0]] * 2, "device.node_twice"),
+    ],
+)
+def test_invalid_list_of_trusted_nodes_is_rejected(tmp_path, nodes, code):
+    with raises(InputError, code, "nodes"):
+        device_of(tmp_path, nodes=nodes)
+
+
+def test_description_first_warns_that_nodes_may_be_one_party():
+    study = build_study("ever", nodes=HONEST)
+    first = " ".join(describe(study)[:2])
+    assert "ARE ONE PARTY" in first
+    assert "READ EVERY ANSWER EXACTLY" in first
+    assert all(f"  {address}" in describe(study) for address in HONEST)
+    assert odds_of(study, 1.0).startswith("All nodes together can read every answer exactly.")
