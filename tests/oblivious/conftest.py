@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from base64 import b64encode
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -14,7 +15,7 @@ from ldp_client.oblivious.binary_http import Answer, Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
 from tests import studies
-from tests.attacks.conftest import (
+from tests.collector.conftest import (
     log_everything,
     make_harness,
     make_report,
@@ -63,6 +64,47 @@ class Gateway:
     def delete(self, report, secret=None):
         path = f"/v1/studies/{report.study}/reports/{report.id}"
         return self.ask("DELETE", path, ("ldpkit-withdrawal", (secret or report.secret).hex()))
+
+
+class Relay:
+    """A relay that answers as it is told. requests: (path, headers, body)."""
+
+    def __init__(self):
+        self.requests, self.answer = [], (502, {}, b"")
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.requests.append((self.path, dict(self.headers), body))
+                status, headers, content = outer.answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/ldpkit"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+@pytest.fixture
+def relay():
+    with Relay() as relay:
+        yield relay
 
 
 @pytest.fixture

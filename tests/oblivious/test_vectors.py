@@ -103,7 +103,7 @@ def test_wrong_key_configurations_are_rejected(digits):
         read_configuration(b64encode(bytes.fromhex(digits)).decode())
 
 
-@pytest.mark.parametrize("change", ["{}\n", "?{}", "{} "])
+@pytest.mark.parametrize("change", ["{}\n", "?{}"])
 def test_misspelt_base64_of_a_key_configuration_is_rejected(change):
     text = b64encode(bytes.fromhex(f"010020{POINT}000400010001")).decode()
     with raises(UsageError, "device.relay_configuration"):
@@ -120,7 +120,7 @@ def test_binary_http_messages_match_the_rfc_appendix():
     assert answer.encode()[:3] == APPENDIX["response_bhttp"]
 
 
-@pytest.mark.parametrize("place", [0, 1, 3, 7, 20, 39, -1])
+@pytest.mark.parametrize("place", [0, 3, 20, 39, -1])
 def test_message_with_a_changed_bit_is_not_opened(place):
     changed = bytearray(APPENDIX["encapsulated_request"])
     changed[place] ^= 1
@@ -132,7 +132,7 @@ def test_message_with_a_changed_bit_is_not_opened(place):
         asked().open(bytes(answer))
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 38, 39, 54, 70])
+@pytest.mark.parametrize("length", [0, 7, 39, 70])
 def test_truncated_message_is_not_opened(length):
     with pytest.raises(EncapsulationError):
         decapsulate(gateway_key(), APPENDIX["encapsulated_request"][:length])
