@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import hmac
+import os
+import re
+import shutil
+import signal
 import sqlite3
+import struct
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import inspect, text
@@ -13,28 +22,40 @@ from sqlalchemy import inspect, text
 from collector.operator.inviting import invite
 from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
-from collector.storage import keys
+from collector.storage.invitations import delete_used_invitations
 from collector.storage.keys import hash_key
+from collector.storage.upkeep import Upkeep
 from ldp_client.documents.errors import InputError
-from tests.collector.answered import AwayError, Pair, problem
-from tests.collector.conftest import build_report, build_study, count_invitations
-from tests.kit.deleting import delete_study
+from ldpkit.cli import main
+from tests.collector.answered import AwayError, problem
+from tests.collector.conftest import INVITATION_KEY as KEY
+from tests.collector.conftest import REPOSITORY, build_report, build_study, count_invitations
 from tests.kit.errors import raises
+from tests.statistics import seed_the_system
 
 REFUSED = (403, "invitation-needed")
+FRAME_HEADER, WAL_HEADER = 24, 32
 
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, lock_timeout=10)
+    harness = make_harness(database=database_url, lock_timeout=10, invitation_key=KEY)
     harness.url = database_url
+    harness.publish(study)
+    return harness
+
+
+@pytest.fixture
+def keyed(make_harness, study):
+    """The same on SQLite."""
+    harness = make_harness(invitation_key=KEY)
     harness.publish(study)
     return harness
 
 
 def made(harness, count):
     with harness.collector.database.write() as session:
-        return invite(session, "habits", count, b"")
+        return invite(session, "habits", count, KEY.encode())
 
 
 def left(harness):
@@ -48,22 +69,13 @@ def put(harness, report, invitation=None):
     return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
 
 
-def test_invitation_admits_one_report(either, study):
+def test_invitation_admits_one_report_and_resending_uses_none(either, study):
     first, second = made(either, 2)
-    one, other = build_report(study), build_report(study)
-    assert problem(put(either, one)) == REFUSED
-    assert problem(put(either, one, "no invitation of ours")) == REFUSED
-    assert put(either, one, first).status_code == 201
+    report, other = build_report(study), build_report(study)
+    assert problem(put(either, report)) == REFUSED
+    assert problem(put(either, report, "no invitation of ours")) == REFUSED
+    assert put(either, report, first).status_code == 201
     assert problem(put(either, other, first)) == REFUSED
-    assert put(either, other, second).status_code == 201
-    assert left(either) == 0
-    assert sorted(report.id for report in either.exported()) == sorted([one.id, other.id])
-
-
-def test_resending_with_any_invitation_uses_no_invitation(either, study):
-    first, second = made(either, 2)
-    report = build_report(study)
-    put(either, report, first)
     for invitation in (first, second, "unknown", None):
         assert put(either, report, invitation).status_code == 200
     assert left(either) == 1
@@ -73,15 +85,6 @@ def test_resending_with_any_invitation_uses_no_invitation(either, study):
     either.withdraw(report.id)
     assert problem(put(either, report, second)) == (410, "report-withdrawn")
     assert left(either) == 1
-
-
-def test_batch_cannot_carry_invitations(either, study):
-    (invitation,) = made(either, 1)
-    held, new = build_report(study), build_report(study)
-    put(either, held, invitation)
-    result = either.post([held.to_document(), new.to_document()]).get_json()
-    assert (result["stored"], result["duplicates"]) == (0, 1)
-    assert [entry["type"] for entry in result["failed"]] == ["urn:ldpkit:problem:invitation-needed"]
 
 
 @pytest.mark.parametrize("commits", [False, True])
@@ -118,9 +121,9 @@ def test_one_commit_with_many_uploads_uses_each_invitation_once(either, study):
 
 def test_racing_workers_use_each_report_and_invitation_once(postgresql, make_harness, study):
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, lock_timeout=20) for _ in range(4)]
+    harnesses = [make_harness(database=url, lock_timeout=20, invitation_key=KEY) for _ in range(4)]
     harnesses[0].publish(study)
-    for _ in range(10):
+    for _ in range(3):
         (invitation,) = made(harnesses[0], 1)
         report = build_report(study)
         with ThreadPoolExecutor(4) as pool:
@@ -167,31 +170,17 @@ def next_day(harness):
     assert harness.post([build_report(build_study()).to_document()]).status_code == 200
 
 
-def test_a_used_hash_is_overwritten(habits, study):
-    invitations = made(habits, 12)
-    with closing(sqlite3.connect(habits.path)) as connection:
+def test_a_used_hash_is_overwritten(keyed, study):
+    invitations = made(keyed, 12)
+    with closing(sqlite3.connect(keyed.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        assert hash_key(invitations[0]) in habits.path.read_bytes()
+        assert hash_key(invitations[0]) in keyed.path.read_bytes()
         for invitation in invitations:
-            put(habits, build_report(study), invitation)
-        next_day(habits)
+            put(keyed, build_report(study), invitation)
+        next_day(keyed)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert not any(hash_key(invitation) in habits.path.read_bytes() for invitation in invitations)
-    assert invitations[0].encode() not in habits.path.read_bytes()
-
-
-def test_fast_layer_reads_the_invitation_header(make_harness, study):
-    pair = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
-    pair.publish(study)
-    for harness in (pair.fast, pair.plain):
-        with harness.collector.database.write() as session:
-            invite(session, "habits", 1, b"")
-            session.execute(text("UPDATE invitations SET hash = :hash"), {"hash": hash_key("word")})
-    first, second = build_report(study), build_report(study)
-    for report, word, status in ((first, "x", "403"), (first, "word", "201"), (second, "word", "403")):
-        path = f"/v1/studies/habits/reports/{report.id}"
-        answer = pair.send("PUT", path, report.to_json(), headers={"LDPKit-Invitation": word})
-        assert answer[0].startswith(status)
+    assert not any(hash_key(invitation) in keyed.path.read_bytes() for invitation in invitations)
+    assert invitations[0].encode() not in keyed.path.read_bytes()
 
 
 def test_invite_without_invitation_key_is_rejected(habits, study):
@@ -201,14 +190,8 @@ def test_invite_without_invitation_key_is_rejected(habits, study):
     assert put(habits, build_report(study)).status_code == 201
 
 
-def test_new_key_never_starts_with_a_hyphen(monkeypatch):
-    words = iter(["-a", "-b", "c-"])
-    monkeypatch.setattr(keys.secrets, "token_urlsafe", lambda _size: next(words))
-    assert keys.new_key() == "c-"
-
-
 def test_invite_command_creates_and_lifts_invitations(make_harness, database_url, study, capsys):
-    either = make_harness(database=database_url, lock_timeout=10, invitation_key="the one of its own")
+    either = make_harness(database=database_url, lock_timeout=10, invitation_key=KEY)
     either.url = database_url
     either.publish(study)
     either.operate("invite", "habits", "--count", "3")
@@ -223,7 +206,225 @@ def test_invite_command_creates_and_lifts_invitations(make_harness, database_url
             either.operate("invite", *wrong)
 
 
-def test_deleting_a_study_deletes_its_invitations(either):
-    made(either, 3)
-    delete_study(either.collector.database, "habits")
-    assert left(either) == 0
+def answered(harness, study, count):
+    """Pairs of a report and its invitation, in the order in which they were sent."""
+    words = made(harness, count)
+    pairs = [(build_report(study), word) for word in words]
+    for report, word in pairs:
+        assert put(harness, report, word).status_code == 201
+    return pairs
+
+
+def upkeep(harness):
+    harness.day += timedelta(1)
+    Upkeep(harness.collector.database, lambda: harness.day, KEY.encode()).run(harness.day)
+
+
+def commits(path, folder):
+    """The database after each commit that its log still has: (invitations, tags, report ids, nonce)."""
+    log = path.with_name(path.name + "-wal").read_bytes()
+    (size,) = struct.unpack(">I", log[8:12])
+    ends = []
+    for start in range(WAL_HEADER, len(log), FRAME_HEADER + size):
+        if struct.unpack(">I", log[start + 4 : start + 8])[0]:
+            ends.append(start + FRAME_HEADER + size)
+    for number, end in enumerate(ends):
+        copy = folder / f"{number}.sqlite3"
+        shutil.copy(path, copy)
+        copy.with_name(copy.name + "-wal").write_bytes(log[:end])
+        with closing(sqlite3.connect(copy)) as connection:
+            yield tuple(
+                {bytes(row[0]) for row in connection.execute(statement)}
+                for statement in (
+                    "SELECT hash FROM invitations",
+                    "SELECT tag FROM spent_invitations",
+                    "SELECT id FROM reports",
+                    "SELECT substr(spending, 1, 16) FROM studies WHERE spending IS NOT NULL",
+                )
+            )
+
+
+@pytest.mark.attack(12)
+@pytest.mark.parametrize("settled", [False, True])
+def test_sqlite_log_does_not_link_invitations_to_reports(settled, keyed, study, tmp_path):
+    """A thief has the file, its log, and the operator's list of who got which invitation."""
+    harness = keyed
+    pairs = answered(harness, study, 20)
+    if settled:
+        with harness.collector.database.write() as session:
+            assert delete_used_invitations(session, 1, KEY.encode()) == 20
+    joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
+    seen = 0
+    for before, after in pairwise(commits(harness.path, tmp_path)):
+        vanished, new_tags, new_reports = before[0] - after[0], after[1] - before[1], after[2] - before[2]
+        seen += len(new_reports)
+        if len(new_reports) == 1:
+            (report,) = new_reports
+            guesses = set(vanished)
+            for nonce in after[3]:
+                key = hmac.digest(b"", nonce, "sha256")
+                guesses |= {one for one in by_hash if hmac.digest(key, b"tag" + one, "sha256") in new_tags}
+            joined += sum(by_hash.get(one) == report.hex() for one in guesses)
+        assert len(vanished) in (0, 20)
+    assert seen >= 19
+    assert joined == 0
+
+
+def cell_order(path, table):
+    """Keys of a table in the order of their places on its first leaf page, the newest first."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    data = path.read_bytes()
+    page = data[(root - 1) * size : root * size]
+    # An interior page of an index: go down to its first child.
+    while page[0] == 2:
+        (first,) = struct.unpack(">H", page[12:14])
+        (child,) = struct.unpack(">I", page[first : first + 4])
+        page = data[(child - 1) * size : child * size]
+    (count,) = struct.unpack(">H", page[3:5])
+    return page, [struct.unpack(">H", page[8 + 2 * n : 10 + 2 * n])[0] for n in range(count)]
+
+
+def concordant(path, ids):
+    """The share of pairs of reports, of those on one page, whose places tell which came first."""
+    page, places = cell_order(path, "reports")
+    where = {}
+    for place in places:
+        for number, report_id in enumerate(ids):
+            if bytes.fromhex(report_id) in page[place : place + 60]:
+                where[number] = place
+    found = sorted(where)
+    pairs = [(a, b) for a in found for b in found if a < b]
+    assert len(pairs) > 100
+    return sum(where[a] > where[b] for a, b in pairs) / len(pairs)
+
+
+@pytest.mark.attack(12)
+def test_sqlite_file_does_not_keep_arrival_order_of_earlier_days(habits, study, monkeypatch):
+    """Someone reads the places of reports in the file."""
+    seed_the_system(monkeypatch, "places")
+    reports = [build_report(study) for _ in range(50)]
+    for report in reports:
+        habits.put(report)
+    ids = [report.id for report in reports]
+    # Today's order is there: what the file of a running server shows, and docs/privacy.md says.
+    assert concordant(habits.path, ids) > 0.95
+    habits.day += timedelta(1)
+    habits.put(build_report(study))
+    assert 0.2 < concordant(habits.path, ids) < 0.8
+
+
+@pytest.mark.attack(12)
+def test_postgresql_does_not_keep_arrival_order_of_earlier_days(make_harness, postgresql, study):
+    """Someone reads the places of rows and the transactions that wrote them."""
+    harness = make_harness(database=postgresql.new_database())
+    harness.publish(study)
+    reports = [build_report(study) for _ in range(60)]
+    for report in reports:
+        harness.put(report)
+    upkeep(harness)
+    with harness.collector.database.engine.connect() as connection:
+        rows = connection.execute(text("SELECT id, xmin::text FROM reports ORDER BY ctid")).all()
+    assert [bytes(row.id).hex() for row in rows] == sorted(report.id for report in reports)
+    assert len({row.xmin for row in rows}) == 1
+    assert harness.summary().get_json()["questions"]["ever"]["n"] == 60
+
+
+@pytest.mark.attack(12)
+def test_backup_is_not_in_order_of_arrival(either, study, tmp_path, monkeypatch):
+    """Someone reads the places of reports in a backup."""
+    seed_the_system(monkeypatch, "backup")
+    ids = [report.id for report, _ in answered(either, study, 30)]
+    copy = tmp_path / "copy"
+    assert main(["backup", "--out", str(copy), "--database", either.url]) == 0
+    if either.url.startswith("sqlite"):
+        assert 0.2 < concordant(copy, ids) < 0.8
+        return
+    found = [line for line in copy.read_text().splitlines() if re.match(r"1\t\\\\x[0-9a-f]{32}\t", line)]
+    assert [line.split("\t")[1][3:] for line in found] == sorted(ids)
+
+
+def test_invitations_are_used_once_also_after_upkeep(either, study):
+    """Fewer than ten used ones are not deleted: a few would point to their reports."""
+    pairs = answered(either, study, 9)
+    upkeep(either)
+    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (9, 9, 0)
+    pairs += answered(either, study, 3)
+    (extra,) = made(either, 1)
+    assert left(either) == 1
+    upkeep(either)
+    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (1, 0, 1)
+    for report, word in pairs:
+        assert put(either, build_report(study), word).status_code == 403
+        assert put(either, report, word).status_code == 200
+    assert put(either, build_report(study), extra).status_code == 201
+
+
+def test_another_invitation_key_admits_no_report_twice(make_harness, either, study):
+    """A second machine without the settings file, or a file that was lost."""
+    ((_, word), *_) = answered(either, study, 12)
+    (fresh,) = made(either, 1)
+    other = make_harness(database=either.url, invitation_key="another invitation key")
+    for given in (word, fresh):
+        answer = put(other, build_report(study), given)
+        assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+    Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another invitation key").run_if_due()
+    assert left(either) == 1
+    assert put(either, build_report(study), fresh).status_code == 201
+
+
+SPEND = """
+import os, signal, sys
+from tests.collector.conftest import INVITATION_KEY, Harness
+from schemas import Report
+from sqlalchemy import event
+
+def spend(url, number, word, text):
+    harness = Harness(url, invitation_key=INVITATION_KEY)
+    seen = []
+    @event.listens_for(harness.collector.database.engine, "before_cursor_execute")
+    def count(*_arguments):
+        seen.append(1)
+        if len(seen) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+    report = Report.from_json(text)
+    path = f"/v1/studies/habits/reports/{report.id}"
+    headers = {"LDPKit-Invitation": word, "Content-Type": "application/json"}
+    return harness.client.put(path, data=text, headers=headers).status_code
+
+for number, line in enumerate(sys.stdin, 1):
+    child = os.fork()
+    if not child:
+        os._exit(spend(sys.argv[1], number, *line.rstrip().split(" ", 1)) != 201)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.attack(10)
+def test_kill_at_any_statement_leaves_one_report_per_invitation(keyed, study):
+    """The collector is killed at a statement, and two devices send with one invitation."""
+    harness = keyed
+    spender = subprocess.Popen(
+        [sys.executable, "-c", SPEND, f"sqlite:///{harness.path}"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    number, status = 0, -signal.SIGKILL
+    with spender:
+        while status == -signal.SIGKILL:
+            number += 1
+            (word,) = made(harness, 1)
+            first, second = build_report(study), build_report(study)
+            spender.stdin.write(f"{word} {first.to_json()}\n")
+            spender.stdin.flush()
+            status = int(spender.stdout.readline())
+            assert status in (0, -signal.SIGKILL)
+            # The device sends again, and another device tries the same invitation.
+            assert put(harness, first, word).status_code in (200, 201)
+            assert put(harness, second, word).status_code == 403
+    assert 5 < number < 40

@@ -4,47 +4,57 @@ from __future__ import annotations
 
 import pytest
 
+from collector.operator.inviting import invite
 from ldp_client import Device
-from tests.collector.conftest import ANSWERS, build_study
+from schemas import Study
+from tests import studies
+from tests.collector.conftest import ANSWERS
+from tests.kit.serving import served
 
 
-@pytest.fixture
-def invited(start_server):
-    """A server with an invited study; two invitations."""
-    server = start_server()
-    study = build_study()
-    assert server.request("POST", "/v1/studies", study.document) == 201
-    return server, study, server.invitations(study.id, 2)
-
-
-def answered(server, study, folder, invitation):
-    device = Device(folder, "8", server.url)
+def answered(url, study, folder, invitation):
+    device = Device(folder, "8", url)
     device.consent(study)
     device.answer(study, ANSWERS, invitation)
     return device
 
 
-def test_an_invitation_lets_one_device_in(invited, tmp_path):
-    server, study, (first, _second) = invited
-    assert answered(server, study, tmp_path / "a", first).flush(attempts=1).sent == 1
-    used = answered(server, study, tmp_path / "b", first).flush(attempts=1)
-    assert (used.sent, used.waiting, used.refused) == (0, 1, [])
-    assert "invitation" in used.reason
+def test_an_invitation_lets_one_device_in(habits, study, tmp_path):
+    """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
+    with habits.collector.database.write() as session:
+        first, second = invite(session, study.id, 2, b"")
+    with served(habits.app) as url:
+        assert answered(url, study, tmp_path / "a", first).flush(attempts=1).sent == 1
+        device = answered(url, study, tmp_path / "b", first)
+        (before,) = device.ledger.queued()
+        used = device.flush(attempts=1)
+        assert (used.sent, used.waiting, used.refused) == (0, 1, [])
+        assert "invitation" in used.reason
+        device.invite(study.id, second)
+        (after,) = device.ledger.queued()
+        assert after.body == before.body
+        assert device.flush(attempts=1).sent == 1
+    assert second.encode() not in (tmp_path / "b" / "ledger.sqlite3").read_bytes()
 
 
-def test_a_wrong_invitation_costs_nothing_and_can_be_replaced(invited, tmp_path):
-    server, study, (first, _second) = invited
-    device = answered(server, study, tmp_path / "a", "mistyped")
-    (before,) = device.ledger.queued()
-    assert device.flush(attempts=1).waiting == 1
-    device.invite(study.id, first)
-    (after,) = device.ledger.queued()
-    assert after.body == before.body
-    assert device.flush(attempts=1).sent == 1
+FIRST = Study(studies.document(studies.MEMOIZED))
+SECOND = Study({**FIRST.document, "version": 2})
 
 
-def test_the_ledger_forgets_the_invitation(invited, tmp_path):
-    server, study, (first, _second) = invited
-    device = answered(server, study, tmp_path / "a", first)
-    device.flush(attempts=1)
-    assert first.encode() not in (tmp_path / "a" / "ledger.sqlite3").read_bytes()
+@pytest.mark.parametrize(
+    ("invitations", "given", "kept"),
+    [
+        (("A", "B"), ("B", "A"), {1: "A", 2: "B"}),
+        (("A", "B"), ("C",), {1: "A", 2: "C"}),
+        (("A", "B"), ("C", ""), {1: "", 2: ""}),
+        (("", "B"), ("C",), {1: "C", 2: "B"}),
+    ],
+)
+def test_new_invitation_goes_to_one_waiting_report(tmp_path, invitations, given, kept):
+    """First to a report without one, and to none if a report has it already."""
+    device = Device(tmp_path / "device", "8", "http://127.0.0.1:9", require_consent=False)
+    for asked, invitation in zip((FIRST, SECOND), invitations):
+        device.answer(asked, {asked.questions[0].id: asked.questions[0].choices[0]}, invitation)
+    for word in given:
+        device.invite(FIRST.id, word)
+    assert {queued.version: queued.invitation for queued in device.ledger.queued()} == kept

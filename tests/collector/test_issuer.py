@@ -1,12 +1,7 @@
-"""The issuer: one token per code, repeated for the same request; nothing links it to a report.
-
-Defence: The issuer: blinds each base, and returns only signatures that the public exponent turns back
-into the request. Known limit: other programs on its machine.
-"""
+"""The issuer: one token per code, repeated for the same request; nothing links it to a report."""
 
 from __future__ import annotations
 
-import base64
 import csv
 import hashlib
 import io
@@ -23,73 +18,32 @@ import pytest
 
 from collector.issuer import signing, store, token_issuer
 from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.store import Person
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
-from collector.storage.migrating import check, make
-from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
+from collector.storage.migrating import check
+from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
-from ldp_client.documents.channel import TokenKey
 from ldp_client.documents.errors import InputError
 from ldpkit import cli
 from schemas import Study
 from tests import studies
+from tests.collector.issuing import NORTH, SOUTH, Office
 from tests.kit.errors import raises
-
-TYPES = {"Content-Type": "application/private-token-request"}
-NORTH, SOUTH = {"region": "north"}, {"region": "south"}
-
-
-class Office:
-    """An issuer with a study of two strata, and one person in each."""
-
-    def __init__(self, url):
-        self.database = Database(url, 5)
-        make(self.database, ISSUER)
-        with self.database.write() as session:
-            session.add(IssuerRow(address="https://issuer.example"))
-            for public in (NORTH, SOUTH):
-                store.add_key(session, "habits", public)
-            self.codes = store.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
-            self.keys = [
-                TokenKey({"key": row.spki, "public": None}) for row in store.keys_of(session, "habits")
-            ]
-        self.app = create_issuer(url)
-        self.client = self.app.test_client()
-
-    def asking(self, place=0):
-        key = self.keys[place]
-        return Asking(key, challenge_of("issuer.example", "ab" * 32), *draw(key, os.urandom))
-
-    def ask(self, body, code=None, **headers):
-        along = {**TYPES, **({"LDPKit-Invitation": code} if code else {}), **headers}
-        return self.client.post("/v1/tokens", data=body, headers=along)
 
 
 @pytest.fixture
 def office(database_url):
     made = Office(database_url)
     yield made
-    made.app.extensions["issuer"].engine.dispose()
-    made.database.engine.dispose()
+    made.close()
 
 
 @pytest.fixture
 def small(tmp_path):
     made = Office(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
     yield made
-    made.app.extensions["issuer"].engine.dispose()
-    made.database.engine.dispose()
-
-
-def ask(client, code):
-    """Asks for a token by the first key of the study."""
-    (key,) = json.loads(client.get("/.well-known/private-token-issuer-directory").data)["token-keys"]
-    spki = base64.urlsafe_b64decode(key["token-key"] + "===")
-    known = TokenKey({"key": spki, "public": None})
-    body = Asking(known, challenge_of("issuer.example", "ab" * 32), *draw(known, os.urandom)).body
-    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Invitation": code})
+    made.close()
 
 
 def kind_of(response):
@@ -142,42 +96,21 @@ def test_unused_key_is_removed_and_other_keys_keep_working(office):
         ]
 
 
-def test_request_for_unknown_key_is_422(small):
-    taken = [short_id_of(key.spki) for key in small.keys]
-    free = next(one for one in range(256) if one not in taken)
-    body = small.asking().body
-    assert kind_of(small.ask(body[:2] + bytes([free]) + body[3:], small.codes[0])) == (
-        422,
-        "token-key-unknown",
-    )
-
-
-WRONG = {
-    "empty": lambda *_: b"",
-    "short": lambda body, _: body[:-1],
-    "long": lambda body, _: body + b"\0",
-    "another type": lambda body, _: b"\0\1" + body[2:],
-    "zero": lambda body, _: body[:3] + bytes(256),
-    "the modulus": lambda body, key: body[:3] + key.modulus,
-    "above it": lambda body, _: body[:3] + b"\xff" * 256,
-}
-
-
-@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_malformed_token_request_is_422_and_spends_nothing(small, change):
-    asking = small.asking()
-    response = small.ask(change(asking.body, small.keys[0]), small.codes[0])
-    assert kind_of(response) == (422, "token-request-invalid")
-    assert small.ask(asking.body, small.codes[0]).status_code == 200
-
-
-def test_bodies_of_another_type_or_size_are_rejected(small):
-    body = small.asking().body
-    assert kind_of(small.ask(body, small.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
+@pytest.mark.attack(15)
+def test_malformed_token_requests_are_refused_and_spend_nothing(small):
+    """Someone has the issuer sign what is no number below the modulus."""
+    asking, modulus = small.asking(), small.keys[0].modulus
+    body = asking.body
+    for wrong in (b"", body[:-1], b"\0\1" + body[2:], body[:3] + bytes(256), body[:3] + modulus):
+        assert kind_of(small.ask(wrong, small.codes[0])) == (422, "token-request-invalid")
     assert small.ask(b"x" * 100_000, small.codes[0]).status_code == 413
+    assert kind_of(small.ask(body, small.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
+    assert small.ask(body, small.codes[0]).status_code == 200
 
 
+@pytest.mark.attack(15)
 def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
+    """Someone guesses codes, so that people with a code get no token."""
     body = small.asking().body
     # While time stands still: five wrong codes a second are taken after the first fifty, and any may be one.
     monkeypatch.setattr(token_issuer, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
@@ -188,28 +121,6 @@ def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     assert small.ask(body, "another").headers["Retry-After"]
     assert small.ask(body, small.codes[0]).status_code == 200
     assert kind_of(small.ask(body)) == (403, "invitation-needed")
-
-
-def test_any_origin_may_request_tokens_without_credentials(small):
-    asked = small.client.options("/v1/tokens", headers={"Origin": "https://anywhere.example"})
-    assert asked.status_code == 204
-    assert asked.headers["Access-Control-Allow-Origin"] == "*"
-    assert "LDPKit-Invitation" in asked.headers["Access-Control-Allow-Headers"]
-    assert "Access-Control-Allow-Credentials" not in asked.headers
-    answer = small.ask(small.asking().body, small.codes[0], Origin="https://anywhere.example")
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert small.client.get("/nothing").status_code == 404
-    assert small.client.get("/v1/tokens").status_code == 405
-
-
-def test_directory_lists_the_issuers_keys(small):
-    response = small.client.get("/.well-known/private-token-issuer-directory")
-    assert response.content_type == "application/private-token-issuer-directory"
-    found = response.get_json(force=True)
-    assert found["issuer-request-uri"] == "/v1/tokens"
-    assert {one["token-type"] for one in found["token-keys"]} == {2}
-    assert len(found["token-keys"]) == 2
-    assert [small.client.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
 
 
 def test_log_contains_no_name_code_or_request(small, caplog):
@@ -248,16 +159,13 @@ class TestSigning:
             signature = key.sign(asked.to_bytes(256, "big"))
             assert pow(int.from_bytes(signature, "big"), 65537, key.n) == asked
 
-    def test_sign_returns_none_for_values_outside_the_modulus(self, key):
-        for asked in (bytes(256), key.n.to_bytes(256, "big"), b"\xff" * 256, b"\1", b"\1" * 257):
-            assert key.sign(asked) is None
-
-    @pytest.mark.parametrize("part", ["d_p", "d_q", "q_inverse", "p", "q"])
-    def test_fault_in_a_key_part_raises_fault_error(self, key, part):
-        """A flipped bit in one half would reveal the factors of the modulus."""
-        faulty = key._replace(**{part: getattr(key, part) ^ 4})
-        with pytest.raises(signing.FaultError):
-            faulty.sign((12345).to_bytes(256, "big"))
+    @pytest.mark.attack(3)
+    def test_fault_in_a_key_part_raises_fault_error(self, key):
+        """A flipped bit in one half of the operation reveals the factors of the modulus."""
+        for part in ("d_p", "d_q", "q_inverse", "p", "q"):
+            faulty = key._replace(**{part: getattr(key, part) ^ 4})
+            with pytest.raises(signing.FaultError):
+                faulty.sign((12345).to_bytes(256, "big"))
 
     def test_sign_blinds_the_request_before_exponentiation(self, key, monkeypatch):
         bases = []
@@ -307,15 +215,6 @@ class TestCommands:
         assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
         assert oct(os.stat("issuer.sqlite3").st_mode)[-3:] == "600"
 
-    def test_a_key_made_by_mistake_is_removed(self, run):
-        run("key", "habits", "--public", "region=noth")
-        run("key", "habits", "--public", "region=south")
-        assert "no key for region=east" in run("key", "habits", "--public", "region=east", "--remove")[1].err
-        code, said = run("key", "habits", "--public", "region=noth", "--remove")
-        assert (code, [one["public"] for one in json.loads(said.out)["tokens"]["keys"]]) == (0, [SOUTH])
-        assert "removed the key and 0 codes" in said.err
-        assert run("key", "habits", "--public", "region=south", "--remove")[0] == 0
-
     def test_invite_writes_codes_by_name_and_stratum(self, run, tmp_path):
         run("key", "habits", "--public", "region=north")
         run("key", "habits", "--public", "region=south")
@@ -338,124 +237,36 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (("key", "habits"), "by nothing"),
             (("key", "habits", "--public", "region"), "FIELD=VALUE"),
-            (("invite", "habits", "--count", "0", "--out", "c.csv"), "from 1 to"),
             (("invite", "habits", "--count", "1", "--out", "c.csv"), "no key for everybody"),
-            (("invite", "other", "--count", "1", "--out", "c.csv"), "has no key"),
             (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
             (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "has a code already"),
-            (("invite", "habits", "--names", "blank.csv", "--out", "c.csv"), "as 'Ada'"),
             (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "has a code already"),
-            (("status", "other"), "has no key here"),
             (("init", "--address", "https://issuer.example"), "tables already"),
             (("init", "x", "--address", "issuer.example"), "https://host"),
-            (("status", "--database", "sqlite:///none.sqlite3"), "there is no"),
         ],
     )
     def test_operator_mistakes_are_rejected_and_change_nothing(self, run, tmp_path, words, says):
         run("key", "habits", "--public", "region=north")
         (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
         (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
-        (tmp_path / "blank.csv").write_text("name,region\nAda,north\nada ,north\n")
         (tmp_path / "accent.csv").write_text("name,region\nJos\u00e9,north\nJose\u0301,north\n")
         before = json.loads(run("status", "--json")[1].out)
-        if words[:2] == ("key", "habits") and len(words) == 2:
-            says = "by region"
         code, said = run(*words)
         assert code != 0
         assert says in said.err
         assert json.loads(run("status", "--json")[1].out) == before
         assert not (tmp_path / "c.csv").exists()
 
-    def test_replacing_a_lost_code_invalidates_the_old_one(self, run, tmp_path):
-        first, second = self.replaced(run, tmp_path)
-        client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
-        assert ask(client, first).status_code == 403
-        assert ask(client, second).status_code == 200
-
-    def test_used_code_is_replaced_only_with_second_token_option(self, run, tmp_path):
-        """A person who lost their phone may then be counted twice."""
-        _, second = self.replaced(run, tmp_path)
-        client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
-        assert ask(client, second).status_code == 200
-        again = ("invite", "habits", "--names", "people.csv", "--again", "--out", "third.csv")
-        code, said = run(*again)
-        assert code == 3
-        assert "may send two reports" in said.err
-        assert not (tmp_path / "third.csv").exists()
-        named = tmp_path / "people.csv"
-        named.write_text(named.read_text().replace("Ada", "ada "))
-        assert "got a token already" in run(*again)[1].err
-        assert run(*again, "--second-token")[0] == 0
-        (row,) = csv.DictReader((tmp_path / "third.csv").open())
-        assert ask(client, row["code"]).status_code == 200
-        people = json.loads(run("status", "habits", "--json")[1].out)["people"]
-        assert people == [{"name": name, "token": True} for name in ("Ada", "ada ")]
-
-    @staticmethod
-    def replaced(run, tmp_path):
-        """Two codes of one person, the first of which was never used."""
-        run("key", "habits")
-        (tmp_path / "people.csv").write_text("name\nAda\n")
-        assert run("invite", "habits", "--names", "people.csv", "--out", "first.csv")[0] == 0
-        again = ("invite", "habits", "--names", "people.csv", "--again", "--out", "second.csv")
-        assert run(*again)[0] == 0
-        files = [tmp_path / "first.csv", tmp_path / "second.csv"]
-        first, second = [next(csv.DictReader(file.open()))["code"] for file in files]
-        assert first != second
-        return first, second
-
-    def test_restored_issuer_refuses_to_start_until_confirmed(self, run, tmp_path):
-        """A code that got its token after the backup cannot get a second one from the restored backup."""
-        run("key", "habits")
-        assert run("invite", "habits", "--count", "2", "--out", "codes.csv")[0] == 0
-        used, unused = [row["code"] for row in csv.DictReader((tmp_path / "codes.csv").open())]
-        url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
-        # While the issuer runs.
-        client = create_issuer(url).test_client()
-        assert cli.main(["backup", "--database", url, "--out", "copy.sqlite3"]) == 0
-        assert oct(os.stat("copy.sqlite3").st_mode)[-3:] == "600"
-        assert ask(client, used).status_code == 200
-        copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
-        with raises(InputError, "issuer.restored_from_backup"):
-            create_issuer(copy)
-        code, said = run("resume-after-restore", "--end-unused", "--database", copy)
-        assert (code, said.err.split(" ended")[0]) == (0, "2 unused codes")
-        client = create_issuer(copy).test_client()
-        assert [ask(client, one).status_code for one in (used, unused)] == [403, 403]
-        # The database that was copied knows nothing of it.
-        assert ask(create_issuer(url).test_client(), unused).status_code == 200
-
-    def test_restored_keep_accepts_unused_codes(self, run, tmp_path):
-        run("key", "habits")
-        run("invite", "habits", "--count", "1", "--out", "codes.csv")
-        cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
-        copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
-        assert run("resume-after-restore", "--keep", "--database", copy)[0] == 0
-        (row,) = csv.DictReader((tmp_path / "codes.csv").open())
-        assert ask(create_issuer(copy).test_client(), row["code"]).status_code == 200
-
     def test_a_backup_has_its_codes_in_the_order_of_their_hashes(self, run, tmp_path):
         run("key", "habits")
-        run("invite", "habits", "--count", "50", "--out", "codes.csv")
+        run("invite", "habits", "--count", "20", "--out", "codes.csv")
         cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
         with closing(sqlite3.connect(tmp_path / "copy.sqlite3")) as connection:
             hashes = [row[0] for row in connection.execute("SELECT hash FROM codes")]
             assert connection.execute("SELECT is_copy FROM issuer").fetchall() == [(1,)]
-        assert len(hashes) == 50
+        assert len(hashes) == 20
         assert hashes == sorted(hashes)
-
-    def test_an_earlier_releases_database_is_refused(self, run, tmp_path):
-        run("key", "habits")
-        run("invite", "habits", "--count", "1", "--out", "codes.csv")
-        url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
-        database = Database(url, 5)
-        with database.writing_connection() as connection:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
-        database.engine.dispose()
-        with raises(InputError, "database.other_release", "`ldpkit migrate --database`"):
-            create_issuer(url)
 
     @pytest.mark.usefixtures("run")
     def test_collector_and_issuer_reject_each_others_database(self, tmp_path, make_harness):
@@ -464,27 +275,6 @@ class TestCommands:
             create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
         with raises(InputError, "database.no_tables", "collector's"):
             check(Database(f"sqlite:///{tmp_path / 'issuer.sqlite3'}", 1))
-
-
-def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
-    office = Office(postgresql.new_database())
-    url, place = office.database.url.render_as_string(hide_password=False), postgresql.new_database("keeper")
-    assert office.ask(office.asking().body, office.codes[0]).status_code == 200
-    copy = tmp_path / "issuer.sql"
-    assert cli.main(["backup", "--database", url, "--out", str(copy)]) == 0
-    assert cli.main(["restore", str(copy), "--database", place]) == 0
-    with raises(InputError, "issuer.restored_from_backup"):
-        create_issuer(place)
-    # What it was copied from goes on.
-    create_issuer(url).extensions["issuer"].engine.dispose()
-    assert cli.main(["issuer", "resume-after-restore", "--end-unused", "--database", place]) == 0
-    app = create_issuer(place)
-    headers = {**TYPES, "LDPKit-Invitation": office.codes[1]}
-    body = office.asking(1).body
-    assert app.test_client().post("/v1/tokens", data=body, headers=headers).status_code == 403
-    assert office.ask(body, office.codes[1]).status_code == 200
-    for database in (app.extensions["issuer"], office.app.extensions["issuer"], office.database):
-        database.engine.dispose()
 
 
 def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):

@@ -9,7 +9,6 @@ import pytest
 from collector.oblivious.keys import MOST_KEYS, GatewayKeys
 from collector.operator.daily import Days
 from collector.problems import OHTTP_KEY
-from collector.settings import Settings
 from collector.storage import queries
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.binary_http import (
@@ -23,9 +22,6 @@ from ldp_client.oblivious.binary_http import (
 )
 from ldp_client.oblivious.encapsulation import (
     ANSWER_OVERHEAD_BYTES,
-    MOST_MESSAGE_BYTES,
-    EncapsulationError,
-    encapsulate,
 )
 from tests import studies
 from tests.kit.errors import raises
@@ -62,20 +58,6 @@ def test_repeated_requests_store_once_and_withdraw_permanently(gateway, make_rep
         "withdrawal-refused",
     )
     assert stored(gateway) == 0
-
-
-def test_exact_replay_changes_nothing_and_reveals_nothing(gateway, make_report, study):
-    report = make_report(study)
-    path = f"/v1/studies/habits/reports/{report.id}"
-    request = Request("PUT", "", path, [JSON], report.to_json().encode())
-    asked = gateway.encapsulated(request.encode(SIZE))
-    assert gateway.say(asked).status == 201
-    again = gateway.post(asked.message)
-    assert (again.status_code, stored(gateway)) == (200, 1)
-    # A second answer has another nonce, and opens with the first request alone.
-    assert b'"duplicate"' in asked.open(again.data)
-    with pytest.raises(EncapsulationError):
-        gateway.encapsulated(b"x").open(again.data)
 
 
 def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypatch):
@@ -159,14 +141,6 @@ def test_key_numbers_are_distinct_and_limited():
     assert last.rotated().keys[0].number == 1
 
 
-def test_unopened_requests_are_counted(gateway, keys):
-    assert gateway.post(bytes(MOST_MESSAGE_BYTES + 1)).status_code == 413
-    public = keys.keys[0].private.public_key().public_bytes_raw()
-    strange = encapsulate((keys.keys[0].number + 7) % 256, public, b"")
-    assert gateway.post(strange.message).json["type"] == OHTTP_KEY.uri
-    assert gateway.harness.collector.metrics.totals().rejected == {"body-too-large": 1, "ohttp-key": 1}
-
-
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "ldpkit.ohttp-keys/1", "keys": []}', "[1]"])
 def test_invalid_key_file_is_rejected_without_its_content(tmp_path, text):
     (tmp_path / "keys").write_text(text)
@@ -192,18 +166,6 @@ def test_require_ohttp_collector_rejects_direct_reports(make_gateway, make_repor
     assert harness.withdraw(again.id, secret=again.secret).json["result"] == "withdrawn"
     assert harness.withdraw(report.id).json["result"] == "withdrawn"
     assert stored(gateway) == 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "code"),
-    [
-        ({"require_ohttp": True}, "settings.require_ohttp_needs_keys"),
-        ({"require_ohttp": "perhaps"}, "settings.not_true_or_false"),
-    ],
-)
-def test_inconsistent_settings_are_rejected(settings, code):
-    with raises(InputError, code, "require_ohttp"):
-        Settings.from_mapping(settings)
 
 
 @pytest.fixture
@@ -382,14 +344,6 @@ def test_numbers_are_encoded_as_quic_integers(value):
     assert Answer.decode(content).status == 200
     with pytest.raises(BinaryError):
         number(1 << 62)
-
-
-def test_an_informational_answer_may_come_before_the_final_one():
-    first = bytes([1]) + number(103) + number(4) + b"\1a\1b"
-    assert Answer.decode(first + Answer(204).encode()[1:]).status == 204
-    for status in (0, 99, 600, 70_000):
-        with pytest.raises(BinaryError):
-            Answer.decode(bytes([1]) + number(status))
 
 
 @pytest.mark.attack(11)

@@ -11,7 +11,7 @@ import pytest
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.documents.errors import AnswerError, ReportError, StudyError
+from ldp_client.documents.errors import ReportError, StudyError
 from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
@@ -119,15 +119,6 @@ def test_sum_cannot_overflow_for_any_study(name):
     assert (1 << 24) * mechanism_for(study.questions[0]).largest < 1 << 63
 
 
-def test_numbered_choices_are_counted_too():
-    document = build_study("fruit").document
-    numbered = {**document["questions"][0], "choices": {"count": 4}}
-    mechanism = mechanism_for(Study({**document, "questions": [numbered]}).questions[0])
-    assert mechanism.quantise(2) == mechanism.quantise("2") == [0, 0, mechanism.grid, 0]
-    with raises(AnswerError, "core.whole_number", "3"):
-        mechanism.quantise(4)
-
-
 @pytest.mark.parametrize("name", ["hours", "spread"])
 def test_a_single_vector_is_never_a_possible_report(name):
     mechanism = mechanism_for(build_study(name).questions[0])
@@ -161,11 +152,3 @@ def test_route_and_mechanism_need_each_other():
     without = {name: value for name, value in document.items() if name != "protocol"}
     with raises(StudyError, "study.summed_gaussian_needs_protocol"):
         Study(without)
-
-
-def test_cells_are_rejected_for_yes_no_questions():
-    document = build_study("ever").document
-    question = {**document["questions"][0]}
-    question["mechanism"] = {**question["mechanism"], "cells": 4}
-    with raises(StudyError, "study.cells_not_for_question"):
-        Study({**document, "questions": [question]})

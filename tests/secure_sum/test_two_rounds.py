@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from inference.projection import thresholds
-from inference.projection.second_study import field_spread, projected_bounds, rest_of_budget, second_study
+from inference.projection.second_study import field_spread, rest_of_budget, second_study
 from inference.projection.thresholds import (
     MOST_BIAS,
     Auxiliary,
@@ -127,13 +127,6 @@ class TestSecondStudy:
         for value, spent in zip(found, ("0.1", "1e-8")):
             exact = left * Fraction(spent)
             assert exact * (1 - Fraction(1, 10**11)) <= Fraction(value) <= exact
-
-    def test_bounds_are_cut_to_the_assumed_ones(self):
-        (age, weight), rows = first_study().questions[0].features, {}
-        for name, (mean, sd) in {"age": (9.0, 2.0), "weight": (-500.0, 10.0)}.items():
-            rows |= {f"mean[{name}]": {"mean": mean, "sd": 0.0}, f"sd[{name}]": {"mean": sd, "sd": 0.0}}
-        assert projected_bounds(age, rows, 2.0) == ("5.00", "10")
-        assert projected_bounds(weight, rows, 2.0) == ("0", "200")
 
     def test_an_uncertain_posterior_widens_the_bounds(self, tmp_path):
         study = first_study()

@@ -1,7 +1,4 @@
-"""Lose what a stopped issuer did, or have another file's log written into an issuer that was put back.
-
-Defence: The issuer: folds its log into the file as it ends.
-"""
+"""An issuer's files have every token that it gave, and not the order in which named people asked."""
 
 from __future__ import annotations
 
@@ -10,24 +7,111 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
+from collector.issuer import store
 from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER
+from collector.issuer.models import ISSUER, IssuerRow
+from collector.issuer.order_erasing import Forgetting
+from collector.issuer.store import Person
 from collector.serving import granian_server
 from collector.storage import wal
-from collector.storage.database import Database
-from collector.storage.migrating import check
+from collector.storage.database import Database, sqlite_file
+from collector.storage.migrating import check, make
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
-from tests.collector.test_issuer import TYPES, ask
+from tests.collector.issuing import TYPES, ask
 from tests.kit.errors import raises
 
+PEOPLE = [f"Person number {number:02}" for number in range(12)]
+TODAY = date(2026, 6, 15)
 HERE = "issuer.sqlite3"
+
+
+class Issuer:
+    """An issuer with a code for each person; it is made on a database of either kind."""
+
+    def __init__(self, url):
+        self.url, self.database = url, Database(url, 5)
+        make(self.database, ISSUER)
+        with self.database.write() as session:
+            session.add(IssuerRow(address="https://issuer.example"))
+            store.add_key(session, "habits", {})
+            codes = store.add_codes(session, "habits", [Person(name, {}) for name in PEOPLE])
+        self.codes = dict(zip(PEOPLE, codes))
+        self.database.engine.dispose()
+
+    def everybody_asks(self):
+        """One after the other, in the order of the list."""
+        app = create_issuer(self.url)
+        assert {ask(app.test_client(), self.codes[name]).status_code for name in PEOPLE} == {200}
+        app.extensions["issuer"].engine.dispose()
+
+    def is_served(self, monkeypatch, served):
+        monkeypatch.setattr(granian_server, "serve_plain", lambda *_: served())
+        run("issuer", "serve", "--database", self.url)
+
+    def found(self):
+        """The people by their place in the files, and how many transactions wrote them."""
+        file = sqlite_file(self.url)
+        if file is not None:
+            content = file.read_bytes()
+            return sorted(PEOPLE, key=lambda name: content.rindex(name.encode())), 1
+        with self.database.read() as session:
+            rows = session.execute(text("SELECT name, xmin FROM codes ORDER BY ctid")).all()
+        self.database.engine.dispose()
+        return [row.name for row in rows], len({row.xmin for row in rows})
+
+    def by_hash(self):
+        with self.database.read() as session:
+            names = session.scalars(text("SELECT name FROM codes ORDER BY hash")).all()
+        self.database.engine.dispose()
+        # SQLite fills a page from its end.
+        return list(names) if sqlite_file(self.url) is None else list(names)[::-1]
+
+
+@pytest.fixture
+def issuer(database_url):
+    return Issuer(database_url)
+
+
+@pytest.mark.attack(12)
+def test_stopped_issuer_stores_codes_in_hash_order(issuer, monkeypatch):
+    """Someone reads in a stopped issuer's database in which order named people asked."""
+    issuer.is_served(monkeypatch, issuer.everybody_asks)
+    assert issuer.found() == (issuer.by_hash(), 1)
+    with issuer.database.read() as session:
+        assert [one.tokens for one in store.counts(session)] == [len(PEOPLE)]
+
+
+@pytest.mark.attack(12)
+def test_restart_removes_request_order_of_killed_issuer(issuer, monkeypatch):
+    """The issuer was killed, and someone reads its database after it started again."""
+    issuer.everybody_asks()
+    found = []
+    issuer.is_served(monkeypatch, lambda: found.append(issuer.found()))
+    assert found == [(issuer.by_hash(), 1)]
+
+
+@pytest.mark.attack(12)
+def test_next_day_request_removes_request_order(issuer):
+    """Someone reads the database of an issuer that runs for days."""
+    day = [TODAY]
+    forgetting = Forgetting(issuer.database, lambda: day[0])
+    issuer.everybody_asks()
+    before = issuer.found()
+    forgetting.run_if_due()
+    assert issuer.found() == before
+    assert before != (issuer.by_hash(), 1)
+    day[0] += timedelta(1)
+    forgetting.run_if_due()
+    issuer.database.engine.dispose()
+    assert issuer.found() == (issuer.by_hash(), 1)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +185,9 @@ def refused(path):
     see(path)
 
 
+@pytest.mark.attack(4)
 def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
-    """The tokens used to be in the log only: a copy of the file would give each code a second token."""
+    """The tokens used to be in the log only: a copy of the file gave each code a second token."""
     served = []
 
     def serve(load, *_):
@@ -123,56 +208,28 @@ def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
         ]
 
 
-@pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
+@pytest.mark.attack(4)
 @pytest.mark.usefixtures("serving")
-def test_restored_backup_is_not_taken_for_file_of_log(tmp_path, put):
+def test_restored_backup_is_not_taken_for_file_of_log(tmp_path):
+    """An operator puts a backup beside the log of the killed issuer, which is then written into it."""
     run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
     # Nor where it has had a log of its own since.
     run("issuer", "resume-after-restore", "--end-unused", "--database", database)
     run("issuer", "status", "--database", database)
-    put(tmp_path / "copy.sqlite3", dead)
+    os.replace(tmp_path / "copy.sqlite3", dead)
     refused(dead)
 
 
-def test_earlier_served_file_is_not_taken_for_file_of_log(codes, tmp_path):
-    change(HERE)
-    stopped = shutil.copyfile(HERE, tmp_path / "stopped.sqlite3")
-    app = create_issuer(f"sqlite:///{HERE}")
-    assert ask(app.test_client(), codes[0]).status_code == 200
-    dead = killed(tmp_path)
-    app.extensions["issuer"].engine.dispose()
-    os.replace(stopped, dead)
-    refused(dead)
-
-
-@pytest.mark.usefixtures("serving")
-def test_copy_of_running_database_is_not_taken_for_file_of_log(tmp_path):
-    """A copy by `sqlite3 FILE .backup COPY` has the mark of the log, but is another file."""
-    copy = tmp_path / "copy.sqlite3"
-    with closing(sqlite3.connect(HERE)) as source, closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
-    os.replace(copy, HERE)
-    refused(tmp_path / HERE)
-
-
-@pytest.mark.usefixtures("serving")
-def test_log_of_killed_issuer_is_applied_to_its_own_file(tmp_path):
-    dead = killed(tmp_path)
-    assert dead.with_name(f"{HERE}-wal").stat().st_size
-    see(dead)
-    assert tokens_in(dead) == 1
-
-
-@pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
-def test_issuer_with_replaced_database_gives_no_token(serving, put):
-    """This also holds for a copy that had its own log since, whose header looks like the original's."""
+@pytest.mark.attack(4)
+def test_issuer_with_replaced_database_gives_no_token(serving):
+    """A backup is copied over the file of a running issuer, after it had a log of its own."""
     run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     change("copy.sqlite3")
     client, database = serving.test_client(), serving.extensions["issuer"]
     with wal.served_alone(Path(HERE)):
-        put("copy.sqlite3", HERE)
+        shutil.copyfile("copy.sqlite3", HERE)
         assert client.get("/readyz").status_code == 503
         request = TYPE + bytes(REQUEST_BYTES - len(TYPE))
         asked = client.post("/v1/tokens", data=request, headers={**TYPES, "LDPKit-Invitation": "any"})

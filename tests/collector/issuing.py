@@ -1,0 +1,73 @@
+"""An issuer of tokens in this process, and what asks it for them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from functools import cache
+
+import pytest
+
+from collector.issuer import store
+from collector.issuer.app import create_issuer
+from collector.issuer.models import ISSUER, IssuerRow
+from collector.issuer.signing import new_pair
+from collector.issuer.store import Person
+from collector.storage.database import Database
+from collector.storage.migrating import make
+from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
+from ldp_client.documents.channel import TokenKey
+
+TYPES = {"Content-Type": "application/private-token-request"}
+NORTH, SOUTH = {"region": "north"}, {"region": "south"}
+
+
+@cache
+def made_pairs():
+    """Two key pairs, made once; their ids differ in the byte that requests have."""
+    first, second = new_pair(), new_pair()
+    while short_id_of(second[0]) == short_id_of(first[0]):
+        second = new_pair()
+    return first, second
+
+
+class Office:
+    """An issuer with a study of two strata, and one person in each."""
+
+    def __init__(self, url):
+        self.database = Database(url, 5)
+        make(self.database, ISSUER)
+        pairs = iter(made_pairs())
+        with pytest.MonkeyPatch.context() as patch, self.database.write() as session:
+            patch.setattr(store, "new_pair", lambda: next(pairs))
+            session.add(IssuerRow(address="https://issuer.example"))
+            for public in (NORTH, SOUTH):
+                store.add_key(session, "habits", public)
+            self.codes = store.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
+            self.keys = [
+                TokenKey({"key": row.spki, "public": None}) for row in store.keys_of(session, "habits")
+            ]
+        self.app = create_issuer(url)
+        self.client = self.app.test_client()
+
+    def close(self):
+        self.app.extensions["issuer"].engine.dispose()
+        self.database.engine.dispose()
+
+    def asking(self, place=0):
+        key = self.keys[place]
+        return Asking(key, challenge_of("issuer.example", "ab" * 32), *draw(key, os.urandom))
+
+    def ask(self, body, code=None, **headers):
+        along = {**TYPES, **({"LDPKit-Invitation": code} if code else {}), **headers}
+        return self.client.post("/v1/tokens", data=body, headers=along)
+
+
+def ask(client, code):
+    """Asks for a token by the first key of the study."""
+    (key,) = json.loads(client.get("/.well-known/private-token-issuer-directory").data)["token-keys"]
+    spki = base64.urlsafe_b64decode(key["token-key"] + "===")
+    known = TokenKey({"key": spki, "public": None})
+    body = Asking(known, challenge_of("issuer.example", "ab" * 32), *draw(known, os.urandom)).body
+    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Invitation": code})

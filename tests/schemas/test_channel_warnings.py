@@ -1,0 +1,66 @@
+"""Each stratum that invitations carry needs a token key: without one, no report of its people can leave."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
+from ldp_client.documents.errors import StudyError
+from ldpkit.cli import main
+from schemas import Study
+from schemas.channel_warnings import require_keys, without_key
+from schemas.study_warnings import warnings_of
+from tests import studies
+from tests.kit.errors import raises
+
+REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
+SEX = {"id": "sex", "choices": ["f", "m"], "source": "invitation"}
+AGE = {"id": "age", "bounds": ["18", "19"], "step": "0.5", "source": "invitation"}
+NORTH, SOUTH, WEST = ({"region": name} for name in REGION["choices"])
+
+
+def study_of(*strata, public=(REGION,)):
+    """A study with a key for each of these strata; nobody knows the keys' factors."""
+    keys = [
+        {
+            "key": b64encode(SPKI_HEAD + b"\x80" + bytes([seed]) * 254 + b"\1" + SPKI_TAIL).decode(),
+            "public": one,
+        }
+        for seed, one in enumerate(strata, 1)
+    ]
+    stated = {"batches": {"hours": 24}, "tokens": {"issuer": "https://issuer.example", "keys": keys}}
+    return Study(studies.document(studies.YES_NO, channel=stated, public=list(public)))
+
+
+def test_check_rejects_a_stratum_without_key(tmp_path, capsys):
+    path = tmp_path / "study.json"
+    for strata, code in (([NORTH, SOUTH], 3), ([NORTH, SOUTH, WEST], 0)):
+        path.write_text(json.dumps(study_of(*strata).document))
+        assert main(["check", str(path)]) == code
+        said = capsys.readouterr()
+        assert ("lack a key for region=west" in said.err) is bool(code)
+        assert ("each of the 3 strata has a separate key" in said.out) is not bool(code)
+
+
+def test_number_stratum_without_key_is_rejected():
+    ages = [{"age": age} for age in ("18", "18.5", "19")]
+    require_keys(study_of(*ages, public=[AGE]))
+    with raises(StudyError, "study.stratum_key_missing", "age=18.5", "1 of 3"):
+        require_keys(study_of(ages[0], ages[2], public=[AGE]))
+
+
+def test_field_not_from_invitation_needs_no_key():
+    study = Study(studies.document(studies.YES_NO, public=[REGION]))
+    assert without_key(study) == (0, [])
+    require_keys(study)
+
+
+def test_combinations_without_key_warn():
+    both = [{"region": region, "sex": sex} for region in REGION["choices"] for sex in SEX["choices"]]
+    study = study_of(*both[:3], both[5], public=[REGION, SEX])
+    require_keys(study)
+    (line,) = [line for line in warnings_of(study) if "no key" in line]
+    assert "2 of 6 strata have no key, region=south, sex=m; region=west, sex=f:" in line
+    whole = study_of(*both, public=[REGION, SEX])
+    assert not [line for line in warnings_of(whole) if "no key" in line]
