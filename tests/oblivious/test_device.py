@@ -107,14 +107,7 @@ def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
         device.fetch(study.id)
     for path, headers, body in relay.requests:
         assert path == "/ldpkit"
-        assert set(headers) <= {
-            "Accept-Encoding",
-            "Connection",
-            "Content-Length",
-            "Content-Type",
-            "Host",
-            "User-Agent",
-        }
+        assert set(headers) <= HEADERS
         assert headers["Content-Type"] == "message/ohttp-req"
         for text in (study.id, queued.report_id, queued.secret, study.digest):
             assert text.encode() not in body
@@ -124,6 +117,7 @@ def test_relay_sees_one_media_type_and_one_size(device, relay, study, send):
     assert len({body[7:39] for _, _, body in relay.requests}) == 3
 
 
+HEADERS = {"Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Host", "User-Agent"}
 PLACES = ("https://ada.collector.example", "https://collector.example:8443/for/bo")
 
 

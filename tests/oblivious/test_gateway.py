@@ -23,7 +23,6 @@ from ldp_client.oblivious.binary_http import (
 from ldp_client.oblivious.encapsulation import (
     ANSWER_OVERHEAD_BYTES,
 )
-from tests import studies
 from tests.kit.errors import raises
 from tests.oblivious.conftest import JSON, SIZE
 
@@ -93,21 +92,6 @@ def test_study_is_fetched_through_the_gateway(gateway, study, path):
     fields = dict(answer.fields)
     assert (answer.status, answer.content) == (200, study.canonical())
     assert (fields["ldpkit-study"], fields["etag"]) == ("open", f'"{study.digest}"')
-
-
-def test_document_above_the_fixed_size_is_refused_inside(gateway, make_study):
-    def study_with(version, count):
-        questions = [{**studies.YES_NO, "id": f"q{place}", "text": "x" * 900} for place in range(count)]
-        return make_study(version, questions=questions)
-
-    bytes_each = len(study_with(2, 41).canonical()) - len(study_with(2, 40).canonical())
-    longest = study_with(2, (DOCUMENT_BYTES - 1000) // bytes_each)
-    too_long = study_with(3, DOCUMENT_BYTES // bytes_each + 1)
-    for study in (longest, too_long):
-        assert gateway.harness.publish(study).status_code == 201
-    assert gateway.ask("GET", "/v1/studies/habits?version=2").content == longest.canonical()
-    assert problem(gateway.ask("GET", "/v1/studies/habits")) == (406, "answer-too-large")
-    assert {came for _, came in gateway.sizes} == {DOCUMENT_BYTES + ANSWER_OVERHEAD_BYTES}
 
 
 def test_older_keys_stay_valid_until_they_are_retired(make_gateway, keys, tmp_path):
