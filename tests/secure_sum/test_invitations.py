@@ -99,8 +99,12 @@ def test_list_of_another_node_order_or_study_is_refused(network, tmp_path):
 
 @pytest.mark.attack(2)
 def test_secure_sum_takes_no_uninvited_share(network, tmp_path):
-    """Its operator opens the sum to everybody, or a device answers without an invitation."""
+    """Someone sends a share before invitations are made, or an operator opens the sum to everybody."""
     study = network.publish("ever")
+    early = Study({**study.document, "id": "early"})
+    assert network.nodes[0].publish(early).status_code == 201
+    share = shares_of(early, {"ever": True}, "word")[1][0]
+    assert kind(network.nodes[0].put(share)) == (403, "invitation-needed")
     refused = raises(InputError, "ticket.disable_secure_sum")
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session, refused:
         disable(session, "summed", "ann")

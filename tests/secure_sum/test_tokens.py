@@ -10,7 +10,7 @@ from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
-from ldp_client.secure_sum.messages import SHARES, Message, shares_nonce
+from ldp_client.secure_sum.messages import SHARES, Message, context, seal, shares_nonce
 from schemas import Study
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import Issuer, channel_of, token_of
@@ -77,11 +77,13 @@ def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
         assert kind(response) == (401, "token-invalid")
     token, digests = token_for(tokened, messages), digests_of(messages)
     second = network.nodes[1]
-    renamed = Message(second.url, messages[1].path, others[1].body, "")
+    report_id = messages[1].path.rpartition("/")[2]
+    info = context(tokened.digest, report_id, 1)
+    own = seal(tokened.protocol.nodes[1].sealing_key, info, bytes(32))
     for message, said in (
+        (Message(second.url, messages[1].path, own, ""), digests),
         (others[1], digests),
         (others[1], digests_of(others)),
-        (renamed, digests),
         (messages[1], digests_of(others)),
         (messages[1], b""),
         (messages[1], digests[:-1]),
