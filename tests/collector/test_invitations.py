@@ -25,7 +25,6 @@ from collector.reports.writer import Upload
 from collector.storage.invitations import delete_used_invitations
 from collector.storage.keys import hash_key
 from collector.storage.upkeep import Upkeep
-from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.answered import AwayError, problem
 from tests.collector.conftest import INVITATION_KEY as KEY
@@ -188,22 +187,6 @@ def test_invite_without_invitation_key_is_rejected(habits, study):
     with raises(RefusalError, "server.refused", "invitation_key", "ldpkit.toml"):
         habits.operate("invite", "habits", "--count", "3")
     assert put(habits, build_report(study)).status_code == 201
-
-
-def test_invite_command_creates_and_lifts_invitations(make_harness, database_url, study, capsys):
-    either = make_harness(database=database_url, lock_timeout=10, invitation_key=KEY)
-    either.url = database_url
-    either.publish(study)
-    either.operate("invite", "habits", "--count", "3")
-    invitations = [link.partition("=")[2] for link in capsys.readouterr().out.split()]
-    assert len(set(invitations)) == 3
-    assert put(either, build_report(study), invitations[2]).status_code == 201
-    either.operate("invite", "habits", "--disable")
-    assert left(either) == 0
-    assert put(either, build_report(study)).status_code == 201
-    for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--disable"]):
-        with pytest.raises((InputError, RefusalError)):
-            either.operate("invite", *wrong)
 
 
 def answered(harness, study, count):

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event, update
+from sqlalchemy import update
 
 from collector.issuer import store
 from collector.issuer.app import create_issuer
@@ -146,28 +146,6 @@ def test_concurrent_invitations_of_one_person_give_one_code(on_postgresql, monke
     other.join()
     assert [one.partition(" has a code already")[0] for one in refused] == ["Ada"]
     assert on_postgresql.counts() == [(3, 0)]
-
-
-def test_replacing_many_codes_takes_few_statements(small):
-    """One statement for each name took minutes, in which an issuer on SQLite gave no tokens."""
-    small.name("people.csv", [f"person {number}" for number in range(1500)])
-    small.invite("first.csv")
-    seen = []
-
-    def count(*arguments):
-        seen.append(arguments[2])
-
-    with pytest.MonkeyPatch.context() as context:
-        plain = Database.__init__
-
-        def made(self, *arguments, **more):
-            plain(self, *arguments, **more)
-            event.listen(self.engine, "before_cursor_execute", count)
-
-        context.setattr(Database, "__init__", made)
-        small.invite("second.csv", "--again")
-    assert len(seen) < 60
-    assert small.counts() == [(1500, 0)]
 
 
 def test_restored_is_refused_for_original_database(small):
