@@ -62,7 +62,7 @@ site: $(VENV)/dev.installed
 release: $(VENV)/dev.installed $(NPM_PACKAGES)
 	$(BIN)/python release.py
 
-# As root, with a Debian mirror in reach: containers' and machines' files from nothing to a posterior.
+# As root, with a Debian mirror in reach: containers' and machines' files from nothing to a summary.
 machines: $(VENV)/dev.installed
 	$(BIN)/python -m tests.deploy.check
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import time
 from collections.abc import Iterator
@@ -183,13 +182,9 @@ def start_postgresql(machine: Machine) -> list[str]:
     return [f"{programs}/{service['command'][0]}", "-D", told["PGDATA"], "-h", own, *service["command"][1:]]
 
 
-def stand_ins(roots: dict[str, Path]) -> None:
-    """Have Debian's programs in the roots that stand for other projects' images."""
-    packages = {"postgres": "postgresql", "nginx": "nginx-light", "prom/prometheus": "prometheus"}
-    for image, root in roots.items():
-        package = packages.get(re.split(":", image)[0])
-        if package:
-            install(root, package)
+def stand_in(root: Path) -> Path:
+    """Have Debian's programs in the root that stands for other projects' images."""
+    return install(root, "postgresql", "nginx-light", "prometheus")
 
 
 def _ours(service: dict[str, Any]) -> bool:

@@ -55,6 +55,9 @@ def try_installing(root: Path, wheels: Path) -> None:
     try_unit(root)
     backups = root / "var/backups/ldpkit"
     before = len(list(backups.iterdir()))
+    # The other release's programs are the same: pip need not install them again.
+    releases = root / "opt/ldpkit/releases"
+    shutil.copytree(releases / release_of(wheels), releases / release_of(others), symlinks=True)
     say(root, inside, "install", "--from", "/srv/others")
     same(len(list(backups.iterdir())), before + 1, "backups after an upgrade")
     same((root / "opt/ldpkit/bin").readlink() == first, False, "whether the upgrade kept the old release")
