@@ -123,7 +123,7 @@ def images(folder: Path, base: Path) -> Machine:
     names = {service["image"] for service in services().values()}
     build = Build(folder, base, folder / "context", {}, pip_settings())
     with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(stand_in, copy(base, folder / "others"))
+        waiting = beside.submit(stand_in, copy(base, folder / "stand-in"))
         own = build.make()
         other = waiting.result()
     state, tls = folder / "state", folder / "tls"
