@@ -20,11 +20,8 @@ from tests.kit.errors import raises
 from tests.ldp_client.devices import Server as Recorder
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.issuers import channel_of
-from tests.oblivious.conftest import Relay, batched_study, through
+from tests.oblivious.conftest import batched_study, through
 from tests.portable import npm
-
-# Relay: as tests/promises imports it from here.
-__all__ = ["Relay"]
 
 YES = {"ever": True}
 COLLECTOR = "http://127.0.0.1:9"

@@ -29,7 +29,7 @@ from tests import studies
 from tests.collector.conftest import REPOSITORY, log_everything, make_harness  # noqa: F401
 from tests.ldp_client.devices import Server
 from tests.ldp_client.issuers import Issuer, channel_of
-from tests.oblivious.test_device import Relay
+from tests.oblivious.conftest import Relay
 from tests.portable import npm
 from tests.statistics import seed_the_system
 
