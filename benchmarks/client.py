@@ -25,8 +25,7 @@ NOT_BUILT = ("__pycache__", "*.egg-info", "build")
 BARE = "pass"
 IMPORT = "import ldp_client"
 ONE_REPORT = """
-from ldp_client import mechanism_for
-from schemas import Study
+from ldp_client import Study, mechanism_for
 mechanism = {"name": "randomized_response", "epsilon": "1"}
 question = {"id": "q", "ask": "choice", "choices": {"count": 16}, "mechanism": mechanism}
 question["model"] = {"name": "multinomial"}
