@@ -115,7 +115,7 @@ STUDY_CONFLICT = Kind(
     "study-conflict",
     409,
     "The version conflicts with what is published",
-    "Raise the version to publish a change; give a changed memoized question a new id.",
+    "Raise the version to publish a change; a changed memoized question, or version 51, needs a new id.",
 )
 STUDY_OUTDATED = Kind(
     "study-outdated",

@@ -6,6 +6,8 @@ const PERIOD_MS = 5000;
 const MOST_LINES = 200;
 const byId = (id) => document.getElementById(id);
 
+const focusOn = (act, study = "") => document.querySelector(`[data-act="${act}"]${study && `[data-study="${CSS.escape(study)}"]`}`)?.focus();
+
 async function refresh() {
   const state = byId("state");
   try {
@@ -17,10 +19,12 @@ async function refresh() {
     // What was opened stays open, and the keyboard's focus stays in its place.
     for (const { id } of document.querySelectorAll("#live details[open]")) fresh.getElementById(id)?.setAttribute("open", "");
     const details = document.activeElement?.closest("#live details")?.id;
+    const link = document.activeElement?.closest("#live a")?.getAttribute("href");
     const { act, study } = document.activeElement?.dataset ?? {};
     byId("live").replaceWith(fresh.getElementById("live"));
     if (details) byId(details)?.querySelector("summary").focus();
-    if (act) document.querySelector(`#live [data-act="${act}"][data-study="${CSS.escape(study)}"]`)?.focus();
+    if (link) document.querySelector(`#live a[href="${CSS.escape(link)}"]`)?.focus();
+    if (act) focusOn(act, study);
     state.textContent = "live";
   } catch {
     state.textContent = "no answer from the collector; trying again";
@@ -159,7 +163,7 @@ const ACTS = {
     text: "Takes the file that ldpkit check accepts. Devices answer a version once, so a published version never changes.",
     fields: () => [labelled("study.json", element("input", "", { name: "file", type: "file", accept: ".json,application/json", required: true }))],
     async run(_data, values) {
-      const { id, version } = await asked("POST", "/v1/studies", await values.get("file").text());
+      const { id, version } = await asked("POST", "/v1/studies", values.get("file"));
       return [`Version ${version} of ${id} is published. People answer here:`, [String(new URL(`/s/${id}`, location))]];
     },
   },
@@ -211,16 +215,24 @@ async function begin(button) {
   byId("fields").replaceChildren();
   for (const id of ["said", "problem"]) byId(id).textContent = "";
   if (!dialog.open) dialog.showModal();
+  const begun = data;
   try {
-    byId("fields").replaceChildren(...((await act.fields?.(data)) ?? []));
+    const fields = (await act.fields?.(data)) ?? [];
+    // Another action may have begun meanwhile.
+    if (data === begun) byId("fields").replaceChildren(...fields);
   } catch (error) {
-    byId("problem").textContent = error.message;
+    if (data === begun) byId("problem").textContent = error.message;
   }
+}
+
+function setRunning(is) {
+  for (const id of ["do", "leave"]) byId(id).disabled = is;
 }
 
 async function finish(event) {
   event.preventDefault();
-  byId("do").disabled = true;
+  // What is shown once must not come into a closed dialog.
+  setRunning(true);
   byId("problem").textContent = "";
   try {
     const result = await act.run(data, new FormData(event.target));
@@ -229,7 +241,7 @@ async function finish(event) {
   } catch (error) {
     byId("problem").textContent = error.message;
   }
-  byId("do").disabled = false;
+  setRunning(false);
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -238,6 +250,8 @@ document.addEventListener("click", ({ target }) => {
 });
 byId("act").addEventListener("submit", finish);
 byId("leave").addEventListener("click", () => dialog.close());
+dialog.addEventListener("cancel", (event) => byId("leave").disabled && event.preventDefault());
+dialog.addEventListener("close", () => focusOn(data.act, data.study));
 
 if (document.visibilityState !== "hidden") refresh();
 setInterval(() => document.visibilityState !== "hidden" && refresh(), PERIOD_MS);

@@ -179,15 +179,6 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
         database.engine.dispose()
 
 
-def count_overdue(collector: Collector, study_id: str) -> int:
-    """Return how many reports of a study are kept for longer than it states.
-
-    The reports are read again, because another process may have deleted some.
-    """
-    collector.arrivals.forget()
-    return sum(kept.overdue for kept in kept_everywhere(collector) if kept.study == study_id)
-
-
 def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
     """Delete a study's overdue reports, at most about MOST_AT_ONCE; return how many. Raises ProblemError."""
     _require_nodes_operator(collector, by)

@@ -88,19 +88,28 @@ class KeyChecks:
 
     def find_session(self, word: str, challenge: dict[str, str]) -> Key:
         """Return the rights of the key with which a browser signed in. Raises ProblemError as `find` does."""
-        return self._rights(
-            hash_key(word), lambda session: key_of_session(session, word, self._today()), challenge
-        )
+
+        def key_in(session: Session) -> bytes | None:
+            return key_of_session(session, word, self._today())
+
+        return self._rights(hash_key(word), key_in, challenge, "the session has ended: sign in again")
 
     def end_session(self, word: str) -> None:
-        """Sign a browser out."""
-        self._act(lambda session: end_session(session, word))
+        """Sign a browser out. Anyone may ask, so that a word of no session is not written down."""
+        with self._database.read() as session:
+            is_known = key_of_session(session, word, self._today()) is not None
+        if is_known:
+            self._act(lambda session: end_session(session, word))
 
     def _is_token(self, hashed: bytes) -> bool:
         return self._token_hash is not None and hmac.compare_digest(hashed, self._token_hash)
 
     def _rights(
-        self, given: bytes, key_in: Callable[[Session], bytes | None], challenge: dict[str, str]
+        self,
+        given: bytes,
+        key_in: Callable[[Session], bytes | None],
+        challenge: dict[str, str],
+        unknown: str = "this collector does not know the key",
     ) -> Key:
         """Return the rights of a key. given: the hash of what came. key_in: reads the hash of its key."""
         seconds = self._wrong.let_in(1)
@@ -112,7 +121,7 @@ class KeyChecks:
         if hashed is not None and self._is_token(hashed):
             return TOKEN_KEY
         if hashed is None or found is None:
-            raise self._refusal(seconds, challenge)
+            raise self._refusal(seconds, challenge, unknown)
         if found.has_expired(self._today()):
             detail = f"the key {found.name} was good until {found.expires}: have another one made"
             raise ProblemError(UNAUTHORIZED, detail, headers=challenge)
@@ -130,14 +139,14 @@ class KeyChecks:
         except (SQLAlchemyError, ProblemError):
             log_throttled(logging.WARNING, "a key's use cannot be written down", code="key-use-unwritten")
 
-    def _refusal(self, seconds: float, challenge: dict[str, str]) -> ProblemError:
+    def _refusal(self, seconds: float, challenge: dict[str, str], unknown: str) -> ProblemError:
         self._metrics.count_wrong_key()
         line = "a request had a key that this collector does not know"
         log_throttled(logging.WARNING, line, code="wrong-key")
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)
-        return ProblemError(UNAUTHORIZED, "this collector does not know the key", headers=challenge)
+        return ProblemError(UNAUTHORIZED, unknown, headers=challenge)
 
     def _read_hashes(self) -> frozenset[bytes]:
         with self._database.read() as session:

@@ -209,14 +209,14 @@ def require_same(published: Mapping[int, str], rules: Iterable[Rules]) -> None:
             raise ProblemError(UNAVAILABLE, "the database was replaced; the server has to be started again")
 
 
-# Of documents. Their rules take some ten times as much memory.
-MOST_BYTES = 1 << 23
+# Of documents. Their rules take some five times as much memory.
+MOST_BYTES = 1 << 25
 
 
 class RuleBook:
     """The rules of the versions in use: finding the integers takes milliseconds.
 
-    Documents of MOST_BYTES together are kept ready. The one that was read first goes first.
+    Documents of MOST_BYTES together are kept ready. The one that was used longest ago goes first.
     """
 
     def __init__(self, database: Database) -> None:
@@ -233,7 +233,13 @@ class RuleBook:
         reserved: see Database.read.
         """
         found = self._rules.get((study_id, version))
-        return found or self._load(study_id, version, reserved)
+        if found is None:
+            return self._load(study_id, version, reserved)
+        with self._lock:
+            # The last used one goes last.
+            if (size := self._sizes.pop((study_id, version), None)) is not None:
+                self._sizes[(study_id, version)] = size
+        return found
 
     def knows(self, study_id: str) -> bool:
         """Return True if `find` has found a version of this study before."""

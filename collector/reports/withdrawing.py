@@ -69,7 +69,7 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     Otherwise the deletion is charged: that of an unknown id to an allowance of its own, so that invented ids
     use up nothing of the others'. Raises ProblemError for an unknown study, and above the limits.
     """
-    with collector.database.read(reserved=True) as session:
+    with collector.database.read() as session:
         study = queries.study_state(session, study_id)
         if study is None:
             raise unknown_study(study_id)

@@ -22,6 +22,7 @@ from ldp_client.documents.errors import InputError
 BACKLOG = 2048
 POLL_SECONDS = 0.02
 START_SECONDS = 60.0
+SHARED_MEMORY = "/dev/shm"
 METRICS_PREFIX = ".ldpkit-metrics-"
 
 
@@ -100,8 +101,10 @@ def turn(place: Place) -> IO[bytes]:
     One server of this user has the turn at a time; servers of two users cannot share a port. The wait for
     another server ends after START_SECONDS. Another user's file of this name gives nobody a turn.
     """
-    path = Path(tempfile.gettempdir(), f"ldpkit-{os.getuid()}-{place.port}.lock")
     try:
+        # Services may have a folder for temporary files of their own, and share this one.
+        folder = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else tempfile.gettempdir()
+        path = Path(folder, f"ldpkit-{os.getuid()}-{place.port}.lock")
         taken = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "rb")
     except OSError:
         return os.fdopen(os.open(os.devnull, os.O_RDONLY), "rb")

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage import audit_log, queries
@@ -23,6 +23,8 @@ from ldp_client.documents.fields import Identifier
 KEY_BYTES = 32
 # A browser stays signed in until it is closed, and not after the next day.
 SESSION = timedelta(days=1)
+# Browsers of one key. One more signs the others out.
+MOST_SESSIONS = 20
 
 
 class Role(Enum):
@@ -172,6 +174,8 @@ def find_key(session: Session, given: bytes) -> Key | None:
 def begin_session(session: Session, key: bytes, today: date) -> str:
     """Sign a browser in with the key of this hash. Return the word for its cookie, which is not stored."""
     session.execute(delete(SessionRow).where(SessionRow.until < today))
+    if (session.scalar(select(func.count()).where(SessionRow.key == key)) or 0) >= MOST_SESSIONS:
+        session.execute(delete(SessionRow).where(SessionRow.key == key))
     word = new_key()
     session.add(SessionRow(hash=hash_key(word), key=key, until=today + SESSION))
     return word

@@ -45,7 +45,7 @@ from schemas.study import SignedStudy
 LIFETIME = 1.0
 # Most studies in the cache: as many as one collector serves in a second.
 MOST = 256
-# Versions of one study: each that reports name is kept ready in memory.
+# Versions of one study, which exports and summaries read one by one.
 MOST_VERSIONS = 50
 
 
@@ -247,11 +247,18 @@ def publish_signed(
 
 
 def is_published(session: Session, signed: SignedStudy) -> bool:
-    """Return True if the study's current version is this one, with all these signatures."""
+    """Return True if the study's current version is this one, with all these signatures.
+
+    Raises ProblemError for an earlier version, and for a deleted study.
+    """
     study = signed.study
     document, state = queries.find_document(session, study.id), queries.study_state(session, study.id)
-    if state is None or state.deleted or document is None:
+    if state is None or document is None:
         return False
+    if state.deleted:
+        raise deleted_study(study.id)
+    if document.version > study.version:
+        raise ProblemError(STUDY_OUTDATED, f"version {document.version} is published", "version")
     if (document.version, document.digest) != (study.version, study.digest):
         return False
     # A stored signature is never replaced.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
+from sqlalchemy.exc import SQLAlchemyError
 
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
@@ -65,7 +67,8 @@ def show() -> Response:
         try:
             return _page_of(current_collector().keys.find_session(request.cookies[COOKIE], dict(CHALLENGE)))
         except ProblemError as problem:
-            return sign_in_form(problem)
+            form = sign_in_form(problem)
+            return signed_out(form) if problem.kind is UNAUTHORIZED else form
     return sign_in_form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
 
 
@@ -112,8 +115,14 @@ def sign_in() -> Response:
 def sign_out() -> Response:
     """End the session."""
     require_own_page()
-    current_collector().keys.end_session(request.cookies.get(COOKIE, ""))
-    response = make_response(redirect(url_for("page.show"), 303))
+    with suppress(ProblemError, SQLAlchemyError):
+        # Where this cannot be written, the browser forgets the session anyway, and it ends by itself.
+        current_collector().keys.end_session(request.cookies.get(COOKIE, ""))
+    return signed_out(make_response(redirect(url_for("page.show"), 303)))
+
+
+def signed_out(response: Response) -> Response:
+    """Have the browser forget its session, and return the response."""
     response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
     return response
 

@@ -164,7 +164,8 @@ class Device:
             this device refuses it.
 
         Raises:
-            TransferError: the collector cannot be reached, or does not have the study.
+            TransferError: the collector cannot be reached.
+            InputError: the collector does not have the study.
             StudyError: the collector's answer is not a study.
             RefusedError: as in `accept`, or the collector says that the study was deleted.
         """

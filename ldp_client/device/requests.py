@@ -72,7 +72,8 @@ def fetch_document(
     """Return the study of that id, the collector's identity, and whether the study is closed.
 
     is_signed: return the study with its signatures, which are unverified. The identity is "" if the collector
-    states none. Raises TransferError, StudyError, and RefusedError for a study that needs a newer ldpkit.
+    states none. Raises TransferError, StudyError, InputError for an unknown study, and RefusedError for one
+    that needs a newer ldpkit.
     """
     url = f"{collector}{STUDIES_PATH}{study_id}" + ("/signed" if is_signed else "")
     answer = _get(transport, url, is_signed)

@@ -132,3 +132,13 @@ def test_same_named_file_on_other_machine_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr("summaries.engines.running.run_local", on_another_machine)
     with raises(InputError, "merge.file_changed_meanwhile", "one.parquet", "40", "60"):
         summarize_dataset(FEW, path)
+
+
+@pytest.mark.attack(19)
+def test_a_linked_folder_in_a_dataset_is_refused(tmp_path):
+    """A link puts a second dataset into the folder of the first, so that its reports would be left out."""
+    write_dataset(tmp_path / "first", REPORTS[:200])
+    write(tmp_path / "second" / "part-00.parquet", REPORTS[200:])
+    (tmp_path / "first" / OWN / "study_version=1" / "more").symlink_to(tmp_path / "second")
+    with raises(InputError, "files.linked_folder", "more"):
+        summarize_dataset(STUDY, tmp_path / "first")

@@ -72,7 +72,7 @@ def test_temporary_metrics_folder_is_locked_while_in_use(tmp_path, monkeypatch):
 @pytest.mark.attack(15)
 def test_another_users_lock_delays_no_start(tmp_path, monkeypatch):
     """A user of the machine makes and locks the file with which servers take turns at a port."""
-    monkeypatch.setattr("collector.serving.place.tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("collector.serving.place.SHARED_MEMORY", str(tmp_path))
     monkeypatch.setattr("collector.serving.place.os.getuid", lambda: os.geteuid() + 1)
     monkeypatch.setattr("collector.serving.place.time.sleep", lambda _seconds: pytest.fail("it waits"))
     with (tmp_path / f"ldpkit-{os.geteuid() + 1}-8000.lock").open("wb") as file:

@@ -9,6 +9,7 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 from sqlalchemy import select
 
+from collector.storage.keys import MOST_SESSIONS
 from collector.storage.models import SessionRow
 from schemas import Study
 from tests import studies
@@ -187,6 +188,28 @@ def test_no_foreign_page_may_send_the_pages_header(make_harness):
     answer = harness.client.options("/v1/studies/habits/reports/x", headers=asked).headers
     assert "LDPKit-Page" not in answer["Access-Control-Allow-Headers"]
     assert "Access-Control-Allow-Credentials" not in answer
+
+
+@pytest.mark.attack(15)
+def test_signing_out_without_a_session_writes_nothing(habits, monkeypatch):
+    """A stranger signs out again and again, so that uploads wait for the writer."""
+    monkeypatch.setattr(habits.collector.keys, "_act", lambda _change: pytest.fail("it was written"))
+    client = habits.app.test_client()
+    client.set_cookie("ldpkit-session", "invented")
+    for one in (client, habits.app.test_client()):
+        assert one.post("/sign-out").status_code == 303
+
+
+def test_a_key_has_a_bounded_number_of_sessions(habits, token):
+    first = habits.app.test_client()
+    sign_in(first, token)
+    for _ in range(MOST_SESSIONS):
+        sign_in(habits.app.test_client(), token)
+    gone = first.get("/")
+    assert (gone.status_code, "the session has ended" in gone.text.lower()) == (401, True)
+    assert "ldpkit-session=;" in gone.headers["Set-Cookie"]
+    with habits.collector.database.read() as session:
+        assert len(session.scalars(select(SessionRow)).all()) == 1
 
 
 def test_a_session_ends_after_the_next_day(habits, token):
