@@ -104,9 +104,7 @@ def _walked(folder: str) -> Iterator[str]:
 
     for place, folders, names in os.walk(folder, onerror=refuse):
         if links := [name for name in folders if os.path.islink(os.path.join(place, name))]:
-            raise InputError(
-                f"{place}/{links[0]} is a link: name its Parquet files", code="files.linked_folder"
-            )
+            raise InputError(f"{place}/{links[0]} is a link: name its files", code="files.linked_folder")
         inside = "" if place == folder else os.path.relpath(place, folder).replace(os.sep, "/") + "/"
         yield from (inside + name for name in names)
 

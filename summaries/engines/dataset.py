@@ -150,10 +150,7 @@ def _of_manifest(study: Study, root: str) -> Dataset:
         else:
             found |= {} if text is None else {folder: text}
     if len(found) > 1:
-        raise InputError(
-            f"both {root} and {inner} have {MANIFEST}: name the inner folder, or the Parquet files",
-            code="merge.nested_dataset",
-        )
+        raise InputError(f"{root} and {inner} have {MANIFEST}: name {inner}", code="merge.nested_dataset")
     if found:
         return _listed(study, *next(iter(found.items())))
     if refused is not None:
