@@ -19,7 +19,7 @@ from collector.storage.node_keys import NodeKeys
 from collector.studies import publishing
 from ldp_client.documents.errors import StatementError
 from tests.collector.conftest import ensure_database
-from tests.secure_sum.conftest import TOKEN, build_study, close_study, kind
+from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, kind
 from tests.statistics import seed_the_system
 
 KEYS = [NodeKeys.generate() for _ in range(3)]
@@ -143,3 +143,17 @@ def test_hostile_closer_cannot_change_drawn_set(network):
     for wrong in changed(transcript.drawing):
         with pytest.raises(StatementError):
             replace(transcript, drawing=wrong).total(study)
+
+
+@pytest.mark.attack(2)
+def test_node_refuses_set_with_too_few_devices(network):
+    """The closer has nodes sum so few devices that the noise is smaller than stated."""
+    network.publish("ever")
+    network.answer(FEWEST - 1)
+    # Enough shares at each node, but these reach no other one.
+    for place, node in enumerate(network.nodes):
+        assert node.put(network.messages()[place]).status_code == 201
+    drawing = network.draw()
+    assert {said.devices for said in drawing.commitments} == {FEWEST}
+    for node in network.nodes:
+        assert kind(node.post("/set", json=drawing.to_document())) == (422, "statement-invalid")
