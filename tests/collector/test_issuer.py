@@ -28,7 +28,7 @@ from ldp_client.documents.errors import InputError
 from ldpkit import cli
 from schemas import Study
 from tests import studies
-from tests.collector.issuing import NORTH, SOUTH, Office
+from tests.collector.issuing import NORTH, SOUTH, Office, ask
 from tests.kit.errors import raises
 
 
@@ -257,6 +257,36 @@ class TestCommands:
         assert says in said.err
         assert json.loads(run("status", "--json")[1].out) == before
         assert not (tmp_path / "c.csv").exists()
+
+    @pytest.fixture
+    def invite(self, run, tmp_path):
+        """Invite Ada, and return the new code."""
+        assert run("key", "habits")[0] == 0
+        (tmp_path / "people.csv").write_text("name\nAda\n")
+
+        def invite(out, *more):
+            code, said = run("invite", "habits", "--names", "people.csv", *more, "--out", out)
+            assert code == 0, said.err
+            (row,) = csv.DictReader((tmp_path / out).open())
+            return row["code"]
+
+        return invite
+
+    def test_replacing_lost_code_ends_old_code(self, invite):
+        old, new = invite("first.csv"), invite("second.csv", "--again")
+        client = create_issuer("sqlite:///issuer.sqlite3").test_client()
+        assert kind_of(ask(client, old)) == (403, "invitation-needed")
+        assert ask(client, new).status_code == 200
+
+    @pytest.mark.attack(10)
+    def test_used_code_is_replaced_only_with_second_token(self, run, invite, tmp_path):
+        """Someone who got a token says that the code was lost, to be counted twice."""
+        client = create_issuer("sqlite:///issuer.sqlite3").test_client()
+        assert ask(client, invite("first.csv")).status_code == 200
+        code, said = run("invite", "habits", "--names", "people.csv", "--again", "--out", "second.csv")
+        assert (code, "may send two reports" in said.err) == (3, True)
+        assert not (tmp_path / "second.csv").exists()
+        assert ask(client, invite("third.csv", "--again", "--second-token")).status_code == 200
 
     def test_a_backup_has_its_codes_in_the_order_of_their_hashes(self, run, tmp_path):
         run("key", "habits")
