@@ -12,6 +12,7 @@ from flask import Flask
 from collector.cli import add_commands
 from collector.remote import operating
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
+from collector.serving import granian_server
 from ldp_client.device.http import Answer
 from ldpkit.cli import main
 
@@ -31,6 +32,14 @@ def run(*arguments: str) -> None:
     """Run a command that succeeds."""
     found = parsed(*arguments)
     assert found.run(found) == 0
+
+
+def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    """What `ldpkit serve` says before it serves, which is left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(granian_server, "serve", lambda *_arguments: None)
+        run("serve", "--database", database, "--token", TOKEN, *more)
+    return capsys.readouterr().err
 
 
 def at(*arguments: str) -> None:

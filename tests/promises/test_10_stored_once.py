@@ -24,6 +24,7 @@ from collector.reports.intake import Receipt
 from collector.storage import queries
 from schemas import Report, Study
 from tests.collector import conftest, replicas
+from tests.collector.commands import said_at_start
 from tests.collector.conftest import TOKEN, Harness, build_report, wait_for
 from tests.collector.failing_disk import FailingDisk
 from tests.collector.postgresql import STANDBY
@@ -201,7 +202,9 @@ def test_a_restart_of_postgresql_loses_nothing(make_harness: Any, postgresql: An
 @pytest.mark.slow
 @pytest.mark.needs("postgres")
 @pytest.mark.parametrize("waits", [True, False], ids=["synchronous", "planted: a replica that falls behind"])
-def test_a_failover_loses_nothing(make_harness: Any, make_postgresql: Any, study: Study, waits: bool) -> None:
+def test_a_failover_loses_nothing(
+    make_harness: Any, make_postgresql: Any, study: Study, capsys: pytest.CaptureFixture[str], waits: bool
+) -> None:
     primary = make_postgresql()
     standby = make_postgresql(primary=primary)
 
@@ -214,6 +217,8 @@ def test_a_failover_loses_nothing(make_harness: Any, make_postgresql: Any, study
 
     if waits:
         primary.set("synchronous_standby_names", STANDBY)
+    said = said_at_start(primary.new_database(), capsys, "--new")
+    assert ("a replica follows PostgreSQL, and may lack the last reports" in said) != waits
     harness, devices = replicas.failed_over(make_harness, primary, standby, study, cut)
     lost = devices.acknowledged - {report.id for report in harness.exported()}
     assert bool(lost) != waits

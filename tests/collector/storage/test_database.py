@@ -30,6 +30,7 @@ from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from schemas import Study
 from tests.collector.answered import problem
+from tests.collector.commands import said_at_start
 from tests.collector.conftest import TOKEN, build_study, wait_for
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
@@ -175,6 +176,17 @@ def test_postgresql_commits_synchronously_despite_server_default(make_harness, p
     with engine.connect() as connection:
         shown = [connection.execute(text(f"SHOW {one}")).scalar() for one in names]
     assert shown == ["on", "7MB", "200ms"]
+
+
+def test_serve_warns_of_postgresql_that_logs_statements(elephant, capsys):
+    """Its log has each report's id and time of arrival."""
+    url = elephant.collector.settings.database
+    assert "PostgreSQL has" not in said_at_start(url, capsys)
+    with elephant.collector.database.engine.begin() as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar()
+        connection.execute(text(f"ALTER DATABASE {name} SET log_statement = 'mod'"))
+    said = said_at_start(url, capsys)
+    assert "PostgreSQL has log_statement = mod: it records when each report came" in said
 
 
 def test_concurrent_deletion_of_reports_is_harmless(elephant, study, make_report, monkeypatch):
