@@ -23,6 +23,7 @@ from tests.collector.postgresql import restore
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 from tests.kit.programs import need
+from tests.statistics import seed_the_system
 
 
 @pytest.mark.attack(19)
@@ -46,6 +47,26 @@ def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_pat
         loading.result()
     copy = make_harness("copy.sqlite3")
     assert {report.id for report in before} <= {report.id for report in copy.exported()}
+
+
+@pytest.mark.attack(11)
+def test_backup_contains_no_bytes_of_withdrawn_reports(either, study, tmp_path, monkeypatch):
+    """Look for withdrawn reports in a backup that is made afterwards."""
+    seed_the_system(monkeypatch, "withdrawn and backed up")
+    reports = [build_report(study) for _ in range(50)]
+    either.post([report.to_document() for report in reports])
+    kept, withdrawn = reports[:10], reports[10:]
+
+    def found(among, content):
+        """How many have their payloads there, which PostgreSQL's backup has as hexadecimal digits."""
+        payloads = [report.payloads["hours"] for report in among]
+        return sum(payload in content or payload.hex().encode() in content for payload in payloads)
+
+    for report in withdrawn:
+        assert either.withdraw(report.id).status_code == 200
+    backup.back_up(either.collector.database, tmp_path / "copy")
+    content = (tmp_path / "copy").read_bytes()
+    assert (found(kept, content), found(withdrawn, content)) == (len(kept), 0)
 
 
 @pytest.mark.parametrize("links", [True, False])
