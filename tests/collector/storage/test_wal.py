@@ -103,6 +103,27 @@ def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, s
     assert ids_in(kept) == {before.id, after.id}
 
 
+@pytest.mark.attack(10)
+def test_log_held_by_another_reader_is_reported_at_stop(habits, study, monkeypatch, caplog):
+    """Another program reads while the server stops: a copy of the file alone lacks the last report."""
+    monkeypatch.setattr(wal, "BUSY_SECONDS", 0.05)
+    said = f"{habits.path.name} keeps its latest data in its log, because another program still reads it"
+    # Also the day's upkeep, which no reader may hold up.
+    assert habits.put(build_report(study)).status_code == 201
+    with closing(sqlite3.connect(habits.path)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM reports").fetchall()
+        with wal.served_alone(habits.path):
+            assert habits.put(build_report(study)).status_code == 201
+        assert said in caplog.text
+        caplog.clear()
+        reader.rollback()
+        with wal.served_alone(habits.path):
+            pass
+    assert not caplog.text
+    assert log_of(habits.path).stat().st_size == 0
+
+
 def look(path):
     """As its operator does before it is put in place: with a copy of it."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
