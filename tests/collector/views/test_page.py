@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 from sqlalchemy import select
 
-from collector.storage.keys import MOST_SESSIONS
+from collector.storage.keys import MOST_SESSIONS, Role, add_key, remove_key
 from collector.storage.models import SessionRow
 from schemas import Study
 from tests import studies
@@ -222,6 +222,37 @@ def test_a_session_ends_after_the_next_day(habits, token):
     sign_in(client, token)
     with habits.collector.database.read() as session:
         assert len(session.scalars(select(SessionRow)).all()) == 1
+
+
+@pytest.fixture
+def with_reading_key(habits):
+    """A browser that signed in with the key `ann`, good through today."""
+    with habits.collector.database.write() as session:
+        key = add_key(session, "ann", Role.READ, expires=habits.day)
+    client = habits.app.test_client()
+    assert sign_in(client, key).status_code == 303
+    assert seen(client) == (200, 200)
+    return client
+
+
+def seen(client):
+    """The statuses of the operator's page and of what its script asks for."""
+    return client.get("/").status_code, client.get("/v1/studies", headers=OF_PAGE).status_code
+
+
+@pytest.mark.attack(14)
+def test_session_ends_when_its_key_is_removed(habits, with_reading_key):
+    """Someone whose key was removed goes on in the browser that signed in with it."""
+    with habits.collector.database.write() as session:
+        remove_key(session, "ann")
+    assert seen(with_reading_key) == (401, 401)
+
+
+@pytest.mark.attack(14)
+def test_session_ends_after_the_last_day_of_its_key(habits, with_reading_key):
+    """Someone goes on in the browser the day after the key's last, when the session would still be good."""
+    habits.day += timedelta(1)
+    assert seen(with_reading_key) == (401, 401)
 
 
 def test_cookie_is_secure_except_on_localhost(habits, token):
