@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import shutil
 import subprocess
 from hashlib import sha256
 from pathlib import Path
@@ -147,6 +149,42 @@ def test_node_whose_migration_failed_runs_after_resumed_upgrade(install, tmp_pat
         assert release.startswith("2.0-") or backup.read_text() == "1\n", backup.name
         assert ("-resumed-" in release) == release.startswith("2.0-")
     assert len(list((tmp_path / "backups").iterdir())) == 4
+
+
+@pytest.fixture
+def kept(tmp_path, with_node):
+    """The two places of the first release, whose programs were taken away; the second release is at hand."""
+    shutil.rmtree(tmp_path / "opt")
+    (tmp_path / "running").write_text("")
+    make_release(tmp_path, 2)
+    return with_node
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "said", "left"),
+    [("fail-backup", "no backup of", ["1\n", "1\n"]), ("fail-2", "not be migrated", ["2\n", "1\n"])],
+)
+def test_kept_data_folders_are_backed_up_and_migrated(install, tmp_path, kept, fault, said, left):
+    """One of them fails at first: it is named, and the next run does all of them."""
+    (kept[1] / fault).touch()
+    failed = install(2)
+    assert failed.returncode == 1
+    assert said in failed.stderr
+    assert f"chown -R {getpass.getuser()}: {kept[1]}" in failed.stderr
+    assert [(one / "db").read_text() for one in kept] == left
+    assert not (tmp_path / "opt" / "bin").exists()
+    shutil.rmtree(tmp_path / "backups")
+    (kept[1] / fault).unlink()
+    assert install(2).returncode == 0
+    assert [(one / "db").read_text() for one in kept] == ["2\n", "2\n"]
+    backups = sorted((tmp_path / "backups").iterdir())
+    assert [file.read_text() for file in backups] == left
+    assert all("2.0-" in file.name and "-kept-" in file.name for file in backups)
+    # Once there are programs, a run of the same release copies nothing.
+    shutil.rmtree(tmp_path / "backups")
+    assert install(2).returncode == 0
+    assert not list((tmp_path / "backups").iterdir())
 
 
 def test_database_option_is_refused_for_an_existing_place(install, tmp_path):
