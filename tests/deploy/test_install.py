@@ -195,3 +195,27 @@ def test_database_option_is_refused_for_an_existing_place(install, tmp_path):
     refused = install(1, "--database", url)
     assert refused.returncode == 1
     assert "--database is for a place that is yet to be made" in refused.stderr
+
+
+# Makes an environment whose pip notes what it was to install.
+PYTHON = """#!/bin/bash
+[ "$1 $2" = "-m venv" ] || exit 0
+mkdir -p "$3/bin"
+printf '#!/bin/bash\necho "${@: -1}" >"%s/wanted"\n' "$3" >"$3/bin/pip"
+echo '#!/bin/bash' >"$3/bin/ldpkit"
+chmod 755 "$3"/bin/*
+"""
+
+
+@pytest.mark.slow
+def test_upgrade_without_extras_option_keeps_installed_extras(install, tmp_path):
+    """Otherwise the next run, even of the same release, removes the programs that fit and analyse."""
+    python = tmp_path / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    (tmp_path / "running").write_text("")
+    for number, *options in ((1, "--extras", "collector,fit"), (1,), (2,)):
+        done = install(number, *options, PYTHON=str(python))
+        assert done.returncode == 0, done.stderr
+        wanted = tmp_path / "opt" / "bin" / ".." / "wanted"
+        assert wanted.read_text().endswith(f"ldpkit-{number}.0-py3-none-any.whl[collector,fit]\n")
