@@ -21,15 +21,32 @@ import pytest
 from tests.kit.programs import need, which
 
 PROXY = (Path(__file__).resolve().parents[2] / "deploy/container/nginx.conf").read_text()
-NAT, OTHER = "127.0.0.1", "127.0.0.2"
+EACH, MANY, ALL = (
+    int(re.findall(rf"^    limit_conn {zone} (\d+);", PROXY, re.M)[0]) for zone in ("each", "many", "all")
+)
+NAT, OTHER, RELAY = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 SECONDS = 20
 KEY = "Bearer of-the-operator"
 
 
+class Behind(ThreadingHTTPServer):
+    """A collector that answers nobody before `go`, and a node. held: released once for each who waits."""
+
+    request_queue_size = 1024
+
+    def __init__(self) -> None:
+        self.held, self.go = threading.Semaphore(0), threading.Event()
+        super().__init__(("127.0.0.1", 0), Answer)
+
+
 class Answer(BaseHTTPRequestHandler):
-    """A node that refuses who has no key; to who has it, no study is known."""
+    """Refuses who has no key; to who has it, no study is known."""
 
     def do_GET(self) -> None:
+        assert isinstance(self.server, Behind)
+        if self.path == "/":
+            self.server.held.release()
+            self.server.go.wait(SECONDS)
         self.send_response(404 if self.headers.get("Authorization") == KEY else 401)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -43,11 +60,12 @@ class Answer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def behind() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+def behind() -> Iterator[Behind]:
+    server = Behind()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
+    server.go.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -68,17 +86,21 @@ def running(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def nodes(behind: ThreadingHTTPServer, tmp_path: Path, port: int) -> Iterator[int]:
-    """The composed proxy as it is, but without TLS, in front of one server for all; its port."""
+def nodes(behind: Behind, tmp_path: Path, port: int) -> Iterator[int]:
+    """The composed proxy without TLS, with one relay named, in front of one server for all; its port."""
     text = re.sub(r"^ *ssl_.*$", "", PROXY, flags=re.M).replace("listen 8443 ssl", f"listen {port}")
     text = text.replace("worker_processes auto;", "daemon off; user root;").replace("/tmp/", f"{tmp_path}/")
     text = re.sub(r"//(collector|node-[ab]):8000", f"//127.0.0.1:{behind.server_address[1]}", text)
+    text = text.replace("default 0;", f"default 0; {RELAY} 1;", 1)
     (tmp_path / "nginx.conf").write_text(text)
     with running(tmp_path):
         yield port
 
 
-def asked(port: int, address: str, request: str) -> socket.socket:
+GET = "GET / HTTP/1.1\r\nHost: collector.example\r\nConnection: close\r\n\r\n"
+
+
+def asked(port: int, address: str, request: str = GET) -> socket.socket:
     """A request of somebody at that address, under way."""
     deadline = time.monotonic() + SECONDS
     while True:
@@ -103,6 +125,22 @@ def is_answered(one: socket.socket) -> bool:
     if answered:
         one.close()
     return answered
+
+
+@pytest.mark.slow
+def test_proxy_limits_connections_per_address(nodes: int, behind: Behind) -> None:
+    """One address opens many connections: others' requests still pass, also a relay's for many people."""
+    assert 2 * MANY <= ALL
+    people = [asked(nodes, NAT) for _ in range(EACH)]
+    assert all(behind.held.acquire(timeout=SECONDS) for _ in people)
+    assert status(asked(nodes, NAT)) == 503
+    others = [asked(nodes, OTHER), *(asked(nodes, RELAY) for _ in range(MANY))]
+    assert all(behind.held.acquire(timeout=SECONDS) for _ in others)
+    assert status(asked(nodes, RELAY)) == 503
+    behind.go.set()
+    # They came through, and have no key.
+    assert {status(one) for one in (*people, *others)} == {401}
+    assert status(asked(nodes, NAT)) == 401
 
 
 def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: int = 60_000_000) -> str:
