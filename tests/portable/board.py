@@ -8,7 +8,8 @@ import time
 from hashlib import sha256
 
 DATA = "/data/"
-IDENTITY = "0123456789abcdef" * 2
+# A collector is called like its host here.
+IDENTITY = "collect.example.org"
 sys.path.append("/data")
 
 
@@ -39,7 +40,7 @@ class Collector:
     """script: what happens to each request, then all goes well. stored: by id; bodies: all that came."""
 
     def __init__(self, script):
-        self.script = list(script)
+        self.script, self.host = list(script), IDENTITY
         self.stored, self.bodies, self.asked = {}, [], []
 
     def take(self, request):
@@ -54,7 +55,7 @@ class Collector:
         if deed == "echo":
             receipt = json.dumps({"id": path.split("/")[-1], "result": "stored"})
             return answer(200, "application/json", receipt, "another")
-        said = self.serve(method, path, body, deed)
+        said = self.serve(method, path, body, deed).replace(IDENTITY.encode(), self.host.encode())
         if deed == "lost":
             raise OSError("reset after it was taken")
         if deed == "half":
@@ -120,7 +121,7 @@ class Context:
 
     def wrap_socket(self, raw, server_hostname):
         assert self.verify_mode == "required"
-        assert server_hostname == "collect.example.org"
+        assert server_hostname == SERVER.host
         return raw
 
 
@@ -216,6 +217,8 @@ def boot():
     import ledger
     import main
 
+    with real_open("config.json", "w") as file:
+        file.write(json.dumps(dict(CONFIG, host=SERVER.host)))
     ledger.open, ledger.os = open_file, Module(rename=rename, listdir=os.listdir, remove=os.remove)
     ledger.json = Module(
         load=json.load, loads=json.loads, dump=lambda value, file: file.write(json.dumps(value))
@@ -248,9 +251,13 @@ def once(trial, number):
             break
         except PowerCut:
             cuts += 1
+            SERVER.host = trial.get("then", IDENTITY)
     if trial.get("withdraws"):
         sys.modules["ledger"].withdraw()
-        boot().main()
+        try:
+            boot().main()
+        except PowerCut:
+            cuts += 1
     return {
         "cuts": cuts,
         "stored": len(SERVER.stored),
@@ -266,6 +273,8 @@ def sleep(seconds):
     CLOCK[0] += 1
     MOMENT[0] += seconds
     assert CLOCK[0] <= 40
+    if SERVER.host != IDENTITY and CLOCK[0] > 3:
+        raise PowerCut()
     assert 1 <= seconds <= 6 * 3600
 
 

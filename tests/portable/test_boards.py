@@ -67,6 +67,15 @@ def test_power_cut_at_any_write_keeps_one_report(trials):
     assert {(found["stored"], found["bodies"]) for found in each} == {(1, 1)}
 
 
+@pytest.mark.slow
+def test_waiting_report_or_deletion_goes_to_no_other_collector(trials):
+    """The board is given another host, whose collector has the same study."""
+    moved = {"cut_at": [2 * STEPS_OF_A_WRITE], "then": "other.example.org"}
+    (found,) = trials({**moved, "withdraws": True})
+    assert (found["puts"], found["deletions"], found["cuts"]) == (0, 0, 4)
+    assert len(found["left"]["deletions"]) == 1
+
+
 def single(value):
     try:
         return struct.unpack("f", struct.pack("f", value))[0]
