@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ldp_client import Device
+from ldp_client.device.ledger import Ledger
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
@@ -12,6 +13,9 @@ from tests.ldp_client.devices import Server
 
 QUESTION = {**studies.ONE_OF, "text": "What are you?", "choices": ["a spy", "a thief"]}
 WEAK = studies.with_epsilon(studies.NUMBER, "64")
+# The fixture asks for the study "survey".
+HOLDER = Study(studies.document(studies.TABLE, respondent="holder"))
+TABLE = "t,v,pe\n10,40,480\n"
 
 
 @pytest.fixture
@@ -94,3 +98,67 @@ def test_new_answer_does_not_change_a_waiting_report(tmp_path, capsys):
         command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
         main([*command, "--set", "ever=yes", "--public", "region=n"])
     assert "region: s is in the waiting report, without noise" in capsys.readouterr().err
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return a function that writes a holder's table and returns its path."""
+
+    def write(text):
+        (tmp_path / "table.csv").write_text(text)
+        return str(tmp_path / "table.csv")
+
+    return write
+
+
+def assert_nothing_is_stored(folder):
+    ledger = Ledger(str(folder))
+    assert (ledger.spent(), ledger.queued()) == ([], [])
+    with ledger.reading() as connection:
+        assert connection.execute("SELECT study FROM consents").fetchall() == []
+
+
+def test_holder_answers_by_a_table_once_and_one_report_is_sent(written, tmp_path, capsys):
+    path = written(TABLE)
+    with Server(HOLDER.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        command = ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path / "device"), "--yes"]
+        assert main([*command, "--table", path]) == 0
+        assert "1 report sent" in capsys.readouterr().out
+        (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
+        assert list(json.loads(body)["payloads"]) == ["power"]
+        assert main([*command, "--table", path]) == 3
+        assert "has answered it before" in capsys.readouterr().err
+        assert len(server.asked("PUT")) == 1
+
+
+def test_clipped_rows_are_told_before_consent_and_a_refusal_stores_nothing(asked, written, tmp_path, capsys):
+    far = written(TABLE + "1000,4000,48000\n" * 500)
+    code, (shown,), sent = asked(HOLDER, "--table", far)
+    assert (code, sent) == (3, [])
+    assert "clipped to the study's bounds or norm: power 500 of 501" in shown.err
+    assert "no consent: nothing was answered" in capsys.readouterr().err
+    code, (shown,), sent = asked(HOLDER, "--table", written(TABLE))
+    assert (code, sent) == (3, [])
+    assert "clipped to" not in shown.err
+    assert_nothing_is_stored(tmp_path / "device")
+
+
+def test_missing_cell_is_told_in_place_of_the_question_of_consent(asked, written, tmp_path, capsys):
+    for options in ([], ["--yes"]):
+        assert asked(HOLDER, *options, "--table", written(TABLE + "10,,480\n"), said="y") == (3, [], [])
+        assert "power.v: row 2: is missing" in capsys.readouterr().err
+    assert_nothing_is_stored(tmp_path / "device")
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "says"),
+    [
+        (HOLDER, ["--set", "power=1"], "is for data holders: answer it with --table FILE"),
+        (HOLDER, [], "is for data holders: answer it with --table FILE"),
+        (Study(studies.document(studies.YES_NO)), ["--table", "x.csv"], "asks people, not data holders"),
+    ],
+)
+def test_table_and_set_are_refused_for_the_other_kind_of_study(asked, study, options, says, capsys):
+    assert asked(study, "--yes", *options) == (3, [], [])
+    assert says in capsys.readouterr().err
