@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from urllib.error import HTTPError
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
-from schemas import Study
+from schemas import Report, Study
 from tests import studies
 from tests.browser.pages import report_page
 from tests.browser.visiting import visit
-from tests.collector.conftest import TOKEN, Server
+from tests.collector.conftest import TOKEN, Server, build_report, build_study, wait_for
+from tests.portable import chromium
 from tests.portable.participant import EVERY_KIND, SMALL
 
 SECTIONS = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
@@ -19,6 +25,7 @@ SECTIONS = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questi
 HOSTILE = "<img src=/x onerror=alert(1)><script>alert(2)</script>"
 ASKED = Study({**SMALL, "id": "small", "sections": SECTIONS, "title": HOSTILE, "purpose": HOSTILE})
 KINDS = Study({**EVERY_KIND, "id": "kinds"})
+HABITS = build_study()
 HOLDER = Study(studies.document(*studies.TABLES, **studies.HOLDER))
 # Each browser in one scheme, one as a phone and one as a desk.
 SIGHTS = [("chrome", "dark", 390), ("firefox", "light", 1280)]
@@ -115,3 +122,59 @@ def assert_it_is_heard(looks):
     )
     assert {"region: A survey kinds", "region: A survey plants"} <= set(looks["operator"]["heard"])
     assert "button: Withdraw and delete it" in looks["sent"]["heard"]
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A collector with one study, and a browser that saves files in tmp_path."""
+    started = Server(tmp_path)
+    browser = chromium.start(tmp_path / "profile")
+    saving = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", saving)
+    assert started.request("POST", "/v1/studies", HABITS.document) == 201
+    yield started, browser
+    browser.quit()
+    started.kill()
+
+
+def acted(browser, act, file=None):
+    """Press an action's button, and the dialog's; what the page says of it then."""
+    # The page replaces its buttons as it refreshes itself.
+    wait = WebDriverWait(browser, 20, 0.02, [StaleElementReferenceException])
+    wait.until(lambda _: browser.find_element(By.CSS_SELECTOR, f"[data-act={act}]").click() or True)
+    if file:
+        wait.until(lambda _: browser.find_elements(By.NAME, "file"))[0].send_keys(str(file))
+    browser.find_element(By.ID, "do").click()
+    said = wait.until(lambda _: browser.find_element(By.ID, "said").text)
+    browser.find_element(By.ID, "leave").click()
+    return said
+
+
+TITLES = "return [...document.querySelectorAll('#live h2')].map((title) => title.textContent)"
+
+
+@pytest.mark.slow
+def test_operator_closes_opens_exports_and_publishes_by_the_page(desk, tmp_path):
+    """The title of what is published is shown as text, whatever it holds."""
+    collector, browser = desk
+    first, second = build_report(HABITS), build_report(HABITS)
+    browser.get(collector.url)
+    browser.find_element(By.ID, "key").send_keys(TOKEN, Keys.ENTER)
+    assert collector.put(first) == 201
+    assert acted(browser, "close") == "Version 1 is closed."
+    with pytest.raises(HTTPError) as refused:
+        collector.put(second)
+    assert refused.value.code == 410
+    assert acted(browser, "open") == "Version 1 takes reports on its days."
+    assert collector.put(second) == 201
+    assert acted(browser, "export") == "The reports are saved."
+    saved = tmp_path / "habits.ndjson"
+    wait_for(saved.exists)
+    *lines, _end = saved.read_text().splitlines()
+    assert {Report.from_json(line).id for line in lines} == {first.id, second.id}
+    study = tmp_path / "study.json"
+    study.write_text(ASKED.to_json())
+    assert acted(browser, "publish", study).startswith("Version 1 of small is published.")
+    assert collector.request("GET", "/v1/studies/small") == 200
+    wait_for(lambda: HOSTILE in browser.execute_script(TITLES))
+    assert browser.find_elements(By.CSS_SELECTOR, "img, main script") == []
