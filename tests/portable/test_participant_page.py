@@ -177,6 +177,24 @@ def test_study_closed_after_loading_draws_no_noise(meet):
     assert not any(field.is_displayed() for field in person.browser.find_elements(By.TAG_NAME, "input"))
 
 
+def test_study_closed_after_answering_keeps_the_report_until_it_is_withdrawn(meet):
+    person = meet()
+    shown = reported(person)
+    person.server.request("POST", f"/v1/studies/{person.study.id}/close")
+    person.browser.refresh()
+    person.until("report")
+    assert person.body == shown
+    person.send()
+    # It may have been closed by mistake: the report waits.
+    person.until_says("HTTP status 410, study-closed")
+    _, (kept,) = person.ledger()
+    assert (kept["state"], kept["body"]) == ("queued", shown)
+    assert person.stored() == []
+    person.click("#withdraw")
+    person.until("gone")
+    assert person.ledger() == (["ever", "hours"], [])
+
+
 NEWER_LEDGER = """
 const done = arguments[0];
 indexedDB.deleteDatabase("ldpkit").onsuccess = () => {
