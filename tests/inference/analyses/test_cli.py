@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import xarray
 
 from inference.analyses.cli import stated_priors
 from ldp_client.documents.errors import InputError
@@ -84,3 +85,19 @@ def test_crossed_table_writes_the_usual_files(capsys):
     names = {path.name for path in Path("x").iterdir()}
     tables = {"report.md", "tables.csv", "tables.tex"}
     assert names == {"posterior.json", "report.html", "a-b.nc", "a-b.png", "a-b-chains.png", *tables}
+
+
+@pytest.mark.slow
+def test_census_total_is_shown_in_the_intervals_that_were_asked_for(capsys):
+    Path("census.csv").write_text("place,count\n0,100\n1,900\n")
+    options = ["--formula", "a ~ place", "--poststratify", "census.csv", "--draws", "100"]
+    shown = ["--level", "0.8", "--interval", "hdi", "--chains", "3"]
+    assert main(["fit", *FIT, *options, *shown, "--out", "x"]) in (0, 4)
+    entry = json.loads(Path("x/posterior.json").read_text())["questions"]["a"]
+    assert 300 < entry["quantities"]["total a = yes, in the census"]["mean"] < 700
+    with xarray.open_datatree("x/a.nc", engine="h5netcdf") as saved:
+        assert saved["posterior"].sizes["chain"] == 3
+    page = Path("x/report.html").read_text()
+    assert "Expected number of people with a = yes in the census" in page
+    assert "80 % HDI" in page
+    assert "80 % HDI" in capsys.readouterr().out
