@@ -126,6 +126,19 @@ def test_files_that_contradict_their_manifest_are_rejected(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
+def test_parts_with_overlapping_ids_are_rejected(tmp_path):
+    """A part that holds another part's ids would have a report counted twice."""
+    folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
+    manifest = json.loads((folder / "_manifest.json").read_text())
+    one, two = manifest["files"]
+    write(folder / one["path"], CELLS)
+    manifest |= {"reports": len(CELLS) + two["reports"]}
+    one |= {"reports": len(CELLS)}
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    with raises(InputError, "merge.parts_overlap", "00", "01"):
+        summarize_dataset(FEW, tmp_path, check=False)
+
+
 @pytest.mark.slow
 def test_task_of_killed_process_is_retried_once(tmp_path):
     tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
