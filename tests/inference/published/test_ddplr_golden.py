@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpyro.diagnostics import effective_sample_size
 
+from benchmarks.papers import mcmc_bs
 from inference.published import fixed_grams, mcmc_normalx
 from inference.published.base import Run, run_kernel
 from inference.published.given_grams import released
@@ -43,6 +44,13 @@ def test_mcmc_normalx_matches_reference_posterior():
     name = "c15_d1_n1e4_J3_e1"
     statistics, prior = statistics_of(name), prior_of(name)
     assert far(moments(mcmc_normalx.KERNEL, statistics, prior, MANY), reference(name, "normalX")) < 4
+
+
+@pytest.mark.slow
+def test_mcmc_bs_matches_reference_posterior():
+    name = "c15_d1_n1e4_J3_e1"
+    statistics, prior = statistics_of(name, with_squares=True), prior_of(name)
+    assert far(moments(mcmc_bs.KERNEL, statistics, prior, MANY), reference(name, "BS")) < 4
 
 
 @pytest.mark.slow
