@@ -33,7 +33,7 @@ def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise(monkeypatch
     monkeypatch.setattr(example, "EDGES", np.linspace(0.0, 1.0, 17))
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
     with jax.enable_x64(True):
-        drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=150)["mean"]
+        drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=60)["mean"]
     assert np.all(np.abs(drawn.mean(0) - means) < 5 * drawn.std(0))
     # Alone, a region's mean is known to no better than its clipped reports' spread over the root of n.
     assert drawn.std(0)[5] < 0.7 * example.LAST_NOISE_SD / 5
