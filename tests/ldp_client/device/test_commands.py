@@ -74,7 +74,7 @@ def test_answer_with_a_key_needs_its_signature(server, answer, tmp_path, capsys)
     (tmp_path / "public.pem").write_text(public)
     signer = ("--trusted-signer", str(tmp_path / "public.pem"))
     server.statuses = [404]
-    assert answer(*signer) == EXIT_NETWORK
+    assert answer(*signer) == EXIT_REFUSED
     assert "published with a signature?" in capsys.readouterr().err
     server.content = sign_study(STUDY, signing_pair(1)[0].encode()).to_json().encode()
     assert answer(*signer) == EXIT_REFUSED
