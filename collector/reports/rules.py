@@ -216,7 +216,7 @@ MOST_BYTES = 1 << 25
 class RuleBook:
     """The rules of the versions in use: finding the integers takes milliseconds.
 
-    Documents of MOST_BYTES together are kept ready. The one that was used longest ago goes first.
+    Documents of MOST_BYTES together are kept ready. One that was not used since the last search goes first.
     """
 
     def __init__(self, database: Database) -> None:
@@ -225,6 +225,7 @@ class RuleBook:
         self._by_digest: dict[tuple[str, bytes], Rules] = {}
         self._studies: set[str] = set()
         self._sizes: dict[tuple[str, int], int] = {}
+        self._used: set[tuple[str, int]] = set()
         self._lock = Lock()
 
     def find(self, study_id: str, version: int, reserved: bool = False) -> Rules:
@@ -235,10 +236,7 @@ class RuleBook:
         found = self._rules.get((study_id, version))
         if found is None:
             return self._load(study_id, version, reserved)
-        with self._lock:
-            # The last used one goes last.
-            if (size := self._sizes.pop((study_id, version), None)) is not None:
-                self._sizes[(study_id, version)] = size
+        self._used.add((study_id, version))
         return found
 
     def knows(self, study_id: str) -> bool:
@@ -262,7 +260,11 @@ class RuleBook:
             self._sizes[(study_id, version)] = len(canonical)
             while sum(self._sizes.values()) > MOST_BYTES and len(self._sizes) > 1:
                 oldest = next(iter(self._sizes))
-                del self._sizes[oldest]
+                size = self._sizes.pop(oldest)
+                if oldest in self._used:
+                    self._used.discard(oldest)
+                    self._sizes[oldest] = size
+                    continue
                 gone = self._rules.pop(oldest)
                 self._by_digest.pop((oldest[0], gone.study.digest.encode()), None)
         return rules
