@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
 LISTS = ROOT / "tests" / "mutants"
-SECONDS = 900
+SECONDS = 300
 # Not tracked by git, and too large to copy.
 LINKED = (".venv", "tests/portable/node_modules")
 
