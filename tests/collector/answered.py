@@ -1,9 +1,10 @@
-"""How tests read a collector's answers, and hold those of the fast way equal to those of the plain one."""
+"""How tests fill a collector and read its answers, and compare its fast way with the plain one."""
 
 from __future__ import annotations
 
 import base64
 import json
+from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
 from werkzeug.test import Client
@@ -79,3 +80,26 @@ def refusal(response):
     assert document["detail"]
     assert document["advice"]
     return document["type"].removeprefix("urn:ldpkit:problem:"), document.get("field")
+
+
+def publish_retained(harness, make_study, days):
+    """Publish two studies: reports are kept so many days after the last day, and after each report's day."""
+    closes = (harness.day + timedelta(2)).isoformat()
+    harness.publish(make_study(id="closing", closes=closes, retention={"days": days}))
+    harness.publish(make_study(id="rolling", retention={"days": days}))
+    return harness
+
+
+def send_reports(harness, make_report, study_id, count=1):
+    """Upload new reports to version 1 of a study."""
+    study = harness.collector.rules.find(study_id, 1).study
+    for _ in range(count):
+        assert harness.put(make_report(study)).status_code == 201
+
+
+def reports_by_study(harness):
+    """How many reports each study has, as an operator reads it."""
+    harness.collector.studies.forget()
+    harness.collector.arrivals.forget()
+    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
+    return {one["id"]: one["reports"] for one in found}

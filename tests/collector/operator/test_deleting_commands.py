@@ -11,6 +11,7 @@ from sqlalchemy import text
 from collector.operator import actions, retention
 from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
+from tests.collector.answered import publish_retained, reports_by_study, send_reports
 from tests.collector.commands import URL, at, lines
 from tests.kit.errors import raises
 
@@ -19,29 +20,13 @@ A_DAY = timedelta(1)
 
 @pytest.fixture
 def kept(inviting, make_study):
-    """A collector with two studies: 30 days after the last day, and 30 days for each report."""
-    closes = (inviting.day + timedelta(2)).isoformat()
-    inviting.publish(make_study(id="closing", closes=closes, retention={"days": 30}))
-    inviting.publish(make_study(id="rolling", retention={"days": 30}))
-    return inviting
-
-
-def send(harness, make_report, study_id, count=1):
-    study = harness.collector.rules.find(study_id, 1).study
-    for _ in range(count):
-        assert harness.put(make_report(study)).status_code == 201
-
-
-def reports(harness):
-    harness.collector.studies.forget()
-    harness.collector.arrivals.forget()
-    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
-    return {one["id"]: one["reports"] for one in found}
+    """A collector with two studies whose reports are kept 30 days."""
+    return publish_retained(inviting, make_study, 30)
 
 
 def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, capsys):
     asked(kept)
-    send(kept, make_report, "closing", 3)
+    send_reports(kept, make_report, "closing", 3)
     last = kept.day + timedelta(32)
     kept.day = last
     at("status", "closing")
@@ -59,14 +44,14 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
     assert lines(capsys) == ["3 reports of closing deleted"]
     at("expire", "--yes")
     assert lines(capsys) == [f"nothing is overdue at {URL}"]
-    assert reports(kept)["closing"] == 0
+    assert reports_by_study(kept)["closing"] == 0
 
 
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):
     asked(kept)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
     monkeypatch.setattr(actions, "MOST_AT_ONCE", 6)
-    send(kept, make_report, "habits", 10)
+    send_reports(kept, make_report, "habits", 10)
     kept.day += A_DAY
     last = make_report(study)
     kept.put(last)
@@ -85,7 +70,7 @@ def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, 
 
 def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_report):
     asked(kept)
-    send(kept, make_report, "habits")
+    send_reports(kept, make_report, "habits")
     tomorrow = (kept.day + A_DAY).isoformat()
     with pytest.raises(LdpkitError, match="still to come"):
         at("expire", "habits", "--before", tomorrow, "--yes")
@@ -95,7 +80,7 @@ def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_repo
         at("expire", "--before", "2026-06-01", "--yes")
     with raises(LdpkitError, "server.refused", "'nosuch'"):
         at("expire", "nosuch", "--before", "2026-06-01", "--yes")
-    assert reports(kept)["habits"] == 1
+    assert reports_by_study(kept)["habits"] == 1
 
 
 def test_delete_command_deletes_a_study_permanently(
@@ -104,7 +89,7 @@ def test_delete_command_deletes_a_study_permanently(
     asked(kept)
     monkeypatch.setattr(actions, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
-    send(kept, make_report, "habits", 5)
+    send_reports(kept, make_report, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
         at("delete", "habits")
     at("delete", "habits", "--dry-run")
@@ -125,7 +110,7 @@ def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys
     """`expire` used to stop at the first study that failed and never reached the studies after it."""
     asked(kept)
     for study_id in ("closing", "rolling"):
-        send(kept, make_report, study_id)
+        send_reports(kept, make_report, study_id)
     kept.day += timedelta(40)
     with kept.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
@@ -133,4 +118,4 @@ def test_expire_continues_after_a_failing_study(asked, kept, make_report, capsys
         at("expire", "--yes", "--json")
     said = {"done": False, "reports": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
     assert json.loads(capsys.readouterr().out) == said
-    assert reports(kept) == {"closing": 1, "habits": 0, "rolling": 0}
+    assert reports_by_study(kept) == {"closing": 1, "habits": 0, "rolling": 0}

@@ -15,31 +15,15 @@ from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import BY_SERVER, entries
 from collector.storage.upkeep import Upkeep
 from ldp_client.documents.report import report_id_of
-from tests.collector.answered import problem
+from tests.collector.answered import problem, publish_retained, reports_by_study, send_reports
 from tests.collector.commands import at, lines
 from tests.collector.conftest import build_report
 
 
 @pytest.fixture
 def kept(inviting, make_study):
-    """A collector with two studies: 4 days after the last day, and 4 days for each report."""
-    closes = (inviting.day + timedelta(2)).isoformat()
-    inviting.publish(make_study(id="closing", closes=closes, retention={"days": 4}))
-    inviting.publish(make_study(id="rolling", retention={"days": 4}))
-    return inviting
-
-
-def send(harness, make_report, study_id, count=1):
-    study = harness.collector.rules.find(study_id, 1).study
-    for _ in range(count):
-        assert harness.put(make_report(study)).status_code == 201
-
-
-def reports(harness):
-    harness.collector.studies.forget()
-    harness.collector.arrivals.forget()
-    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
-    return {one["id"]: one["reports"] for one in found}
+    """A collector with two studies whose reports are kept 4 days."""
+    return publish_retained(inviting, make_study, 4)
 
 
 A_DAY = timedelta(1)
@@ -56,19 +40,19 @@ def pass_days(harness, count):
 def test_server_deletes_reports_after_their_retention(kept, make_report, monkeypatch):
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     for study_id in ("closing", "rolling", "habits"):
-        send(kept, make_report, study_id, 3)
+        send_reports(kept, make_report, study_id, 3)
     pass_days(kept, 1)
-    send(kept, make_report, "rolling")
+    send_reports(kept, make_report, "rolling")
     pass_days(kept, 3)
-    assert reports(kept) == {"closing": 3, "habits": 3, "rolling": 4}
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 4}
     pass_days(kept, 1)
     # Of the day before one is left; "habits" states nothing.
-    assert reports(kept) == {"closing": 3, "habits": 3, "rolling": 1}
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 1}
     assert kept.summary("rolling").get_json()["questions"]["ever"]["n"] == 1
     pass_days(kept, 1)
-    assert reports(kept) == {"closing": 3, "habits": 3, "rolling": 0}
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 0}
     pass_days(kept, 1)
-    assert reports(kept) == {"closing": 0, "habits": 3, "rolling": 0}
+    assert reports_by_study(kept) == {"closing": 0, "habits": 3, "rolling": 0}
     with kept.collector.database.read() as session:
         said = {(one.key, one.study, one.detail) for one in entries(session, 10) if one.action == "retention"}
     assert ("(server)", "closing", "version 1, kept for 4 days: 3 reports") in said
@@ -98,25 +82,25 @@ def test_report_after_the_end_of_retention_is_410(inviting, make_study, make_rep
 
 def test_failing_study_does_not_stop_retention_of_others(kept, make_report, caplog):
     for study_id in ("closing", "rolling"):
-        send(kept, make_report, study_id, 3)
+        send_reports(kept, make_report, study_id, 3)
     with kept.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
     pass_days(kept, 8)
-    assert reports(kept) == {"closing": 3, "habits": 0, "rolling": 0}
+    assert reports_by_study(kept) == {"closing": 3, "habits": 0, "rolling": 0}
     assert "retention of closing failed, and is tried again: a running summary is damaged" in caplog.text
     with kept.collector.database.write() as session:
         build_sums(session)
     Days(kept.collector).look()
-    assert reports(kept)["closing"] == 0
+    assert reports_by_study(kept)["closing"] == 0
 
 
 def test_status_announces_first_deletions_a_week_ahead(asked, inviting, make_study, make_report, capsys):
     asked(inviting)
     inviting.publish(make_study(id="monthly", retention={"days": 30}))
-    send(inviting, make_report, "monthly", 2)
+    send_reports(inviting, make_report, "monthly", 2)
     last = inviting.day + timedelta(30)
     inviting.day += A_DAY
-    send(inviting, make_report, "monthly")
+    send_reports(inviting, make_report, "monthly")
     first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
     for left, said in ((8, []), (7, [f"look after: {first}, nor in the summary: export them"])):
         inviting.day = last - timedelta(left)
