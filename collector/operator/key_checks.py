@@ -30,6 +30,8 @@ from collector.storage.keys import (
 )
 
 WRONG_A_SECOND = 5.0
+# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
 T = TypeVar("T")
 
 
@@ -74,25 +76,25 @@ class KeyChecks:
         self._wrong = TokenBucket(WRONG_A_SECOND)
         self._hashes = CostBoundCache(self._read_hashes)
 
-    def find(self, key: str, challenge: dict[str, str]) -> Key:
-        """Return a valid key's rights. Raises ProblemError for a wrong key, with the headers `challenge`."""
+    def find(self, key: str) -> Key:
+        """Return a valid key's rights. Raises ProblemError for a wrong key."""
         hashed = hash_key(key)
         # Wrong keys of others never refuse the operator's token.
         if self._is_token(hashed):
             return TOKEN_KEY
-        return self._rights(hashed, lambda _session: hashed, challenge)
+        return self._rights(hashed, lambda _session: hashed)
 
     def begin_session(self, key: str) -> str:
         """Sign a browser in with a valid key; return the word for its cookie."""
         return self._act(lambda session: begin_session(session, hash_key(key), self._today()))
 
-    def find_session(self, word: str, challenge: dict[str, str]) -> Key:
+    def find_session(self, word: str) -> Key:
         """Return the rights of the key with which a browser signed in. Raises ProblemError as `find` does."""
 
         def key_in(session: Session) -> bytes | None:
             return key_of_session(session, word, self._today())
 
-        return self._rights(hash_key(word), key_in, challenge, "the session has ended: sign in again")
+        return self._rights(hash_key(word), key_in, "the session has ended: sign in again")
 
     def end_session(self, word: str) -> None:
         """Sign a browser out. Anyone may ask, so that a word of no session is not written down."""
@@ -108,7 +110,6 @@ class KeyChecks:
         self,
         given: bytes,
         key_in: Callable[[Session], bytes | None],
-        challenge: dict[str, str],
         unknown: str = "this collector does not know the key",
     ) -> Key:
         """Return the rights of a key. given: the hash of what came. key_in: reads the hash of its key."""
@@ -121,10 +122,10 @@ class KeyChecks:
         if hashed is not None and self._is_token(hashed):
             return TOKEN_KEY
         if hashed is None or found is None:
-            raise self._refusal(seconds, challenge, unknown)
+            raise self._refusal(seconds, unknown)
         if found.has_expired(self._today()):
             detail = f"the key {found.name} was good until {found.expires}: have another one made"
-            raise ProblemError(UNAUTHORIZED, detail, headers=challenge)
+            raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
         self._note_use(found, hashed)
         return found
 
@@ -139,14 +140,14 @@ class KeyChecks:
         except (SQLAlchemyError, ProblemError):
             log_throttled(logging.WARNING, "a key's use cannot be written down", code="key-use-unwritten")
 
-    def _refusal(self, seconds: float, challenge: dict[str, str], unknown: str) -> ProblemError:
+    def _refusal(self, seconds: float, unknown: str) -> ProblemError:
         self._metrics.count_wrong_key()
         line = "a request had a key that this collector does not know"
         log_throttled(logging.WARNING, line, code="wrong-key")
         if seconds:
             return ProblemError(TOO_MANY_KEYS, "too many wrong keys came; a right one is taken at any time")
         self._wrong.settle(1, 1)
-        return ProblemError(UNAUTHORIZED, unknown, headers=challenge)
+        return ProblemError(UNAUTHORIZED, unknown, headers=CHALLENGE)
 
     def _read_hashes(self) -> frozenset[bytes]:
         with self._database.read() as session:

@@ -10,6 +10,7 @@ from flask import g, request
 from werkzeug.datastructures import Authorization
 
 from collector.context import current_collector
+from collector.operator.key_checks import CHALLENGE
 from collector.problems import (
     FORBIDDEN,
     UNAUTHORIZED,
@@ -24,8 +25,6 @@ from ldp_client.documents.report import SECRET_BYTES, report_id_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# Not Basic, because browsers would ask for it themselves and keep the key until they are closed.
-CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
 WITHDRAWAL = "LDPKit-Withdrawal"
 # The cookie of a browser that signed in on the operator's page, and the header of that page's requests.
 COOKIE = "ldpkit-session"
@@ -137,8 +136,8 @@ def _key_of_request() -> Key:
     if "Authorization" not in request.headers and OWN_PAGE in request.headers and COOKIE in request.cookies:
         if request.headers.get("Sec-Fetch-Site") != "same-origin":
             raise ProblemError(FORBIDDEN, "the operator's page did not send this")
-        return keys.find_session(request.cookies[COOKIE], dict(CHALLENGE))
+        return keys.find_session(request.cookies[COOKIE])
     given = credentials()
     if given is None or given.type != "bearer" or not given.token:
         raise no_key()
-    return keys.find(given.token, dict(CHALLENGE))
+    return keys.find(given.token)

@@ -11,12 +11,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
+from collector.operator.key_checks import CHALLENGE
 from collector.operator.overview import is_meant, listed, state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
-from collector.views.auth import CHALLENGE, COOKIE, credentials, require_role
+from collector.views.auth import COOKIE, credentials, require_role
 from collector.views.operating import status
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of
@@ -62,10 +63,10 @@ def show() -> Response:
     given = credentials()
     if given is not None and given.type == "basic":
         # For programs, such as `curl -u`.
-        return _page_of(current_collector().keys.find(given.password or "", dict(CHALLENGE)))
+        return _page_of(current_collector().keys.find(given.password or ""))
     if COOKIE in request.cookies:
         try:
-            return _page_of(current_collector().keys.find_session(request.cookies[COOKIE], dict(CHALLENGE)))
+            return _page_of(current_collector().keys.find_session(request.cookies[COOKIE]))
         except ProblemError as problem:
             form = sign_in_form(problem)
             return signed_out(form) if problem.kind is UNAUTHORIZED else form
@@ -100,7 +101,7 @@ def sign_in() -> Response:
     given = request.form.get("key", "").strip()
     keys = current_collector().keys
     try:
-        require_role(keys.find(given, dict(CHALLENGE)), Role.READ, of_some=True)
+        require_role(keys.find(given), Role.READ, of_some=True)
         word = keys.begin_session(given)
     except ProblemError as problem:
         return sign_in_form(problem)
