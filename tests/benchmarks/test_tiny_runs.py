@@ -105,7 +105,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "audit_false_alarms": (
         Run("--batches 1 --reports 200 --epsilon 1 --choices 2", r"hadamard ε 1 k 2: 0 of 1 fail\n"),
     ),
-    "baseline": (Run("--tiny --out {folder}/baseline.json", r"CPU of an upload, .*, device library\n"),),
+    "baseline": (Run("--tiny --out {folder}.json", r"CPU of an upload, .*, device library\n"),),
     "choice_forms": (Run("--reports 200 --choices 8", r"sue k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
     "chunked_likelihood": (
         Run("--kind oue --n 200 --size 8 --at-once", r"size +8 cpu +at once: CPU [\d.]+ s, .*; peak"),
