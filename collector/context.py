@@ -20,7 +20,7 @@ from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
-from collector.reports.withdrawing import Deletions
+from collector.reports.withdraw import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings

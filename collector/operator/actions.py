@@ -16,7 +16,7 @@ from collector.operator.daily import kept_everywhere, note_deleted
 from collector.operator.retention import delete_reports, delete_study
 from collector.operator.stated_retention import delete_overdue
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
-from collector.reports.running_summary import recount
+from collector.reports.sums import recount
 from collector.storage import audit_log
 from collector.storage.database import Database
 from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from collector.reports.paging import page_limit
-from collector.reports.running_summary import FindRules, require_sums, take_back_reports
+from collector.reports.sums import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
 from collector.storage.emptying import empty_reports
 from collector.storage.invitations import disable_invitations

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
-from collector.reports.running_summary import FindRules, require_sums
+from collector.reports.sums import FindRules, require_sums
 from collector.storage import audit_log, queries
 from collector.storage.overviews import Arrivals
 from collector.storage.upkeep import doubt_of, is_vouched_for

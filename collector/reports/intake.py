@@ -21,7 +21,7 @@ from collector.problems import (
 )
 from collector.reports.invited import as_stored, invited_reports
 from collector.reports.rules import Rules, UnknownVersionError, require_same
-from collector.reports.running_summary import FindRules, add_reports
+from collector.reports.sums import FindRules, add_reports
 from collector.reports.tokens import tokened_reports, with_token
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries

@@ -14,7 +14,7 @@ from collector.context import current_collector
 from collector.exports.formats import FORMATS
 from collector.limiter import Limiter
 from collector.reports.paging import open_export
-from collector.reports.running_summary import summary_text
+from collector.reports.sums import summary_text
 from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
 from collector.storage.keys import Role
 from collector.views.auth import acting_key, requires

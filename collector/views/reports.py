@@ -7,7 +7,7 @@ from flask import Blueprint, Response, jsonify, request
 from collector import problems
 from collector.context import current_collector
 from collector.reports import intake
-from collector.reports.withdrawing import WITHDRAWN, withdraw
+from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.views import batches
 from collector.views.auth import withdrawing_key
 from collector.views.bodies import opened_body, parse_reports, require_json

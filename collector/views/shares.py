@@ -12,7 +12,7 @@ from collector import problems
 from collector.context import current_collector
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
-from collector.reports.withdrawing import WITHDRAWN, withdraw
+from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.secure_sum import summing
 from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.storage import queries

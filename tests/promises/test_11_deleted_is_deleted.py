@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from collector.reports import running_summary, withdrawing
+from collector.reports import sums, withdraw
 from schemas import Report, Study
 from tests.collector import conftest
 from tests.collector.conftest import QUESTIONS, TODAY, Harness, build_report, build_study
@@ -142,23 +142,23 @@ def overwrite_nothing(monkeypatch: Patch) -> None:
 
 
 def keep_counts(monkeypatch: Patch) -> None:
-    add = running_summary.add_sums
+    add = sums.add_sums
 
     def only_up(session: Any, study: int, version: int, change: Any) -> None:
         add(session, study, version, np.maximum(change, 0))
 
-    monkeypatch.setattr(running_summary, "add_sums", only_up)
+    monkeypatch.setattr(sums, "add_sums", only_up)
 
 
 def forget_the_id(monkeypatch: Patch) -> None:
-    withdraw = withdrawing.withdraw_report
+    withdraw_report = withdraw.withdraw_report
 
     def whole(session: Any, study: int, day: Any, report_id: bytes) -> Any:
-        report = withdraw(session, study, day, report_id)
+        report = withdraw_report(session, study, day, report_id)
         session.execute(text("DELETE FROM reports WHERE id = :id"), {"id": report_id})
         return report
 
-    monkeypatch.setattr(withdrawing, "withdraw_report", whole)
+    monkeypatch.setattr(withdraw, "withdraw_report", whole)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from collector.operator import retention
 from collector.operator.daily import Days
 from collector.operator.stated_retention import Kept, delete_overdue
-from collector.reports.running_summary import build_sums
+from collector.reports.sums import build_sums
 from collector.storage.audit_log import BY_SERVER, entries
 from collector.storage.upkeep import Upkeep
 from ldp_client.documents.report import report_id_of

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from collector.reports import rules, withdrawing
+from collector.reports import rules, withdraw
 from collector.reports.limits import TokenBucket
 from collector.studies import publishing
 from ldp_client.documents.report import report_id_of
@@ -17,7 +17,7 @@ from tests.collector.conftest import Harness, build_report, build_study
 @pytest.fixture
 def harness(tmp_path, monkeypatch):
     # Nothing is gained back while the requests are made.
-    monkeypatch.setattr(withdrawing, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
     made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}", deletion_rate="4")
     made.publish(build_study())
     yield made

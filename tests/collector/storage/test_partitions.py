@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator import retention
-from collector.reports.running_summary import recount
+from collector.reports.sums import recount
 from collector.storage.database import Database
 from collector.storage.partitions import partition_names
 from tests.kit.deleting import delete_study

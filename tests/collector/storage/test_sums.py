@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from collector.problems import UNAVAILABLE
 from collector.reports.intake import Receipt
-from collector.reports.running_summary import take_back_reports
+from collector.reports.sums import take_back_reports
 from collector.reports.writer import Change, Upload
 from collector.storage import queries
 from collector.storage.emptying import withdraw_report

@@ -20,7 +20,7 @@ from collector.problems import (
     unknown_study,
 )
 from collector.reports.limits import TokenBucket
-from collector.reports.running_summary import take_back_reports
+from collector.reports.sums import take_back_reports
 from collector.storage import queries
 from collector.storage.emptying import insert_withdrawn, was_withdrawn, withdraw_report
 from collector.storage.packing import PackedReport

@@ -9,9 +9,9 @@ from threading import Event, get_ident
 import pytest
 from sqlalchemy import text
 
-from collector.reports import paging, running_summary
+from collector.reports import paging, sums
 from collector.reports.rules import ReportCounter, Rules
-from collector.storage import sums
+from collector.storage import sums as stored_sums
 from schemas import Report
 from summaries import Summary, summarize
 from tests import studies
@@ -56,7 +56,7 @@ def test_running_summary_follows_every_change_of_reports(either, study, make_stu
 def test_counts_of_concurrent_processes_add_up(postgresql, make_harness, study, make_report, monkeypatch):
     """Four writers, two to a slot, all making the first rows at once."""
     threads = {}
-    monkeypatch.setattr(sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
+    monkeypatch.setattr(stored_sums, "_slot", lambda _: threads.setdefault(get_ident(), len(threads)) % 2)
     url = postgresql.new_database()
     harnesses = [make_harness(database=url, lock_timeout=20) for _ in range(4)]
     harnesses[0].publish(study)
@@ -112,7 +112,7 @@ def test_costly_summary_is_counted_on_request_up_to_a_limit(empty, make_study, m
     for choice in (0, 199):
         assert empty.put(device_report(study, wide=choice)).status_code == 201
     assert_exact(empty, study)
-    monkeypatch.setattr(running_summary, "MOST_HASHES", 399)
+    monkeypatch.setattr(sums, "MOST_HASHES", 399)
     assert problem(empty.summary()) == TOO_COSTLY
 
 
@@ -195,9 +195,9 @@ def test_only_one_summary_is_made_at_a_time(cells, monkeypatch, kind, name):
 @pytest.mark.attack(15)
 def test_summary_with_too_many_parts_is_refused(cells, monkeypatch):
     """Ask for a summary of many cells: one with more parts than the limit is refused."""
-    monkeypatch.setattr(running_summary, "MOST_PARTS", 6)
+    monkeypatch.setattr(sums, "MOST_PARTS", 6)
     assert cells.summary().status_code == 200
-    monkeypatch.setattr(running_summary, "MOST_PARTS", 5)
+    monkeypatch.setattr(sums, "MOST_PARTS", 5)
     assert problem(cells.summary()) == TOO_COSTLY
 
 
@@ -206,21 +206,21 @@ def test_huge_summary_is_refused_before_counting(empty, monkeypatch):
     """Ask for a summary of three million choices: it is refused before any report is counted."""
     question = {**WIDE, "choices": {"count": 1_000_000}, "mechanism": {"name": "olh", "epsilon": "1"}}
     empty.publish(build_study(questions=[{**question, "id": name} for name in ("one", "other", "third")]))
-    monkeypatch.setattr(running_summary, "_count_export", lambda *_: pytest.fail("it is counted"))
+    monkeypatch.setattr(sums, "_count_export", lambda *_: pytest.fail("it is counted"))
     monkeypatch.setattr(ReportCounter, "summary", lambda *_: pytest.fail("it is counted"))
     assert problem(empty.summary()) == TOO_COSTLY
 
 
 def test_summary_counted_during_expiry_asks_for_a_retry(filled, monkeypatch):
     monkeypatch.setattr(paging, "PAGE_REPORTS", 10)
-    counted = running_summary._count_export
+    counted = sums._count_export
 
     def meanwhile(export, version):
         next(export.pages)
         assert delete_reports(filled.collector.database, "habits")
         return counted(export, version)
 
-    monkeypatch.setattr(running_summary, "_count_export", meanwhile)
+    monkeypatch.setattr(sums, "_count_export", meanwhile)
     monkeypatch.setattr(type(filled.collector.rules.find("habits", 1).tally), "is_kept", False)
     answer = filled.summary()
     assert problem(answer) == (503, "unavailable")

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from collector.metrics import Metrics
-from collector.reports import withdrawing
+from collector.reports import withdraw
 from collector.reports.limits import TokenBucket
-from collector.reports.withdrawing import Deletions
+from collector.reports.withdraw import Deletions
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import PROBLEM, problem
 from tests.collector.conftest import build_report, build_study
@@ -24,7 +24,7 @@ WITHDRAWN = (410, "report-withdrawn")
 @pytest.fixture
 def slow(make_harness, monkeypatch):
     """A collector of few deletions, which gains nothing back while the requests are made."""
-    monkeypatch.setattr(withdrawing, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
+    monkeypatch.setattr(withdraw, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
 
     def make(rate):
         harness = make_harness(deletion_rate=rate)
