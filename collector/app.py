@@ -7,26 +7,26 @@ from datetime import date
 
 from flask import Blueprint, Flask
 
+from collector.api.cors import ForeignPages
+from collector.api.exports import export, summary
+from collector.api.health import health
+from collector.api.operator import operating
+from collector.api.parameters import check_study_id
+from collector.api.retaining import retaining
+from collector.api.studies import studies
 from collector.context import EXTENSION, Collector
 from collector.oblivious.gateway import Gateway
 from collector.oblivious.keys import GatewayKeys
+from collector.pages.operator import page
+from collector.pages.participant import participant
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
-from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
-from collector.views.foreign_pages import ForeignPages
 from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.gateway import OnlyOblivious, gateway
-from collector.views.health import health
-from collector.views.operating import operating
-from collector.views.page import page
-from collector.views.parameters import check_study_id
-from collector.views.participant import participant
 from collector.views.reports import reports
-from collector.views.retaining import retaining
 from collector.views.shares import shares
-from collector.views.studies import studies
 
 
 def create_app(

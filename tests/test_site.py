@@ -14,9 +14,9 @@ from dataclasses import fields
 import pytest
 
 from collector import problems
+from collector.api.health import OPERATIONS
+from collector.api.openapi import openapi_document
 from collector.settings import Settings
-from collector.views.health import OPERATIONS
-from collector.views.openapi import openapi_document
 from website import command_line, links, pages
 
 QUIET = {"DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"}

@@ -112,8 +112,8 @@ def javascript_page() -> str:
 
 def http_page() -> str:
     """The routes of the collector's OpenAPI document, and its problems."""
-    from collector.views.health import NODE_OPERATIONS, OPERATIONS
-    from collector.views.openapi import openapi_document
+    from collector.api.health import NODE_OPERATIONS, OPERATIONS
+    from collector.api.openapi import openapi_document
 
     document = openapi_document(OPERATIONS)
     lines = [

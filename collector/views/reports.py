@@ -5,14 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
-from collector.context import current_collector
-from collector.reports import intake
-from collector.reports.withdraw import WITHDRAWN, withdraw
-from collector.views import batches
-from collector.views.auth import withdrawing_key
-from collector.views.bodies import opened_body, parse_reports, require_json
-from collector.views.handling import refuse_upload
-from collector.views.openapi import (
+from collector.api.auth import withdrawing_key
+from collector.api.openapi import (
     ENCODING,
     INVITATION_HEADER,
     REPORT_ID,
@@ -26,7 +20,13 @@ from collector.views.openapi import (
     Operation,
     json_of,
 )
-from collector.views.parameters import report_id_bytes
+from collector.api.parameters import report_id_bytes
+from collector.context import current_collector
+from collector.reports import intake
+from collector.reports.withdraw import WITHDRAWN, withdraw
+from collector.views import batches
+from collector.views.bodies import opened_body, parse_reports, require_json
+from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Report

@@ -9,18 +9,8 @@ from flask import Blueprint, Response, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
 from collector import problems
-from collector.context import current_collector
-from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
-from collector.reports import intake
-from collector.reports.withdraw import WITHDRAWN, withdraw
-from collector.secure_sum import summing
-from collector.secure_sum.drawing import COMMITMENTS, Drawing
-from collector.storage import queries
-from collector.storage.keys import Role
-from collector.views.auth import requires, withdrawing_key
-from collector.views.bodies import body_bytes, json_body, operators_json
-from collector.views.handling import refuse_upload
-from collector.views.openapi import (
+from collector.api.auth import requires, withdrawing_key
+from collector.api.openapi import (
     COUNT,
     ENCODING,
     INVITATION_HEADER,
@@ -38,7 +28,17 @@ from collector.views.openapi import (
     object_of,
     reference,
 )
-from collector.views.parameters import report_id_bytes
+from collector.api.parameters import report_id_bytes
+from collector.context import current_collector
+from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
+from collector.reports import intake
+from collector.reports.withdraw import WITHDRAWN, withdraw
+from collector.secure_sum import summing
+from collector.secure_sum.drawing import COMMITMENTS, Drawing
+from collector.storage import queries
+from collector.storage.keys import Role
+from collector.views.bodies import body_bytes, json_body, operators_json
+from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Hex
 from ldp_client.documents.shapes import Record

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from babel import Locale
 
-from collector.languages import LANGUAGES
+from collector.pages.words import LANGUAGES
 from ldp_client.core.noise_levels import gaussian_radius
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.documents.rational import Rational

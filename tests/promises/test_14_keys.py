@@ -17,11 +17,11 @@ import pytest
 from sqlalchemy import event
 
 from collector import limiter
+from collector.api import auth, operator
 from collector.operator import key_checks
 from collector.reports.limits import TokenBucket
 from collector.storage import keys
 from collector.storage.keys import Key, Role, add_key
-from collector.views import auth, operating
 from tests.collector import conftest
 from tests.collector.conftest import INVITATION_KEY, Harness, build_report, build_study
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
@@ -124,7 +124,7 @@ SOME = (f"DELETE {STUDY}/reports/<report_id>", f"GET {STUDY}/export", "GET /v1/k
             id="a key that is good after its last day",
         ),
         pytest.param(
-            lambda patch: patch.setattr(operating, "require_token", lambda _key: None),
+            lambda patch: patch.setattr(operator, "require_token", lambda _key: None),
             f"{SOME[2]}.*'operator': 200",
             id="a key that shows the keys of others",
         ),

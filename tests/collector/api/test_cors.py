@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector import create_app
-from collector.views.foreign_pages import REMEMBERED_SECONDS
+from collector.api.cors import REMEMBERED_SECONDS
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import TOKEN
 from tests.kit.errors import raises

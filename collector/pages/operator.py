@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
 
+from collector.api.auth import COOKIE, credentials, require_role
+from collector.api.operator import status
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
 from collector.operator.key_checks import CHALLENGE
@@ -17,8 +19,6 @@ from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
-from collector.views.auth import COOKIE, credentials, require_role
-from collector.views.operating import status
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line

@@ -6,6 +6,20 @@ from flask import Blueprint, Response, jsonify, make_response, request, url_for
 from sqlalchemy.orm import Session
 
 from collector import problems
+from collector.api.auth import acting_key, given_key, no_key, require_reach, requires
+from collector.api.openapi import (
+    BODY,
+    ENCODING,
+    JSON,
+    KEY,
+    STUDY_ID,
+    VERSION,
+    WRITE,
+    Operation,
+    json_of,
+    reference,
+)
+from collector.api.parameters import whole_parameter
 from collector.context import current_collector
 from collector.operator.actions import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
@@ -22,21 +36,7 @@ from collector.studies.publishing import (
     publish_signed,
     signed_by,
 )
-from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
-from collector.views.openapi import (
-    BODY,
-    ENCODING,
-    JSON,
-    KEY,
-    STUDY_ID,
-    VERSION,
-    WRITE,
-    Operation,
-    json_of,
-    reference,
-)
-from collector.views.parameters import whole_parameter
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError

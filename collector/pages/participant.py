@@ -24,16 +24,16 @@ from flask import (
 )
 from markupsafe import Markup, escape
 
+from collector.api.parameters import is_study_id
 from collector.context import current_collector
-from collector.languages import LANGUAGES, chosen, is_leftward, own_name, words_of
+from collector.pages.illustration import hundred_of
+from collector.pages.words import LANGUAGES, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.queries import StudyState
 from collector.studies.origins import origins_of, published_origins
 from collector.studies.publishing import LIFETIME
-from collector.views.illustration import hundred_of
-from collector.views.parameters import is_study_id
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.rational import Rational
 from ldp_client.explain import in_words, odds_of

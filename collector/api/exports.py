@@ -10,15 +10,8 @@ from weakref import finalize
 from flask import Blueprint, Response, make_response, request
 
 from collector import problems
-from collector.context import current_collector
-from collector.exports.formats import FORMATS
-from collector.limiter import Limiter
-from collector.reports.paging import open_export
-from collector.reports.sums import summary_text
-from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
-from collector.storage.keys import Role
-from collector.views.auth import acting_key, requires
-from collector.views.openapi import (
+from collector.api.auth import acting_key, requires
+from collector.api.openapi import (
     AFTER,
     DELETIONS,
     EXPORTED,
@@ -30,13 +23,20 @@ from collector.views.openapi import (
     Operation,
     json_of,
 )
-from collector.views.parameters import (
+from collector.api.parameters import (
     choice_parameter,
     count_parameter,
     past_day_parameter,
     report_id_parameter,
     whole_parameter,
 )
+from collector.context import current_collector
+from collector.exports.formats import FORMATS
+from collector.limiter import Limiter
+from collector.reports.paging import open_export
+from collector.reports.sums import summary_text
+from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
+from collector.storage.keys import Role
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")

@@ -9,6 +9,17 @@ from typing import Any
 from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
+from collector.api.auth import acting_key, requires
+from collector.api.openapi import (
+    JSON,
+    KEY,
+    REQUEST,
+    STUDY_ID,
+    WRITE,
+    Operation,
+    json_of,
+)
+from collector.api.parameters import whole_parameter
 from collector.context import Collector, current_collector
 from collector.operator import actions
 from collector.operator.actions import make_invitations, require_token
@@ -19,18 +30,7 @@ from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.storage import audit_log
 from collector.storage.keys import Role, list_keys
 from collector.storage.overviews import StudyOverview
-from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body, operators_json
-from collector.views.openapi import (
-    JSON,
-    KEY,
-    REQUEST,
-    STUDY_ID,
-    WRITE,
-    Operation,
-    json_of,
-)
-from collector.views.parameters import whole_parameter
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record

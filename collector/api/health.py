@@ -8,15 +8,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import metrics
+from collector.api import exports, operator, retaining, studies
+from collector.api.auth import requires
+from collector.api.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
 from collector.context import current_collector
 from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.storage.failures import problem_of
 from collector.storage.keys import Role
 from collector.storage.models import CollectorRow
-from collector.views import export, gateway, operating, reports, retaining, shares, studies
-from collector.views.auth import requires
-from collector.views.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
+from collector.views import gateway, reports, shares
 
 health = Blueprint("health", __name__)
 READY_SECONDS = 2.0
@@ -99,16 +100,16 @@ HEALTH = (
 )
 OPERATIONS = (
     *studies.OPERATIONS,
-    *operating.OPERATIONS,
+    *operator.OPERATIONS,
     *retaining.OPERATIONS,
     *reports.OPERATIONS,
-    *export.OPERATIONS,
+    *exports.OPERATIONS,
     *gateway.OPERATIONS,
     *HEALTH,
 )
 NODE_OPERATIONS = (
     *studies.OPERATIONS,
-    *operating.OPERATIONS,
+    *operator.OPERATIONS,
     *retaining.OPERATIONS,
     *shares.OPERATIONS,
     *HEALTH,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # In the order of the page's menu. Each has a catalogue in FOLDER; the English one leaves out the device's
 # sentences.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
-FOLDER = Path(__file__).parent / "words"
+FOLDER = Path(__file__).parents[1] / "words"
 _PAGE = str(FOLDER / "en.json")
 ENGLISH = Words("en", apart={**APART, "page.": _PAGE, "script.": _PAGE, "hundred.": _PAGE})
 # A number as Python writes it, perhaps with marks between thousands.

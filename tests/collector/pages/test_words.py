@@ -10,7 +10,7 @@ import pytest
 from babel import Locale
 from werkzeug.datastructures import LanguageAccept
 
-from collector.languages import ENGLISH, LANGUAGES, chosen, words_of
+from collector.pages.words import ENGLISH, LANGUAGES, chosen, words_of
 from tests import studies
 from tests.portable.vector_languages import WHOLE
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from collector.languages import ENGLISH
-from collector.views.illustration import HALF_WIDTH, Dots, hundred_of
+from collector.pages.illustration import HALF_WIDTH, Dots, hundred_of
+from collector.pages.words import ENGLISH
 from ldp_client import mechanism_for
 from schemas import Study
 from tests import studies

@@ -8,9 +8,9 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
+from collector.api.health import NODE_OPERATIONS, OPERATIONS
+from collector.api.openapi import SCHEMAS
 from collector.oblivious.keys import GatewayKeys
-from collector.views.health import NODE_OPERATIONS, OPERATIONS
-from collector.views.openapi import SCHEMAS
 from tests.kit.programs import need
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from collector.languages import ENGLISH
+from collector.pages.words import ENGLISH
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.views import participant
+from collector.pages import participant
 from ldp_client import mechanism_for
 from ldp_client.explain import odds
 from schemas import Report, Study
@@ -83,7 +83,7 @@ def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     times = iter(range(100))
     # That module's clock alone: by everybody's, whoever waits for the database would wait for too long.
     clock = SimpleNamespace(monotonic=lambda: 10.0 * next(times))
-    monkeypatch.setattr("collector.views.participant.time", clock)
+    monkeypatch.setattr("collector.pages.participant.time", clock)
     before, allowed = worker_of(habits)
     assert allowed == "'self'"
     assert habits.publish(build_study(id="plain")).status_code == 201

@@ -1,0 +1,1 @@
+"""Pages for people: the participant's and the operator's."""
