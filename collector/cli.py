@@ -78,9 +78,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     text = "refuse reports that do not come through a relay"
     parser.add_argument("--require-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
-    parser.add_argument("--tls-certificate", metavar="FILE", help=text)
+    parser.add_argument("--tls-certificate", type=Path, metavar="FILE", help=text)
     parser.add_argument(
-        "--tls-key", metavar="FILE", help="its private key in PEM, readable only by its owner"
+        "--tls-key", type=Path, metavar="FILE", help="its private key in PEM, readable only by its owner"
     )
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
@@ -120,28 +120,28 @@ def _at_least_one(text: str) -> int:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.logs import log_event, refuse_ready, write_logs
-    from collector.serving.certificates import certificate_of
-    from collector.serving.granian_server import serve
-    from collector.serving.place import Place
+    from collector.server import Endpoint, serve_collector
     from collector.storage.database import sqlite_file
     from collector.storage.wal import LOGGER, served_alone
 
     refuse_ready(arguments.ready_file)
-    certificate = certificate_of(arguments.tls_certificate, arguments.tls_key)
-    place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads, certificate)
+    certificate, key = arguments.tls_certificate, arguments.tls_key
+    endpoint = Endpoint(
+        arguments.host, arguments.port, arguments.workers, arguments.threads, certificate, key
+    )
     settings = _serve_settings(arguments)
     _warn_of_postgresql(settings)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
     file, master = sqlite_file(settings.database), os.getpid()
     write_logs(settings.log_format)
-    log_event("start", "the server starts", workers=place.workers)
-    if file is not None and place.workers > 1:
-        LOGGER.warning(SEVERAL, place.workers, extra={"code": "several-processes"})
+    log_event("start", "the server starts", workers=endpoint.workers)
+    if file is not None and endpoint.workers > 1:
+        LOGGER.warning(SEVERAL, endpoint.workers, extra={"code": "several-processes"})
     try:
         with served_alone(file):
             announce = partial(_announce, settings, ready_file=arguments.ready_file)
-            serve(settings, place, announce, arguments.node_key)
+            serve_collector(settings, endpoint, announce, arguments.node_key)
     finally:
         # A worker also leaves through here.
         if os.getpid() == master:

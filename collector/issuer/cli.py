@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,8 +58,10 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
     text = "for https without a proxy: a PEM file, the server's own certificate first"
-    serve.add_argument("--tls-certificate", metavar="FILE", help=text)
-    serve.add_argument("--tls-key", metavar="FILE", help="its private key in PEM, readable only by its owner")
+    serve.add_argument("--tls-certificate", type=Path, metavar="FILE", help=text)
+    serve.add_argument(
+        "--tls-key", type=Path, metavar="FILE", help="its private key in PEM, readable only by its owner"
+    )
     serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     serve.set_defaults(run=run_serve)
     text = "print how many codes and tokens there are"
@@ -125,15 +126,13 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.issuer.app import create_issuer
     from collector.issuer.order_erasing import forgetting
     from collector.logs import refuse_ready, write_ready
-    from collector.serving.certificates import certificate_of
-    from collector.serving.granian_server import serve_plain
-    from collector.serving.place import Place
+    from collector.server import Endpoint, serve
     from collector.storage.database import sqlite_file
     from collector.storage.wal import served_alone
 
     refuse_ready(arguments.ready_file)
-    certificate = certificate_of(arguments.tls_certificate, arguments.tls_key)
-    place = Place(arguments.host, arguments.port, certificate=certificate)
+    certificate, key = arguments.tls_certificate, arguments.tls_key
+    endpoint = Endpoint(arguments.host, arguments.port, certificate=certificate, key=key)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
 
@@ -142,7 +141,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
         write_ready(arguments.ready_file, url)
 
     with served_alone(sqlite_file(arguments.database)), forgetting(arguments.database):
-        serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
+        serve(lambda _in_worker: create_issuer(arguments.database), endpoint, announce, "text")
     return 0
 
 

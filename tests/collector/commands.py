@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 from flask import Flask
 
+from collector import server
 from collector.cli import add_commands
 from collector.remote import operating
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
-from collector.serving import granian_server
 from ldp_client.device.http import Answer
 from ldpkit.cli import main
 
@@ -37,7 +37,7 @@ def run(*arguments: str) -> None:
 def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     """What `ldpkit serve` says before it serves, which is left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(granian_server, "serve", lambda *_arguments: None)
+        patch.setattr(server, "serve_collector", lambda *_arguments: None)
         run("serve", "--database", database, "--token", TOKEN, *more)
     return capsys.readouterr().err
 

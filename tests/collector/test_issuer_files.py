@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from collector import server
 from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.order_erasing import Forgetting
 from collector.issuer.store import Person
-from collector.serving import granian_server
 from collector.storage import wal
 from collector.storage.database import Database, sqlite_file
 from collector.storage.migrating import check, make
@@ -53,7 +53,7 @@ class Issuer:
         app.extensions["issuer"].engine.dispose()
 
     def is_served(self, monkeypatch, served):
-        monkeypatch.setattr(granian_server, "serve_plain", lambda *_: served())
+        monkeypatch.setattr(server, "serve", lambda *_: served())
         run("issuer", "serve", "--database", self.url)
 
     def found(self):
@@ -192,11 +192,11 @@ def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
 
     def serve(load, *_):
         # A worker ends without a word to the database.
-        served.append(load())
+        served.append(load(True))
         assert ask(served[0].test_client(), codes[0]).status_code == 200
         run("issuer", "key", "sleep")
 
-    monkeypatch.setattr(granian_server, "serve_plain", serve)
+    monkeypatch.setattr(server, "serve", serve)
     run("issuer", "serve")
     moved = shutil.copyfile(HERE, tmp_path / "moved.sqlite3")
     served[0].extensions["issuer"].engine.dispose()

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from collector.serving.certificates import certificate_of
+from collector.server import check_certificate
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests import studies
@@ -40,13 +40,13 @@ def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + t
     form = serialization.PrivateFormat.PKCS8
     secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, lock))
     secret.chmod(0o600)
-    return str(chain), str(secret)
+    return chain, secret
 
 
 @pytest.mark.slow
 def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
     chain, key = write_certificate(tmp_path)
-    server = Server(tmp_path, "--tls-certificate", chain, "--tls-key", key)
+    server = Server(tmp_path, "--tls-certificate", str(chain), "--tls-key", str(key))
     try:
         assert server.url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=chain)
@@ -68,7 +68,7 @@ def test_device_that_trusts_the_certificate_answers_over_https(tmp_path):
             "ever=yes",
             "--yes",
         ]
-        for environment, code in (({"SSL_CERT_FILE": chain}, 0), ({}, 5)):
+        for environment, code in (({"SSL_CERT_FILE": str(chain)}, 0), ({}, 5)):
             folder = ["--folder", f"device-{code}"]
             done = subprocess.run(
                 [*command, *folder],
@@ -91,25 +91,26 @@ PASSWORD = serialization.BestAvailableEncryption(b"password")
 
 def test_bad_certificate_is_rejected_before_listening(tmp_path):
     chain, key = write_certificate(tmp_path)
-    assert certificate_of(None, None) is None
-    assert certificate_of(chain, key).chain.name == "own.pem"
+    check_certificate(None, None)
+    check_certificate(chain, key)
     other, locked = write_certificate(tmp_path, "other"), write_certificate(tmp_path, "locked", lock=PASSWORD)
     over = write_certificate(tmp_path, "over", last=NOW - timedelta(hours=1))
     # From long after this file was read: the tests may take an hour.
     early = write_certificate(tmp_path, "early", first=NOW + timedelta(1), last=NOW + timedelta(2))
     for files, code in (
-        ((chain, other[1]), ("server.key_not_of_certificate", other[1], chain)),
-        (locked, ("server.not_a_private_key", locked[1])),
-        (over, ("server.certificate_not_valid_now", over[0])),
-        (early, ("server.certificate_not_valid_now", early[0])),
-        ((key, key), ("server.not_a_certificate", key)),
-        ((chain, chain), ("server.not_a_private_key", chain)),
-        ((chain, str(tmp_path / "none")), ("files.cannot_read", str(tmp_path / "none"))),
+        ((chain, other[1]), ("server.certificate_not_usable", str(other[1]), str(chain))),
+        (locked, ("server.certificate_not_usable", str(locked[1]))),
+        (over, ("server.certificate_not_valid_now", str(over[0]))),
+        (early, ("server.certificate_not_valid_now", str(early[0]))),
+        ((key, key), ("server.certificate_not_usable", str(key))),
+        ((chain, chain), ("server.certificate_not_usable", str(chain))),
+        ((chain, tmp_path / "none"), ("server.certificate_not_usable", str(tmp_path / "none"))),
+        ((tmp_path / "none", key), ("files.cannot_read", str(tmp_path / "none"))),
     ):
         with raises(InputError, code):
-            certificate_of(*files)
+            check_certificate(*files)
     with raises(UsageError, "server.certificate_and_key", "--tls-certificate", "--tls-key"):
-        certificate_of(chain, None)
-    (tmp_path / "own.key").chmod(0o644)
-    with raises(InputError, "server.key_readable_by_all", key):
-        certificate_of(chain, key)
+        check_certificate(chain, None)
+    key.chmod(0o644)
+    with raises(InputError, ("server.key_readable_by_all", str(key))):
+        check_certificate(chain, key)

@@ -1,0 +1,232 @@
+"""The listening processes: granian, on a socket that is open before its workers start."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import signal
+import socket
+import ssl
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from flask import Flask
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.log import LogLevels
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+
+from collector.logs import CONFIGURATION, write_logs
+from collector.settings import JSON_LINES, METRICS_FOLDER, Settings
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import read_bytes
+
+BACKLOG = 2048
+STOP_SECONDS = 10
+WATCH_SECONDS = 1.0
+METRICS_PREFIX = "ldpkit-metrics-"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server's address and size.
+
+    Attributes:
+        host: the address to listen on.
+        port: its port; 0 takes any free one.
+        workers: processes.
+        threads: threads of each process.
+        certificate: for https, a PEM file with the server's own certificate first.
+        key: its private key in PEM, not encrypted.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    threads: int = 64
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def serve_collector(
+    settings: Settings, endpoint: Endpoint, announce: Callable[[str], None], node_key: str | None = None
+) -> None:
+    """Serve a collector as `serve` does. node_key: as for `create_app`."""
+
+    def load(in_worker: bool) -> Flask:
+        # Import here: prometheus_client looks for the processes' shared folder when it is imported.
+        from collector.app import create_app
+        from collector.operator.daily import Days
+
+        app = create_app(settings, node_key=node_key)
+        collector = app.extensions["ldpkit"]
+        if in_worker:
+            Days(collector).start()
+        else:
+            collector.close()
+        return app
+
+    serve(load, endpoint, announce, settings.log_format)
+
+
+def serve(
+    load: Callable[[bool], Flask], endpoint: Endpoint, announce: Callable[[str], None], log_format: str
+) -> None:
+    """Serve an application until SIGTERM or SIGINT, then finish the current requests.
+
+    Args:
+        load: makes the application in each worker; before, with False, it checks that they can make it.
+        endpoint: where to listen.
+        announce: called once with the base URL when connections are accepted.
+        log_format: the form of the log's lines.
+
+    Raises:
+        InputError: the address or the certificate cannot be used, or `load` cannot make the application.
+    """
+    check_certificate(endpoint.certificate, endpoint.key)
+    # Granian warns of more threads than processors: they wait for the disk, not for Python.
+    logging.getLogger("_granian").addFilter(lambda record: "Configuration allows" not in record.getMessage())
+    with _metrics_folder(endpoint.workers), listen(endpoint.host, endpoint.port) as listener:
+        server = Server(
+            listener,
+            interface=Interfaces.WSGI,
+            workers=endpoint.workers,
+            blocking_threads=endpoint.threads,
+            http=HTTPModes.http1,
+            websockets=False,
+            ssl_cert=endpoint.certificate,
+            ssl_key=endpoint.key,
+            # Some phones in use have no newer version.
+            ssl_protocol_min=SSLProtocols.tls12,
+            log_level=LogLevels.warning,
+            log_access=False,
+            log_dictconfig=CONFIGURATION if log_format == JSON_LINES else None,
+            respawn_failed_workers=True,
+            # SIGTERM is lost while a worker starts; without a timeout we would wait forever.
+            workers_kill_timeout=STOP_SECONDS,
+        )
+        write_logs(log_format)
+        load(False)
+        announce(base_url(listener, endpoint))
+        server.serve(target_loader=partial(_load_in_worker, load, os.getpid()), wrap_loader=False)
+
+
+class Server(Granian):  # type: ignore[misc,valid-type]
+    """Granian on an open socket that its workers share, as on macOS.
+
+    On Linux, granian's workers bind the port themselves. Another server could then share the port, and a
+    connection that arrives while a worker restarts would be refused.
+    """
+
+    def __init__(self, listener: socket.socket, **options: Any) -> None:
+        super().__init__("collector", **options)
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        # The workers' event loops need it so.
+        self._listener.setblocking(False)
+        # Closing a holder closes its socket.
+        self._shd = SocketHolder(os.dup(self._listener.fileno()), False, BACKLOG)  # type: ignore[call-arg]
+        self._ssp = self._sso = None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises InputError for an address that cannot be used."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # `::` includes IPv4.
+        both = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"cannot listen on {host} port {port}: {error}", code="server.port_not_free"
+        ) from error
+
+
+def base_url(listener: socket.socket, endpoint: Endpoint) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if endpoint.certificate else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _load_in_worker(load: Callable[[bool], Flask], master: int) -> Flask:
+    def watch() -> None:
+        """End this process when its parent has ended: an orphan would hold the port and the database."""
+        while os.getppid() == master:
+            time.sleep(WATCH_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_SECONDS)
+        os._exit(1)
+
+    Thread(target=watch, name="watch", daemon=True).start()
+    return load(True)
+
+
+@contextmanager
+def _metrics_folder(workers: int) -> Iterator[None]:
+    """Make a folder for the metrics of several processes, unless the operator has named a folder."""
+    if workers == 1 or METRICS_FOLDER in os.environ:
+        yield
+        return
+    folder, master = tempfile.mkdtemp(prefix=METRICS_PREFIX), os.getpid()
+    os.environ[METRICS_FOLDER] = folder
+    # Cleaners of temporary files skip locked folders.
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        # Workers also run this when they exit, while the other processes still count.
+        if os.getpid() == master:
+            os.environ.pop(METRICS_FOLDER, None)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def check_certificate(certificate: Path | None, key: Path | None) -> None:
+    """Check a server's certificate and private key; None for both is http.
+
+    Raises:
+        UsageError: one is named without the other.
+        InputError: they cannot be read, do not fit each other, or are not valid now.
+    """
+    from cryptography.x509 import load_pem_x509_certificate
+
+    if certificate is None and key is None:
+        return
+    if certificate is None or key is None:
+        raise UsageError(
+            "https needs both: --tls-certificate FILE and --tls-key FILE", code="server.certificate_and_key"
+        )
+    try:
+        first = load_pem_x509_certificate(read_bytes(certificate))
+        # The empty password stands for none: OpenSSL would ask for one.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ValueError, OSError) as error:
+        raise InputError(
+            f"{certificate} and {key} must be a certificate and its key, in PEM without a password: {error}",
+            code="server.certificate_not_usable",
+        ) from None
+    if not first.not_valid_before_utc <= datetime.now(UTC) <= first.not_valid_after_utc:
+        valid = f"{first.not_valid_before_utc:%Y-%m-%d} to {first.not_valid_after_utc:%Y-%m-%d}"
+        raise InputError(
+            f"{certificate} is valid from {valid}, not now: browsers and devices refuse it",
+            code="server.certificate_not_valid_now",
+        )
+    if key.stat().st_mode & stat.S_IRWXO:
+        raise InputError(
+            f"all users can read {key}. Run chmod o= on it, or get a new key if one did",
+            code="server.key_readable_by_all",
+        )

@@ -1,1 +1,0 @@
-"""The listening processes: granian."""
