@@ -5,13 +5,14 @@ import json
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.question import QUESTIONS
 from ldp_client.explain import factors
 from ldp_client.mechanisms import mechanism_for
-from ldpkit.cli import build_parser
+from ldpkit.cli import cli
 from schemas import Study
 from schemas.models import MODELS
 from schemas.study import STUDY
@@ -123,7 +124,7 @@ def anchors(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_pages_exist(page):
-    known = build_parser()._subparsers._group_actions[0].choices
+    known = cli.list_commands(click.Context(cli))
     for command in re.findall(r"^(?:\w+=\S+ )*ldpkit ([a-z-]+)", "\n".join(blocks(page, "")), flags=re.M):
         assert command in known
 

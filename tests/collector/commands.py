@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,28 +9,15 @@ import pytest
 from flask import Flask
 
 from collector import server
-from collector.cli import add_commands
 from collector.remote import operating
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from ldp_client.device.http import Answer
 from ldpkit.cli import main
+from tests.kit.commands import run
 
 URL = "http://127.0.0.1:1"
 # Of the collectors of these tests.
 TOKEN = "token-of-the-operator"
-
-
-def parsed(*arguments: str) -> argparse.Namespace:
-    """What the command line makes of these arguments."""
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    return parser.parse_args(arguments)
-
-
-def run(*arguments: str) -> None:
-    """Run a command that succeeds."""
-    found = parsed(*arguments)
-    assert found.run(found) == 0
 
 
 def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:

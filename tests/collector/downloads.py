@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from collector.remote.dataset import write_dataset
 from schemas import Study
-from tests.collector.commands import parsed
 from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit.commands import parsed
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -35,7 +36,9 @@ def serving(app: Any) -> Iterator[str]:
 
 def run_export(url: str, out: Any, *more: str) -> int:
     """The exit code of an export of `habits`."""
-    arguments = parsed("export", "habits", "--collector", url, "--out", str(out), *more)
+    arguments = argparse.Namespace(
+        **parsed(["export", "habits", "--collector", url, "--out", str(out), *more])
+    )
     return int(arguments.run(arguments))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from collector.storage.keys import Role, add_key, remove_key
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
-from tests.collector.commands import operate, parsed
+from tests.collector.commands import operate
 from tests.collector.conftest import REPOSITORY
+from tests.kit.commands import parsed
 from tests.kit.errors import raises
 
 TOKEN = "token-for-the-tests"
@@ -164,11 +166,11 @@ def test_server_does_not_start_with_a_client_key_as_token(monkeypatch, capsys):
         monkeypatch.setenv("LDPKIT_TOKEN", found)
         assert main(["token"]) == 0
         assert printed() == token
-    for start in (create_app, lambda: _serve_settings(parsed("serve"))):
+    for start in (create_app, lambda: _serve_settings(argparse.Namespace(**parsed(["serve"])))):
         with raises(InputError, "settings.token_variable_differs", "LDPKIT_TOKEN", "ldpkit.toml"):
             start()
     monkeypatch.setenv("LDPKIT_TOKEN", token)
-    assert _serve_settings(parsed("serve")).token == token
+    assert _serve_settings(argparse.Namespace(**parsed(["serve"]))).token == token
 
 
 @pytest.mark.attack(14)

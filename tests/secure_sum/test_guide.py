@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 
 from ldp_client import Device
-from ldpkit.cli import build_parser, main
+from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
+from tests.kit.commands import parsed
 from tests.ports import held_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -173,7 +174,7 @@ def test_two_nodes_from_keys_to_a_total(nodes, monkeypatch, capsys):
     done(capsys, close.split())
     total = Summary.from_json(Path("total.json").read_text(), Study.from_json(Path("study.json").read_text()))
     assert total.questions["minutes"].n == CLIENTS
-    assert build_parser().parse_args(fit.split()[1:]).study == "study.json"
+    assert parsed(fit.split()[1:])["study"] == "study.json"
     assert str(CLIENTS) in done(capsys, verify.split())
     text = Path("total.transcript.json").read_text()
     sum_of_one = text.index('"total":"') + len('"total":"')

@@ -28,7 +28,7 @@ def test_missing_own_module_is_not_reported_as_extra(package: str, monkeypatch: 
 
     with pytest.raises(ModuleNotFoundError), naming_extra():
         lose()
-    monkeypatch.setattr("ldpkit.cli.build_parser", lose)
+    monkeypatch.setattr("ldpkit.cli.cli.get_command", lose)
     with pytest.raises(ModuleNotFoundError):
         main(["demo"])
     monkeypatch.setattr(ldpkit, "import_module", lose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import sys
@@ -14,8 +15,8 @@ from collector.operator import access_commands
 from collector.remote import operating as remote
 from collector.remote.client import RefusalError
 from ldp_client.documents.errors import InputError, LdpkitError
-from ldpkit.cli import build_parser, main
-from tests.collector.commands import URL, at, lines, parsed
+from tests.collector.commands import URL, at, lines
+from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 
@@ -67,10 +68,9 @@ def test_list_and_status_print_the_state_of_studies(asked, inviting, study, make
 
 def test_export_takes_no_abbreviated_option(capsys):
     """`--to URL` would be taken as `--token URL`."""
-    asked = build_parser().parse_args(["export", "habits", "--collector", URL, "--out", "r.csv"])
-    assert (asked.collector, asked.token) == (URL, None)
-    with pytest.raises(SystemExit):
-        main(["export", "habits", "--to", URL, "--out", "r.csv"])
+    asked = parsed(["export", "habits", "--collector", URL, "--out", "r.csv"])
+    assert (asked["collector"], asked["token"]) == (URL, None)
+    assert exit_code(["export", "habits", "--to", URL, "--out", "r.csv"]) == 2
     assert "--to" in capsys.readouterr().err
 
 
@@ -168,6 +168,6 @@ def test_close_asks_for_confirmation_on_a_terminal(asked, inviting, monkeypatch,
 
 def test_command_without_a_key_names_the_token_variable(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    found = parsed("status", "--collector", URL)
+    found = argparse.Namespace(**parsed(["status", "--collector", URL]))
     with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
         found.run(found)

@@ -1,0 +1,166 @@
+"""How commands are declared: the classes of commands and groups, and the options that they share.
+
+Modules of commands import nothing heavy at their top, because `ldpkit --help` loads them all. A command
+imports in its function what it works with.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import Any, TypeVar
+
+import click
+
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.words.text import visible
+from ldpkit.cli.output import AS_JSON, QUIET, check_output
+
+F = TypeVar("F", bound=Callable[..., Any])
+WIDTH = 100
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+
+
+class Command(click.Command):
+    """A command of ldpkit. No option is given twice, and no value is empty.
+
+    Args:
+        *args: as `click.Command` has them.
+        example: a call, without `ldpkit`, which the help shows.
+        **attributes: as `click.Command` has them.
+    """
+
+    def __init__(self, *args: Any, example: str = "", **attributes: Any) -> None:
+        # Extra words are refused below: click prints them, and they may be part of an answer.
+        attributes["context_settings"] = {"allow_extra_args": True, **SETTINGS}
+        super().__init__(*args, **attributes)
+        self.example = example
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, but refuse empty values, repeated options and extra words."""
+        given, _, order = self.make_parser(ctx).parse_args(list(args))
+        for parameter in order:
+            values = given.get(parameter.name)
+            if any(isinstance(value, str) and not value.strip() for value in _flat(values)):
+                # An unset shell variable leaves an empty value, which would name the current folder.
+                raise click.BadParameter("give a value", ctx, parameter)
+            if isinstance(parameter, click.Option) and _is_single(parameter) and order.count(parameter) > 1:
+                raise click.BadParameter("it has two values: give one", ctx, parameter)
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            raise click.UsageError("there is a word too many; quote values that have spaces", ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, after a look at its output."""
+        check_output(ctx)
+        return super().invoke(ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the example."""
+        if self.example:
+            with formatter.section("Example"):
+                formatter.write(f"  ldpkit {self.example}\n")
+
+
+class Group(click.Group):
+    """A group of commands of ldpkit."""
+
+    command_class = Command
+
+
+def _flat(values: Any) -> Iterable[Any]:
+    if not isinstance(values, (list, tuple)):
+        return [values]
+    return [value for some in values for value in _flat(some)]
+
+
+def _is_single(option: click.Option) -> bool:
+    return not option.multiple and not option.is_flag and not option.count
+
+
+def command(name: str, example: str = "") -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that declares a command. Its function's docstring is the help.
+
+    Args:
+        name: the command's name.
+        example: a call, without `ldpkit`, which the help shows.
+    """
+    return click.command(name, cls=Command, example=example)
+
+
+def group(name: str) -> Callable[[Callable[..., Any]], Group]:
+    """Return a decorator that declares a group of commands. Its function's docstring is the help."""
+    return click.group(name, cls=Group, context_settings=SETTINGS)
+
+
+class Day(click.ParamType[date]):
+    """A day in UTC, YYYY-MM-DD."""
+
+    name = "YYYY-MM-DD"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        """Read a day."""
+        try:
+            day = value if isinstance(value, date) else date.fromisoformat(value)
+            if not isinstance(value, date) and day.isoformat() != value:
+                raise ValueError
+        except ValueError:
+            self.fail(f"{visible(str(value)[:64])!r} is no day as 2026-06-01 is", param, ctx)
+        return day
+
+
+DAY = Day()
+COUNT = click.IntRange(1)
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value:
+        ctx.meta[str(param.name)] = value
+
+
+def json_option(function: F) -> F:
+    """Add --json: `output.show` then prints its document."""
+    text = "print one JSON object on standard output instead of text"
+    decorate = click.option("--json", AS_JSON, is_flag=True, expose_value=False, callback=_keep, help=text)
+    return decorate(function)
+
+
+def quiet_option(function: F) -> F:
+    """Add --quiet: `output.progress` then prints nothing."""
+    text = "print no progress"
+    decorate = click.option(
+        "--quiet", "-q", QUIET, is_flag=True, expose_value=False, callback=_keep, help=text
+    )
+    return decorate(function)
+
+
+def out_option(text: str, metavar: str = "FILE", required: bool = True) -> Callable[[F], F]:
+    """Add --out, as `out: str` (None if it is optional and missing). text: its help."""
+    return click.option("--out", metavar=metavar, required=required, help=text)
+
+
+def yes_option(function: F) -> F:
+    """Add --yes, as `yes: bool`: see `require_yes`."""
+    return click.option("--yes", is_flag=True, help="do it without asking")(function)
+
+
+def require_yes(yes: bool, what: str) -> None:
+    """Ask for confirmation on a terminal.
+
+    Args:
+        yes: whether it was given already.
+        what: the work to confirm, in words.
+
+    Raises:
+        InputError: the answer is no.
+        UsageError: there is no terminal.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what} needs --yes", code="options.needs_yes")
+    print(visible(f"{what}: sure? [y/N] "), end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("nothing was done", code="options.answered_no")

@@ -1,0 +1,57 @@
+"""How tests call the commands of `ldpkit`, and look at what each takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ldpkit.cli import cli, main
+from ldpkit.cli.argparse_bridge import Bridge, build_parser
+
+
+def run(*words: str) -> None:
+    """Run a command that succeeds, or raise the error that it raises."""
+    assert not cli.main(words, "ldpkit", standalone_mode=False)
+
+
+def exit_code(words: list[str]) -> int:
+    """Run a command as `ldpkit` does and return its exit code."""
+    try:
+        return main(words)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def leaves(
+    command: click.Command = cli, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command that does something by itself, after its words."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    if isinstance(command, Bridge) and command.parser.get_default("run"):
+        yield words, command
+    ctx = click.Context(command)
+    for name in command.list_commands(ctx):
+        inner = command.get_command(ctx, name)
+        assert inner is not None
+        yield from leaves(inner, (*words, name))
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """Return what a command makes of its words, without running it. Raises what a wrong call raises."""
+    ctx = click.Context(cli, info_name="ldpkit")
+    command: click.Command = cli
+    while isinstance(command, click.Group) and not isinstance(command, Bridge):
+        name, inner, words = command.resolve_command(ctx, words)
+        assert inner is not None
+        command = inner
+        ctx = click.Context(command, parent=ctx, info_name=name, **command.context_settings)
+    if isinstance(command, Bridge):
+        known: argparse.Namespace = build_parser().parse_args([*ctx.command_path.split()[1:], *words])
+        return vars(known)
+    command.parse_args(ctx, words)
+    return ctx.params
