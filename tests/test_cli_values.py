@@ -49,7 +49,7 @@ def test_empty_value_is_rejected_before_reading(capsys, tmp_path, monkeypatch, w
 @pytest.mark.parametrize("address", ["", " "])
 def test_empty_address_in_python_is_rejected(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with raises(InputError, "export.empty_address"):
+    with raises(InputError, "export.unknown_store"):
         write_dataset([], "habits", address, lambda *_: STUDY)
     with raises(InputError, "merge.address_empty"):
         summarize_dataset(STUDY, address)

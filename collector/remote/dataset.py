@@ -76,7 +76,7 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
             for file in _files_of(some, study_of):
                 size, digest = digest_of(file.content)
                 path = f"study_version={file.version}/part-{bucket:02x}.parquet"
-                write(path, file.content, size)
+                write(path, file.content)
                 parts.append(Part(path, file.reports, size, digest))
         versions = {digest: study.version for digest, study in studies.items()}
         write(MANIFEST, _manifest(study_id, versions, sorted(parts)))
@@ -85,23 +85,19 @@ def write_dataset(reports: Iterable[Report], study_id: str, address: str, find: 
 
 @contextmanager
 def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
-    """Yield a function that writes a file in a folder; if the block fails, its files are deleted."""
-    written: list[str] = []
+    """Yield a function that writes a file in a folder; if the block fails, the folder is deleted."""
 
-    def write(name: str, content: bytes | IO[bytes], size: int | None = None) -> None:
-        store.write(f"{folder}/{name}", content, size)
-        written.append(f"{folder}/{name}")
+    def write(name: str, content: bytes | IO[bytes]) -> None:
+        store.write(f"{folder}/{name}", content)
 
     store.begin(folder)
     try:
         yield write
         store.settle(folder)
     except BaseException:
-        for path in written:
-            # Keep the first error, even if the store cannot be reached.
-            with suppress(LdpkitError):
-                store.remove(path)
-        store.remove_empty(folder)
+        # Keep the first error, even if the store cannot be reached.
+        with suppress(LdpkitError):
+            store.remove(folder)
         raise
 
 
