@@ -116,7 +116,6 @@ class Collector:
         def store(works: Sequence[Work]) -> Sequence[Any]:
             # Before the first reports of a day, the upkeep erases the order of earlier reports.
             find = partial(rules.find, reserved=True)
-            metrics.tell_daily(today())
             try:
                 upkeep.run_if_due()
             except ProblemError as problem:

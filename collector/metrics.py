@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from datetime import date
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -19,17 +18,11 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector as RegistryCollector
+from prometheus_client.samples import Sample
 
-from collector.limiter import LOGGER
-from collector.logs import log_event
 from collector.settings import METRICS_FOLDER
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ACCEPTED = "ldpkit_reports_accepted_total"
-DUPLICATES = "ldpkit_reports_duplicate_total"
-REJECTED = "ldpkit_reports_rejected_total"
-STUDY_ACCEPTED = "ldpkit_study_reports_accepted_total"
-STUDY_REJECTED = "ldpkit_study_reports_rejected_total"
 FOLDER_MODE = 0o700
 OTHER_ROUTE = "other"
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -49,35 +42,30 @@ class Metrics:
     def __init__(self) -> None:
         # These metrics would show to the microsecond when the first report arrived.
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        _make_folder()
-        self._told: date | None = None
+        if METRICS_FOLDER in os.environ:
+            Path(os.environ[METRICS_FOLDER]).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         self._registry = CollectorRegistry()
-        self._accepted = self._counter(ACCEPTED, "Reports stored")
-        self._duplicates = self._counter(DUPLICATES, "Reports that were stored before")
-        self._rejected = self._counter(
-            REJECTED, "Reports and uploads refused, by type of problem", ["reason"]
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"ldpkit_{name}_total", text, labels, registry=self._registry)
+
+        def histogram(name: str, text: str, *labels: str) -> Histogram:
+            name = f"ldpkit_{name}_seconds"
+            return Histogram(name, text, labels, registry=self._registry, buckets=COMMIT_SECONDS)
+
+        refused = "Reports and uploads refused, by"
+        self._accepted = counter("reports_accepted", "Reports stored")
+        self._duplicates = counter("reports_duplicate", "Reports that were stored before")
+        self._rejected = counter("reports_rejected", f"{refused} type of problem", "reason")
+        self._study_accepted = counter("study_reports_accepted", "Reports stored, by study", "study")
+        self._study_rejected = counter(
+            "study_reports_rejected", f"{refused} study and type of problem", "study", "reason"
         )
-        self._of_study_accepted = self._counter(STUDY_ACCEPTED, "Reports stored, by study", ["study"])
-        self._of_study_rejected = self._counter(
-            STUDY_REJECTED, "Reports and uploads refused, by study and type of problem", ["study", "reason"]
-        )
-        self._deletions = self._counter(
-            "ldpkit_reports_deleted_total", "Deletions, by who proved the right to them", ["by"]
-        )
-        self._wrong_keys = self._counter("ldpkit_keys_refused_total", "Requests with a wrong key")
-        self._commits = Histogram(
-            "ldpkit_commit_seconds",
-            "Time to write and commit what had gathered",
-            registry=self._registry,
-            buckets=COMMIT_SECONDS,
-        )
-        self._requests = Histogram(
-            "ldpkit_request_seconds",
-            "Time to answer a request, by route, without the time that its answer takes to go out",
-            ["route"],
-            registry=self._registry,
-            buckets=COMMIT_SECONDS,
-        )
+        self._deletions = counter("reports_deleted", "Deletions, by who proved the right to them", "by")
+        self._wrong_keys = counter("keys_refused", "Requests with a wrong key")
+        self._commits = histogram("commit", "Time to write and commit what had gathered")
+        text = "Time to answer a request, by route, without the time that its answer takes to go out"
+        self._requests = histogram("request", text, "route")
         self._depth = Gauge(
             "ldpkit_queue_reports",
             "Reports that wait to be written",
@@ -96,27 +84,14 @@ class Metrics:
             rejected: a reason for each refused report.
             study: a known study, or None.
         """
-        if accepted:
-            self._accepted.inc(accepted)
-        if duplicates:
-            self._duplicates.inc(duplicates)
+        self._accepted.inc(accepted)
+        self._duplicates.inc(duplicates)
         for reason in rejected:
             self._rejected.labels(reason).inc()
             if study is not None:
-                self._of_study_rejected.labels(study, reason).inc()
+                self._study_rejected.labels(study, reason).inc()
         if study is not None and accepted:
-            self._of_study_accepted.labels(study).inc(accepted)
-
-    def tell_daily(self, day: date) -> None:
-        """Log the counts at each day's end; more often they would show when reports arrived.
-
-        For calls from one thread only.
-        """
-        before, self._told = self._told, day
-        if before is not None and day != before and _is_first_to_tell(before):
-            accepted, duplicates, rejected = self.totals()
-            counts = {"accepted": accepted, "duplicates": duplicates, "rejected": rejected}
-            log_event("counts", "reports since the server started", day=before.isoformat(), **counts)
+            self._study_accepted.labels(study).inc(accepted)
 
     def count_deletion(self, by: str, count: int = 1) -> None:
         """Add deletions, by the report's "device", an "operator" with a key, or a study's "retention"."""
@@ -141,34 +116,33 @@ class Metrics:
 
     def totals(self) -> Totals:
         """Return the counts of reports."""
-        found: dict[str, dict[str, int]] = {ACCEPTED: {}, DUPLICATES: {}, REJECTED: {}}
-        for metric in self._whole_registry().collect():
-            for sample in metric.samples:
-                if sample.name in found:
-                    found[sample.name][sample.labels.get("reason", "")] = int(sample.value)
-        return Totals(found[ACCEPTED].get("", 0), found[DUPLICATES].get("", 0), found[REJECTED])
+        accepted, duplicates = (
+            sum(int(sample.value) for sample in self._samples(f"ldpkit_reports_{name}_total"))
+            for name in ("accepted", "duplicate")
+        )
+        rejected = self._samples("ldpkit_reports_rejected_total")
+        return Totals(accepted, duplicates, {one.labels["reason"]: int(one.value) for one in rejected})
 
     def refused(self) -> dict[str, dict[str, int]]:
         """Return how many uploads were refused, by study and type of problem."""
         found: dict[str, dict[str, int]] = {}
-        for metric in self._whole_registry().collect():
-            for one in metric.samples:
-                if one.name == STUDY_REJECTED:
-                    found.setdefault(one.labels["study"], {})[one.labels["reason"]] = int(one.value)
+        for sample in self._samples("ldpkit_study_reports_rejected_total"):
+            reasons = found.setdefault(sample.labels["study"], {})
+            reasons[sample.labels["reason"]] = int(sample.value)
         return found
+
+    def _samples(self, name: str) -> Iterator[Sample]:
+        for metric in self._whole_registry().collect():
+            yield from (sample for sample in metric.samples if sample.name == name)
 
     def _whole_registry(self) -> CollectorRegistry:
         """Return the counts of all processes if there are several, else this process's."""
         if METRICS_FOLDER not in os.environ:
             return self._registry
-        _make_folder()
         _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
         registry = CollectorRegistry()
         _BegunProcesses(registry)  # type: ignore[no-untyped-call]
         return registry
-
-    def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
-        return Counter(name, text, labels, registry=self._registry)
 
 
 class _BegunProcesses(MultiProcessCollector):
@@ -185,9 +159,9 @@ class _BegunProcesses(MultiProcessCollector):
 
 def rendered(measures: Iterable[Metric]) -> bytes:
     """Return measures alone, in Prometheus' text format."""
-    now = CollectorRegistry()
-    now.register(_Measured(list(measures)))
-    return generate_latest(now)
+    registry = CollectorRegistry()
+    registry.register(_Measured(list(measures)))
+    return generate_latest(registry)
 
 
 class _Measured(RegistryCollector):
@@ -199,32 +173,6 @@ class _Measured(RegistryCollector):
     def collect(self) -> Iterable[Metric]:
         """Return all measures."""
         return self._measures
-
-
-def _make_folder() -> None:
-    """Make the processes' folder again if it was deleted, because no worker starts without it."""
-    if METRICS_FOLDER not in os.environ:
-        return
-    folder = Path(os.environ[METRICS_FOLDER])
-    try:
-        folder.mkdir(mode=FOLDER_MODE, parents=True)
-    except FileExistsError:
-        return
-    LOGGER.error("the counts of /metrics were deleted with %s: they start again with each worker", folder)
-
-
-def _is_first_to_tell(day: date) -> bool:
-    """Return True if no other process of this server has logged the day's counts, which are common to all."""
-    if METRICS_FOLDER not in os.environ:
-        return True
-    try:
-        os.close(os.open(Path(os.environ[METRICS_FOLDER]) / f"told-{day}", os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return False
-    except OSError:
-        # Without the folder, each process counts separately.
-        return True
-    return True
 
 
 def _forget_ended_processes(folder: Path) -> None:

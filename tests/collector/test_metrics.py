@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import subprocess
 import sys
-import urllib.error
-import urllib.parse
-import urllib.request
 from datetime import timedelta
 
 import pytest
 import yaml
 
-from collector.logs import JsonLines
 from collector.metrics import Metrics
 from collector.settings import METRICS_FOLDER
 from tests.collector.conftest import ANSWERS, REPOSITORY
@@ -223,23 +218,3 @@ def test_promtool_accepts_the_alert_rules():
         ["promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def evaluated(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/rules", timeout=10) as response:
-        (group,) = json.load(response)["data"]["groups"]
-    return [] if any(rule["health"] == "unknown" for rule in group["rules"]) else group["rules"]
-
-
-def test_counts_are_logged_once_a_day(habits, study, make_report, caplog):
-    caplog.set_level(logging.INFO, "collector")
-    for days in (0, 0, 1, 1):
-        habits.day += timedelta(days)
-        habits.put(make_report(study))
-        habits.put(make_report(study, digest="0" * 64))
-    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
-    counts = [line for line in lines if line["code"] == "counts"]
-    assert [(line["accepted"], line["rejected"]) for line in counts] == [
-        (2, {"report-invalid": 2}),
-        (3, {"report-invalid": 3}),
-    ]
