@@ -18,7 +18,7 @@ import psycopg
 from sqlalchemy import make_url
 
 from benchmarks.collector_load.clusters import TICKS, cluster
-from collector.storage.queries import INSERT_INTO_POSTGRESQL
+from collector.store import INSERT_INTO_POSTGRESQL
 
 DAY = date(2026, 6, 15)
 PAYLOAD = os.urandom(128)

@@ -20,13 +20,12 @@ from sqlalchemy.orm import Session
 
 from benchmarks.collector_load.bodies import STUDY_ID
 from benchmarks.collector_load.clusters import DAYS, cluster, cpu_seconds, stocked
-from collector.operator.retention import delete_study
+from collector import store
+from collector.audit_log import BY_TOKEN
+from collector.db import Database
 from collector.reports.rules import RuleBook
-from collector.storage import queries
-from collector.storage.audit_log import BY_TOKEN
-from collector.storage.database import Database
-from collector.storage.packing import PackedReport
-from collector.storage.partitions import empty_partition
+from collector.retention import delete_study
+from collector.store import PackedReport, empty_partition
 from tests.collector.postgresql import Postgresql
 
 SIZE = 1000
@@ -66,14 +65,14 @@ def fresh(prefix: bytes) -> Callable[[Session], object]:
     def store(session: Session) -> None:
         ids = [prefix + os.urandom(16 - len(prefix)) for _ in range(SIZE)]
         reports = [PackedReport(report_id, 1, PAYLOAD) for report_id in ids]
-        assert len(queries.insert_reports(session, 1, TODAY, reports)) == SIZE
+        assert len(store.insert_reports(session, 1, TODAY, reports)) == SIZE
 
     return store
 
 
 def look_up(session: Session) -> None:
     """Looks for a batch of reports that are not held."""
-    assert not queries.held_reports(session, 1, [os.urandom(16) for _ in range(SIZE)])
+    assert not store.held_reports(session, 1, [os.urandom(16) for _ in range(SIZE)])
 
 
 def show_table(server: Postgresql, rows: int, is_dated: bool, batches: int) -> None:
@@ -108,7 +107,7 @@ def _show_deletion(database: Database, held: int) -> None:
         session.rollback()
     start = time.perf_counter()
     with database.read() as session:
-        assert queries.count_reports(session, queries.Chosen(1)) == held
+        assert store.count_reports(session, store.Chosen(1)) == held
     counting = time.perf_counter() - start
     start = time.perf_counter()
     assert delete_study(database.act, RuleBook(database).find, STUDY_ID, BY_TOKEN) == held

@@ -30,13 +30,13 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
+from collector import store
+from collector.db import Database
+from collector.migrations import make
 from collector.secure_sum.node import Node, at_once
 from collector.secure_sum.summing import Opener, add_seeds, add_shares, share_ids
-from collector.storage import queries
-from collector.storage.database import Database
-from collector.storage.migrating import make
 from collector.storage.node_keys import NodeKeys
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.secure_sum.messages import context, seal, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
@@ -108,7 +108,7 @@ class _Opened:
 
     def sum(self) -> bytes:
         with self.database.read() as session:
-            number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
+            number = store.study_state(session, "grid").number  # type: ignore[union-attr]
             ids = share_ids(session, number)
         return add_shares(self.opener, self.node._shares(number, ids, at_once(self.opener)))
 
@@ -116,7 +116,7 @@ class _Opened:
         self.database.engine.dispose()
 
 
-def store(folder: Path, keys: NodeKeys, study: Study, clients: int) -> Stored:
+def store_shares(folder: Path, keys: NodeKeys, study: Study, clients: int) -> Stored:
     """Seal and store the shares of so many clients, for the node that has these keys."""
     file = folder / f"{keys.fragment[:16]}.sqlite3"
     database = Database(f"sqlite:///{file}", 5.0)
@@ -128,8 +128,8 @@ def store(folder: Path, keys: NodeKeys, study: Study, clients: int) -> Stored:
     for start in range(0, clients, rows):
         shares = list(_sealed(opener, min(rows, clients - start)))
         with database.write() as session:
-            number = queries.study_state(session, "grid").number  # type: ignore[union-attr]
-            queries.insert_reports(session, number, _TODAY, shares)
+            number = store.study_state(session, "grid").number  # type: ignore[union-attr]
+            store.insert_reports(session, number, _TODAY, shares)
     database.engine.dispose()
     key_file = file.with_suffix(".key")
     keys.save(key_file)
@@ -186,8 +186,8 @@ def measure(d: int, clients: int, folder: Path) -> None:
     words_keys, seed_keys = NodeKeys.generate(), NodeKeys.generate()
     study = build_study((words_keys, seed_keys), d, clients)
     stored_words = min(clients, max(100, MOST_STORED_BYTES // (8 * d)))
-    words = store(folder, words_keys, study, stored_words)
-    seeds = store(folder, seed_keys, study, clients)
+    words = store_shares(folder, words_keys, study, stored_words)
+    seeds = store_shares(folder, seed_keys, study, clients)
     most = 8 * d + 64 * (NODES - 1) + 200
     start = time.perf_counter()
     processors = len(os.sched_getaffinity(0))

@@ -14,13 +14,13 @@ from collector.api.operator import operating
 from collector.api.parameters import check_study_id
 from collector.api.retaining import retaining
 from collector.api.studies import studies
+from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
 from collector.oblivious.gateway import Gateway
 from collector.oblivious.keys import GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import participant
 from collector.settings import Settings, server_settings
-from collector.storage.upkeep import utc_today
 from collector.views import handling
 from collector.views.fast_uploads import FastUploads
 from collector.views.gateway import EXTENSION as GATEWAY

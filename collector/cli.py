@@ -119,10 +119,10 @@ def _at_least_one(text: str) -> int:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
+    from collector.db import sqlite_file
     from collector.logs import log_event, refuse_ready, write_logs
     from collector.server import Endpoint, serve_collector
-    from collector.storage.database import sqlite_file
-    from collector.storage.wal import LOGGER, served_alone
+    from collector.wal import LOGGER, served_alone
 
     refuse_ready(arguments.ready_file)
     certificate, key = arguments.tls_certificate, arguments.tls_key
@@ -264,7 +264,7 @@ def wait_for_database(
 
     Raises InputError after START_SECONDS.
     """
-    from collector.storage.migrating import UnreachedError, opened
+    from collector.migrations import UnreachedError, opened
 
     if settings.database.startswith("sqlite"):
         return
@@ -287,7 +287,7 @@ def wait_for_database(
 
 def _with_token(settings: Settings) -> Settings:
     """Make a token if no operator could act otherwise. A made token is printed, so it may stay in a log."""
-    from collector.storage.keys import new_word
+    from collector.keys import new_word
 
     if _has_keys(settings):
         print(
@@ -301,9 +301,9 @@ def _with_token(settings: Settings) -> Settings:
 
 
 def _warn_of_postgresql(settings: Settings) -> None:
-    from collector.storage.database import has_lagging_replica
-    from collector.storage.migrating import opened
-    from collector.storage.upkeep import telltale_settings
+    from collector.daily import telltale_settings
+    from collector.db import has_lagging_replica
+    from collector.migrations import opened
 
     if settings.database.startswith("sqlite"):
         return
@@ -317,8 +317,8 @@ def _warn_of_postgresql(settings: Settings) -> None:
 
 def _has_keys(settings: Settings) -> bool:
     """Return True if a key has the operator's role."""
-    from collector.storage.keys import Role, list_keys
-    from collector.storage.migrating import opened
+    from collector.keys import Role, list_keys
+    from collector.migrations import opened
 
     with opened(settings.database, settings.lock_timeout) as database, database.read() as session:
         return any(key.role is Role.OPERATE for key in list_keys(session))

@@ -13,8 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 from flask import current_app
 from sqlalchemy.orm import Session
 
+from collector import store
+from collector.daily import Upkeep
+from collector.db import Bounds, Database
+from collector.keys import find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter, log_throttled
 from collector.metrics import Metrics
+from collector.migrations import check
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
@@ -24,14 +29,9 @@ from collector.reports.withdraw import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
-from collector.storage import overviews, queries
-from collector.storage.database import Bounds, Database
 from collector.storage.invitations import WRONG_KEY, Spending
-from collector.storage.keys import find_key, hash_key, was_removed
-from collector.storage.migrating import check
 from collector.storage.node_keys import NodeKeys
-from collector.storage.overviews import Arrivals, StudyOverview
-from collector.storage.upkeep import Upkeep
+from collector.store import Arrivals, StudyOverview
 from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError, UsageError
@@ -105,7 +105,7 @@ class Collector:
         check(database)
         _check_token(settings.token, database)
         with database.read() as session:
-            identity = queries.identity(session)
+            identity = store.identity(session)
         secret = settings.invitation_secret
         admission = intake.Admission(today, timedelta(days=settings.grace_days), secret)
         rules = RuleBook(database)
@@ -113,7 +113,7 @@ class Collector:
         database.require_more = upkeep.require_right_day
         _warn_of_doubt(upkeep, database)
 
-        def store(works: Sequence[Work]) -> Sequence[Any]:
+        def write(works: Sequence[Work]) -> Sequence[Any]:
             # Before the first reports of a day, the upkeep erases the order of earlier reports.
             find = partial(rules.find, reserved=True)
             try:
@@ -121,16 +121,16 @@ class Collector:
             except ProblemError as problem:
                 # A report needs a day; a withdrawal needs none.
                 changes = [work for work in works if isinstance(work, Change)]
-                made = iter(intake.store(database, find, admission, changes))
+                made = iter(intake.store_works(database, find, admission, changes))
                 return [next(made) if isinstance(work, Change) else problem for work in works]
-            return intake.store(database, find, admission, works)
+            return intake.store_works(database, find, admission, works)
 
         metrics = Metrics()
-        writer = Writer(store, database.act, MOST_QUEUED, metrics.observe_commit, settings.patience)
+        writer = Writer(write, database.act, MOST_QUEUED, metrics.observe_commit, settings.patience)
         limits = UploadLimits(settings.upload_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
-        counts = _cached(database, overviews.study_overviews), _cached(database, overviews.arrivals)
+        counts = _cached(database, store.study_overviews), _cached(database, store.arrivals)
         signers = load_keys(settings.signing_keys)
         node = None
         if node_key is not None:
@@ -247,7 +247,7 @@ def _check_studies(database: Database, node: Node | None) -> list[Needed]:
     Otherwise it would refuse the reports permanently, and devices drop such reports.
     """
     with database.read() as session:
-        unfinished = queries.unfinished_documents(session)
+        unfinished = store.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
     # Of closed studies only secure sums matter, and these have a protocol: skip the others.

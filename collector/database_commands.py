@@ -11,8 +11,8 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
-    from collector.storage.database import Database
-    from collector.storage.migrating import Schema
+    from collector.db import Database
+    from collector.migrations import Schema
 
 
 def add_database_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,7 +42,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 def _schema_of(database: Database) -> Schema:
     """Return an issuer's schema if the database has an issuer's tables, else a collector's."""
     from collector.issuer.models import ISSUER
-    from collector.storage.migrating import COLLECTOR, has_tables_of
+    from collector.migrations import COLLECTOR, has_tables_of
 
     return ISSUER if has_tables_of(database, ISSUER) else COLLECTOR
 
@@ -60,8 +60,8 @@ def run_token(_arguments: argparse.Namespace) -> int:
 
 def run_migrate(arguments: argparse.Namespace) -> int:
     """ldpkit migrate [--database URL]"""
-    from collector.storage.database import Database
-    from collector.storage.migrating import migrate
+    from collector.db import Database
+    from collector.migrations import migrate
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
@@ -72,10 +72,10 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 def run_backup(arguments: argparse.Namespace) -> int:
     """ldpkit backup --out FILE [--database URL]"""
+    from collector.backup import back_up
+    from collector.db import Database
     from collector.issuer.maintenance import IS_COPY
-    from collector.storage.backup import back_up
-    from collector.storage.database import Database
-    from collector.storage.wal import COLLECTORS
+    from collector.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
@@ -91,9 +91,9 @@ def run_backup(arguments: argparse.Namespace) -> int:
 
 def run_restore(arguments: argparse.Namespace) -> int:
     """ldpkit restore BACKUP [--database URL]"""
-    from collector.storage.database import Database
-    from collector.storage.restoring import restore
-    from collector.storage.wal import COLLECTORS
+    from collector.backup import restore
+    from collector.db import Database
+    from collector.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)

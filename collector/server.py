@@ -67,7 +67,7 @@ def serve_collector(
     def load(in_worker: bool) -> Flask:
         # Import here: prometheus_client looks for the processes' shared folder when it is imported.
         from collector.app import create_app
-        from collector.operator.daily import Days
+        from collector.daily import Days
 
         app = create_app(settings, node_key=node_key)
         collector = app.extensions["ldpkit"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import text
 
 from benchmarks.collector_load.bodies import load_study
-from collector.storage.database import Database
-from collector.storage.migrating import make
+from collector.db import Database
+from collector.migrations import make
 from collector.studies.publishing import publish
 from tests.collector.postgresql import Postgresql
 

@@ -10,6 +10,7 @@ from flask import g, request
 from werkzeug.datastructures import Authorization
 
 from collector.context import current_collector
+from collector.keys import Key, Role
 from collector.operator.key_checks import CHALLENGE
 from collector.problems import (
     FORBIDDEN,
@@ -18,7 +19,6 @@ from collector.problems import (
     WITHDRAWAL_UNPROVEN,
     ProblemError,
 )
-from collector.storage.keys import Key, Role
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.fields import Hex
 from ldp_client.documents.report import SECRET_BYTES, report_id_of

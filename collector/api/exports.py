@@ -32,11 +32,11 @@ from collector.api.parameters import (
 )
 from collector.context import current_collector
 from collector.exports.formats import FORMATS
+from collector.keys import Role
 from collector.limiter import Limiter
 from collector.reports.paging import open_export
 from collector.reports.sums import summary_text
-from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
-from collector.storage.keys import Role
+from collector.store import count_withdrawn, note_export, withdrawn_since_export
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")

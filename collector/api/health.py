@@ -12,11 +12,11 @@ from collector.api import exports, operator, retaining, studies
 from collector.api.auth import requires
 from collector.api.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
 from collector.context import current_collector
+from collector.db import problem_of
+from collector.keys import Role
+from collector.models import CollectorRow
 from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.storage.failures import problem_of
-from collector.storage.keys import Role
-from collector.storage.models import CollectorRow
 from collector.views import gateway, reports, shares
 
 health = Blueprint("health", __name__)

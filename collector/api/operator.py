@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
-from collector import problems
+from collector import audit_log, problems
 from collector.api.auth import acting_key, requires
 from collector.api.openapi import (
     JSON,
@@ -21,15 +21,14 @@ from collector.api.openapi import (
 )
 from collector.api.parameters import whole_parameter
 from collector.context import Collector, current_collector
+from collector.daily import documents_of
+from collector.keys import Role, list_keys
 from collector.operator import actions
 from collector.operator.actions import make_invitations, require_token
-from collector.operator.daily import documents_of
 from collector.operator.overview import Seen, listed, status_of
-from collector.operator.stated_retention import kept_of
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
-from collector.storage import audit_log
-from collector.storage.keys import Role, list_keys
-from collector.storage.overviews import StudyOverview
+from collector.retention import kept_of
+from collector.store import StudyOverview
 from collector.views.bodies import json_body, operators_json
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text

@@ -10,10 +10,10 @@ from collector import problems
 from collector.api.auth import acting_key, requires
 from collector.api.openapi import JSON, KEY, REQUEST, STUDY_ID, WRITE, Operation, json_of
 from collector.context import current_collector
+from collector.daily import kept_everywhere
+from collector.keys import Role
 from collector.operator import actions
 from collector.operator.actions import delete_overdue_of, delete_study_of, expire_reports
-from collector.operator.daily import kept_everywhere
-from collector.storage.keys import Role
 from collector.views.bodies import json_body
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Day

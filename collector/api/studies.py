@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify, make_response, request, url_for
 from sqlalchemy.orm import Session
 
-from collector import problems
+from collector import audit_log, problems, store
 from collector.api.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.api.openapi import (
     BODY,
@@ -21,12 +21,11 @@ from collector.api.openapi import (
 )
 from collector.api.parameters import whole_parameter
 from collector.context import current_collector
+from collector.keys import Role
+from collector.models import DocumentRow
 from collector.operator.actions import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules
-from collector.storage import audit_log, queries
-from collector.storage.keys import Role
-from collector.storage.models import DocumentRow
 from collector.studies import publishing
 from collector.studies.publishing import (
     Published,
@@ -137,7 +136,7 @@ def fetch(study_id: str) -> Response:
     document: Published | DocumentRow | None = current
     if version not in (None, current.version):
         with collector.database.read() as session:
-            document = queries.find_document(session, study_id, version)
+            document = store.find_document(session, study_id, version)
     if document is None:
         raise unknown_study(study_id)
     response = _served(document.canonical, current)

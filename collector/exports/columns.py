@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collector.reports.packing import OneQuestionLayout
 from collector.reports.rules import Rules
-from collector.storage.packing import OneQuestionLayout
-from collector.storage.queries import StoredRow
+from collector.store import StoredRow
 from schemas import Report
 
 NAMES = pa.dictionary(pa.int32(), pa.string())

@@ -8,10 +8,10 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from collector.db import problem_of
 from collector.exports.dated import dated_line
 from collector.reports.paging import Export
-from collector.storage.failures import problem_of
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from schemas.export_end import end_line
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from flask import Flask, Response, jsonify, request
 
+from collector.db import Bounds, Database, problem_of
 from collector.issuer import store
 from collector.issuer.models import ISSUER
 from collector.issuer.token_issuer import TokenIssuer, require_no_copy
+from collector.migrations import check
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
 from collector.reports.intake import INVITATION
-from collector.storage.database import Bounds, Database
-from collector.storage.failures import problem_of
-from collector.storage.migrating import check
 from collector.views.handling import harden, response_of
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, to_base64url
 

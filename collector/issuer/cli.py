@@ -78,10 +78,10 @@ def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit issuer init [FOLDER] --address URL"""
     from sqlalchemy import insert
 
+    from collector.db import Database
     from collector.issuer.models import ISSUER, IssuerRow
+    from collector.migrations import make
     from collector.settings import sqlite_url
-    from collector.storage.database import Database
-    from collector.storage.migrating import make
 
     try:
         address = WEB_ADDRESS.read(arguments.address, "--address", DocumentError)
@@ -123,12 +123,12 @@ def run_key(arguments: argparse.Namespace) -> int:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
+    from collector.db import sqlite_file
     from collector.issuer.app import create_issuer
     from collector.issuer.order_erasing import forgetting
     from collector.logs import refuse_ready, write_ready
     from collector.server import Endpoint, serve
-    from collector.storage.database import sqlite_file
-    from collector.storage.wal import served_alone
+    from collector.wal import served_alone
 
     refuse_ready(arguments.ready_file)
     certificate, key = arguments.tls_certificate, arguments.tls_key

@@ -12,7 +12,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
-    from collector.storage.database import Database
+    from collector.db import Database
 
 DATABASE_NAME = "issuer.sqlite3"
 DEFAULT_DATABASE = f"sqlite:///{DATABASE_NAME}"
@@ -52,7 +52,7 @@ def with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def opened_by(arguments: argparse.Namespace) -> Iterator[Database]:
     """Open the database that a command names. Raises InputError for everything that it refuses."""
     from collector.issuer.models import ISSUER
-    from collector.storage.migrating import opened
+    from collector.migrations import opened
 
     with opened(arguments.database, BUSY_SECONDS, ISSUER) as database:
         yield database

@@ -7,8 +7,8 @@ from pathlib import Path
 from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from collector.storage.migrating import Schema
-from collector.storage.wal import ISSUERS
+from collector.migrations import Schema
+from collector.wal import ISSUERS
 
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))

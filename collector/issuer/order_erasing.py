@@ -14,14 +14,14 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from collector.clock import utc_today
+from collector.daily import RETRY_SECONDS, UnfinishedError, rewrite_files
+from collector.db import Database, one_line
 from collector.issuer.maintenance import BUSY_SECONDS
 from collector.issuer.models import ISSUER, CodeRow, IssuerRow
 from collector.issuer.store import refuse_copy
 from collector.limiter import log_throttled
-from collector.storage.database import Database, one_line
-from collector.storage.migrating import check
-from collector.storage.rewriting import UnfinishedError, rewrite_files
-from collector.storage.upkeep import RETRY_SECONDS, utc_today
+from collector.migrations import check
 from ldp_client.documents.errors import InputError
 
 CODES = CodeRow.__tablename__

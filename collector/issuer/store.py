@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
 from collector.issuer.signing import new_pair
-from collector.storage.keys import hash_key, new_word
-from collector.storage.queries import IDS_PER_STATEMENT
+from collector.keys import hash_key, new_word
+from collector.store import IDS_PER_STATEMENT
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json, to_base64
 from ldp_client.documents.channel import MOST_KEYS

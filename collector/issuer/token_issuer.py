@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from sqlalchemy.orm import Session
 
+from collector.db import Database
 from collector.issuer import store
 from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.order_erasing import Forgetting
@@ -14,7 +15,6 @@ from collector.issuer.signing import FaultError, SigningKey
 from collector.limiter import Limiter, log_throttled
 from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, UNAVAILABLE, Kind, ProblemError
 from collector.reports.limits import TokenBucket
-from collector.storage.database import Database
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE, short_id_of
 from ldp_client.documents.errors import InputError
 

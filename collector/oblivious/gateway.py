@@ -14,6 +14,7 @@ from email.utils import formatdate
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from collector.db import problem_of
 from collector.oblivious.keys import GatewayKeys
 from collector.problems import (
     ANSWER_TOO_LARGE,
@@ -24,7 +25,6 @@ from collector.problems import (
     OHTTP_MALFORMED,
     ProblemError,
 )
-from collector.storage.failures import problem_of
 from ldp_client.oblivious.binary_http import ANSWER_BYTES, Answer, BinaryError, Request, answer_bytes
 from ldp_client.oblivious.encapsulation import (
     HEADER_BYTES,

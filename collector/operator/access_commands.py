@@ -274,7 +274,7 @@ def _make_all(
 
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD] [--json]"""
-    from collector.storage.upkeep import utc_today
+    from collector.clock import utc_today
 
     expires = None if arguments.expires is None else day_of("--expires", arguments.expires)
     if expires is not None and expires < utc_today():

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from collector import audit_log
+from collector.clock import doubt_of
+from collector.daily import UnfinishedError, Upkeep, kept_everywhere, note_deleted
+from collector.db import Database
+from collector.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished
 from collector.operator import inviting
-from collector.operator.daily import kept_everywhere, note_deleted
-from collector.operator.retention import delete_reports, delete_study
-from collector.operator.stated_retention import delete_overdue
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
 from collector.reports.sums import recount
-from collector.storage import audit_log
-from collector.storage.database import Database
-from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished
-from collector.storage.rewriting import UnfinishedError
-from collector.storage.upkeep import Upkeep, doubt_of
+from collector.retention import delete_overdue, delete_reports, delete_study
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 

@@ -92,7 +92,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
 
 def _day_before(arguments: argparse.Namespace) -> str | None:
     """Return the day of --before. Raises UsageError for a future day, and without a study."""
-    from collector.storage.upkeep import utc_today
+    from collector.clock import utc_today
 
     if arguments.before is None:
         return None

@@ -78,7 +78,7 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 
 def _write_settings(folder: Path, database: str) -> None:
-    from collector.storage.keys import new_word
+    from collector.keys import new_word
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
     values["invitation_key"] = new_word(TOKEN_BYTES)
@@ -134,8 +134,8 @@ def make_database(settings: Settings, fill: Callable[[Connection], object] = lam
 
     fill: runs in the transaction that makes the tables; if it fails, no database is made.
     """
-    from collector.storage.database import Database
-    from collector.storage.migrating import make
+    from collector.db import Database
+    from collector.migrations import make
 
     database = Database(settings.database, settings.lock_timeout)
     make(database, fill=fill)

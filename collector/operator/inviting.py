@@ -14,7 +14,8 @@ from shutil import rmtree
 
 from sqlalchemy.orm import Session
 
-from collector.storage import audit_log, queries
+from collector import audit_log, store
+from collector.keys import hash_key, new_word
 from collector.storage.invitations import (
     add_invitations,
     add_list,
@@ -22,7 +23,6 @@ from collector.storage.invitations import (
     has_values,
     revoke_invitations,
 )
-from collector.storage.keys import hash_key, new_word
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
@@ -84,7 +84,7 @@ def invite(
 
 def _refuse_over(session: Session, study_id: str) -> None:
     """Raise InputError if the study was closed or deleted."""
-    state = queries.study_state(session, study_id)
+    state = store.study_state(session, study_id)
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
         raise InputError(
@@ -134,12 +134,12 @@ def _last_day(session: Session, study_id: str) -> date | None:
 
     All versions count, because an earlier version takes reports until its own last day.
     """
-    state = queries.study_state(session, study_id)
+    state = store.study_state(session, study_id)
     if state is None or state.closes is None:
         return None
     days = [state.closes]
-    for version in queries.document_digests(session, state.number):
-        canonical = queries.canonical_bytes(session, study_id, version)
+    for version in store.document_digests(session, state.number):
+        canonical = store.canonical_bytes(session, study_id, version)
         closes = None if canonical is None else Study.from_json(canonical).closes
         if closes is None:
             return None
@@ -293,7 +293,7 @@ def revoke(session: Session, study_id: str, by: str) -> None:
 
     A secure sum must be closed first: while it is open, its list could be taken in a second time.
     """
-    state = queries.study_state(session, study_id)
+    state = store.study_state(session, study_id)
     if _is_summed(session, study_id) and state is not None and not state.closed:
         raise InputError(
             f"study {study_id} is a secure sum: its list could be taken in twice. Restore its "
@@ -320,12 +320,12 @@ def _is_summed(session: Session, study_id: str) -> bool:
 
 
 def _current(session: Session, study_id: str) -> Study | None:
-    document = queries.find_document(session, study_id)
+    document = store.find_document(session, study_id)
     return None if document is None else Study.from_json(document.canonical)
 
 
 def _number(session: Session, study_id: str) -> int:
-    study = queries.locked_study(session, study_id)
+    study = store.locked_study(session, study_id)
     if study is None:
         raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
     return study.number

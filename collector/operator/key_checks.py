@@ -11,13 +11,9 @@ from typing import Protocol, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from collector.limiter import CostBoundCache, log_throttled
-from collector.metrics import Metrics
-from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
-from collector.reports.limits import TokenBucket
-from collector.storage import audit_log
-from collector.storage.database import Database
-from collector.storage.keys import (
+from collector import audit_log
+from collector.db import Database
+from collector.keys import (
     TOKEN_KEY,
     Key,
     begin_session,
@@ -28,6 +24,10 @@ from collector.storage.keys import (
     known_hashes,
     note_use,
 )
+from collector.limiter import CostBoundCache, log_throttled
+from collector.metrics import Metrics
+from collector.problems import TOO_MANY_KEYS, UNAUTHORIZED, ProblemError
+from collector.reports.limits import TokenBucket
 
 WRONG_A_SECOND = 5.0
 # Not Basic, because browsers would ask for it themselves and keep the key until they are closed.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.operator.daily import kept_everywhere
+from collector.daily import kept_everywhere
 from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
-from collector.storage.overviews import database_bytes
+from collector.store import database_bytes
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

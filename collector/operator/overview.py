@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.operator.stated_retention import Kept
-from collector.storage import queries
+from collector import store
+from collector.retention import Kept
 from collector.storage.invitations import count_unused
-from collector.storage.overviews import Arrivals, StudyOverview
+from collector.store import Arrivals, StudyOverview
 from ldp_client.words.text import counted
 from schemas import Study
 
@@ -138,7 +138,7 @@ def status_of(
 ) -> dict[str, Any]:
     """Return everything known about one study."""
     by_day: dict[date, int] = defaultdict(int)
-    by_version: dict[int, int] = dict.fromkeys(queries.published_versions(session, study.id), 0)
+    by_version: dict[int, int] = dict.fromkeys(store.published_versions(session, study.id), 0)
     for one in seen.arrivals:
         if one.study == study.number:
             by_day[one.day] += one.reports

@@ -12,13 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from collector.api.auth import COOKIE, credentials, require_role
 from collector.api.operator import status
 from collector.context import Collector, current_collector
+from collector.keys import TOKEN_KEY, Key, Role
 from collector.operator.at_a_collector import STATES
 from collector.operator.key_checks import CHALLENGE
 from collector.operator.overview import is_meant, listed, state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
-from collector.storage.keys import TOKEN_KEY, Key, Role
-from collector.storage.overviews import StudyOverview
+from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import FEW_PEOPLE, public_line

@@ -24,14 +24,14 @@ from flask import (
 )
 from markupsafe import Markup, escape
 
+from collector import store
 from collector.api.parameters import is_study_id
 from collector.context import current_collector
 from collector.pages.illustration import hundred_of
 from collector.pages.words import LANGUAGES, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
-from collector.storage import queries
-from collector.storage.queries import StudyState
+from collector.store import StudyState
 from collector.studies.origins import origins_of, published_origins
 from collector.studies.publishing import LIFETIME
 from ldp_client.device.arguments import LOOPBACK
@@ -253,7 +253,7 @@ def _all_origins() -> list[str]:
     now = time.monotonic()
     if known is None or now >= until:
         with current_collector().database.read() as session:
-            published = queries.all_versions(session)
+            published = store.all_versions(session)
             if known != published:
                 origins = sorted(set().union(*published_origins(session).values()))
         current_app.extensions[ORIGINS] = (now + LIFETIME, published, origins)

@@ -16,7 +16,8 @@ from itertools import pairwise
 from struct import Struct
 from typing import Protocol
 
-from collector.storage.packing import Layout, PackedReport, PublicPlaces
+from collector.reports.packing import Layout, PublicPlaces
+from collector.store import PackedReport
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import ID_BYTES

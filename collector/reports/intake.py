@@ -10,6 +10,9 @@ from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector import store
+from collector.db import Database, PartlyHeldError, is_of_all, problem_of
+from collector.keys import hash_key
 from collector.problems import (
     REPORT_CONFLICT,
     REPORT_WITHDRAWN,
@@ -24,11 +27,7 @@ from collector.reports.rules import Rules, UnknownVersionError, require_same
 from collector.reports.sums import FindRules, add_reports
 from collector.reports.tokens import tokened_reports, with_token
 from collector.reports.writer import Change, Upload, Work
-from collector.storage import queries
-from collector.storage.database import Database
-from collector.storage.failures import is_of_all, problem_of
-from collector.storage.keys import hash_key
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 
@@ -161,7 +160,9 @@ def count(collector: Collector, study_id: str, outcomes: Outcomes) -> tuple[int,
     return stored, duplicates
 
 
-def store(database: Database, find: FindRules, admission: Admission, works: Sequence[Work]) -> list[Any]:
+def store_works(
+    database: Database, find: FindRules, admission: Admission, works: Sequence[Work]
+) -> list[Any]:
     """Store uploads in one transaction and make changes in another, durable on return.
 
     Each transaction locks its rows in the order (study, id). Together in one, a change would lock a lower id
@@ -199,7 +200,7 @@ def _store_all(
     try:
         try:
             return storing(look_first=False, is_apart=False)
-        except queries.PartlyHeldError:
+        except PartlyHeldError:
             return storing(look_first=True, is_apart=False)
     except Exception as error:
         if is_of_all(error):
@@ -270,7 +271,7 @@ def _store_study(
     look_first: bool,
 ) -> Outcomes:
     """Return one outcome for each report. Raises ProblemError for a study that is not published."""
-    study = queries.study_state(session, study_id, keep=True)
+    study = store.study_state(session, study_id, keep=True)
     if study is None:
         raise unknown_study(study_id)
     day = admission.today()
@@ -278,7 +279,7 @@ def _store_study(
     versions = {report.version for report in reports}
     refusals = _refusals(study, find, study_id, day, admission.late, versions)
     of_version = partial(find, study_id)
-    require_same(queries.document_digests(session, study.number), map(of_version, versions))
+    require_same(store.document_digests(session, study.number), map(of_version, versions))
     is_invited = any(of_version(version).needs_invitation(study) for version in versions)
     takes_tokens = any(of_version(version).tokens is not None for version in versions)
     look_first = look_first or is_invited or takes_tokens or bool(refusals)
@@ -288,17 +289,17 @@ def _store_study(
     for report in reports:
         if report.version not in refusals:
             first.setdefault(report.id, report)
-    held = queries.held_reports(session, study.number, ids) if look_first else {}
+    held = store.held_reports(session, study.number, ids) if look_first else {}
     fresh = [one for one in first.values() if one.id not in held]
     fresh, uninvited = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
     fresh, tokenless = tokened_reports(session, of_version, study.number, uploads, fresh)
     uninvited = {**uninvited, **tokenless}
     first.update((report.id, report) for report in fresh)
-    stored = queries.insert_reports(session, study.number, day, fresh)
+    stored = store.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
-    held.update(queries.held_reports(session, study.number, ids - held.keys() - stored))
+    held.update(store.held_reports(session, study.number, ids - held.keys() - stored))
     if is_invited:
         reports = [as_stored(of_version, one, held.get(one.id, first.get(one.id, one))) for one in reports]
     if not stored and all([held.get(report.id) == report for report in reports]):
@@ -309,7 +310,7 @@ def _store_study(
 
 def _outcome(
     report: PackedReport,
-    held: Mapping[bytes, queries.StoredRow],
+    held: Mapping[bytes, store.StoredRow],
     unclaimed: set[bytes],
     refusal: ProblemError | None,
 ) -> Outcome:
@@ -332,7 +333,7 @@ def _outcome(
 
 
 def _refusals(
-    study: queries.StudyState, find: FindRules, study_id: str, day: date, late: timedelta, versions: set[int]
+    study: store.StudyState, find: FindRules, study_id: str, day: date, late: timedelta, versions: set[int]
 ) -> dict[int, ProblemError]:
     """Return why the study accepts no new report today, for each rejected version.
 
@@ -378,5 +379,5 @@ def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -
 
 def _require_study(collector: Collector, study_id: str) -> None:
     with collector.database.read() as session:
-        if queries.study_state(session, study_id) is None:
+        if store.study_state(session, study_id) is None:
             raise unknown_study(study_id)

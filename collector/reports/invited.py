@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
+from collector import store
 from collector.limiter import log_throttled
 from collector.problems import INVITATION_NEEDED, UNAVAILABLE, ProblemError
 from collector.reports.rules import Rules
 from collector.reports.writer import Upload
-from collector.storage import queries
 from collector.storage.invitations import Spending, carried_values, use_invitations
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from ldp_client.documents.errors import InputError, ReportError
 
 FindRules = Callable[[int], Rules]
@@ -33,7 +33,7 @@ class Invited(NamedTuple):
 def invited_reports(
     session: Session,
     find: FindRules,
-    study: queries.StudyState,
+    study: store.StudyState,
     secret: bytes,
     uploads: Sequence[Upload],
     fresh: Sequence[PackedReport],
@@ -90,7 +90,7 @@ def _filled(
     return filled, refused
 
 
-def as_stored(find: FindRules, report: PackedReport, known: queries.StoredRow) -> PackedReport:
+def as_stored(find: FindRules, report: PackedReport, known: store.StoredRow) -> PackedReport:
     """Return a resent report with the values that its invitation carried when it was stored."""
     stored = PackedReport._make(known)
     if stored.withdrawn or stored.version != report.version:

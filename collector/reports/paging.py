@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
+from collector import store
+from collector.db import Database
 from collector.problems import broken_off, deleted_reports, unknown_study
 from collector.reports.rules import Rules, require_same
-from collector.storage import queries
-from collector.storage.database import Database
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -25,7 +25,7 @@ PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
 # A row of a dated export ends with the day.
-Page = list[queries.StoredRow]
+Page = list[store.StoredRow]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def open_export(
     since: a partial export would pass for a complete one.
     """
     with collector.database.read() as session:
-        study = queries.study_state(session, study_id)
-        digests = {} if study is None else queries.document_digests(session, study.number)
+        study = store.study_state(session, study_id)
+        digests = {} if study is None else store.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
     refuse_gone(study, study_id)
@@ -83,7 +83,7 @@ def open_export(
     )
 
 
-def refuse_gone(study: queries.StudyState, study_id: str) -> None:
+def refuse_gone(study: store.StudyState, study_id: str) -> None:
     """Raise ProblemError for a study whose reports are deleted."""
     if study.deleted:
         raise deleted_reports(study_id)
@@ -113,9 +113,9 @@ def _pages(
     limit = page_limit(rules.values())
     while True:
         with following.database.read() as session:
-            page = queries.report_page(session, following.number, max(rules), after, through, limit, dated)
+            page = store.report_page(session, following.number, max(rules), after, through, limit, dated)
             # Read after the page: PostgreSQL shows each statement all earlier commits.
-            study = queries.study_state(session, following.study)
+            study = store.study_state(session, following.study)
             assert study is not None
         refuse_gone(study, following.study)
         if study.deletions != following.deletions:

@@ -16,15 +16,14 @@ from threading import Lock
 
 import numpy as np
 
+from collector import store
+from collector.db import Database
 from collector.limiter import log_throttled
 from collector.problems import TOKEN_INVALID, UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
+from collector.reports.packing import Layout, PublicPlaces, layout_of
 from collector.reports.tokens import TokenCheck
-from collector.storage import queries
-from collector.storage.database import Database
-from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout_of
-from collector.storage.queries import StudyState
-from collector.storage.sums import ON_DISK, Sums
+from collector.store import ON_DISK, PackedReport, StudyState, Sums
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
 from schemas import Report, Study
@@ -249,7 +248,7 @@ class RuleBook:
 
     def _load(self, study_id: str, version: int, reserved: bool) -> Rules:
         with self._database.read(reserved) as session:
-            canonical = queries.canonical_bytes(session, study_id, version)
+            canonical = store.canonical_bytes(session, study_id, version)
         if canonical is None:
             raise UnknownVersionError(f"study {study_id!r} has no version {version}")
         rules = Rules.of(Study.from_json(canonical))

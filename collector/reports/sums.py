@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sqlalchemy.orm import Session
 
+from collector import store
+from collector.db import WrongSumsError, problem_of
 from collector.limiter import Limiter
+from collector.models import DocumentRow
 from collector.problems import (
     REPORTS_DELETED,
     SUMMARY_IMPOSSIBLE,
@@ -20,10 +23,7 @@ from collector.problems import (
 )
 from collector.reports.paging import Export, open_export, page_limit
 from collector.reports.rules import ReportCounter, Rules, require_same
-from collector.storage import queries
-from collector.storage.failures import problem_of
-from collector.storage.models import DocumentRow
-from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, read_sums
+from collector.store import Sums, add_sums, forget_sums, read_sums
 from schemas import Study
 from summaries import Summary
 from summaries.summary import NEEDS_REPORTS
@@ -42,7 +42,7 @@ FindRules = Callable[[str, int], Rules]
 
 
 def add_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[queries.StoredRow]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[store.StoredRow]
 ) -> None:
     """Count reports that this transaction stores. study: its number."""
     for rules, payloads in _by_version(find, study_id, reports):
@@ -50,11 +50,11 @@ def add_reports(
 
 
 def take_back_reports(
-    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[queries.StoredRow]
+    session: Session, find: FindRules, study_id: str, study: int, reports: Iterable[store.StoredRow]
 ) -> None:
     """Undo the counting of reports that this transaction deletes. Withdrawn reports no longer count."""
     for rules, payloads in _by_version(find, study_id, reports):
-        require_same(queries.document_digests(session, study), [rules])
+        require_same(store.document_digests(session, study), [rules])
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
@@ -76,10 +76,10 @@ def _find_tally(
 ) -> tuple[DocumentRow, ReportCounter]:
     """Return a version and its tally. Raises ProblemError if there is no summary, or a huge one."""
     with collector.database.read() as session:
-        document = queries.find_document(session, study_id, version)
+        document = store.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
-        state = queries.study_state(session, study_id)
+        state = store.study_state(session, study_id)
     if state is not None and state.deleted:
         raise deleted_reports(study_id)
     rules = collector.rules.find(study_id, document.version)
@@ -122,7 +122,7 @@ def require_sums(session: Session, study_id: str, study: int) -> None:
 
 def build_sums(session: Session) -> None:
     """Count every stored report again, in this transaction."""
-    studies = queries.study_numbers(session)
+    studies = store.study_numbers(session)
     forget_sums(session, [number for _, number in studies])
     for study_id, number in studies:
         _build_sums_of(session, study_id, number, _rules_of(session, study_id))
@@ -130,9 +130,9 @@ def build_sums(session: Session) -> None:
 
 def recount(session: Session) -> list[tuple[str, int]]:
     """Rebuild the sums, blocking uploads until the transaction ends. Return the versions that were wrong."""
-    studies = queries.study_numbers(session)
+    studies = store.study_numbers(session)
     for study_id, _ in studies:
-        queries.locked_study(session, study_id)
+        store.locked_study(session, study_id)
     before = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
     build_sums(session)
     after = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
@@ -163,15 +163,15 @@ def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums | 
 def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
     """Return every version's rules."""
     found = {}
-    for version in queries.published_versions(session, study_id):
-        canonical = queries.canonical_bytes(session, study_id, version)
+    for version in store.published_versions(session, study_id):
+        canonical = store.canonical_bytes(session, study_id, version)
         found[version] = Rules.of(Study.from_json(canonical or b""))
     return found
 
 
 def _build_sums_of(session: Session, study_id: str, number: int, rules: Mapping[int, Rules]) -> None:
     after, limit = b"", page_limit(rules.values())
-    while page := queries.report_page(session, number, max(rules), after, None, limit):
+    while page := store.report_page(session, number, max(rules), after, None, limit):
         add_reports(session, lambda _, version: rules[version], study_id, number, page)
         after = page[-1][0]
 
@@ -193,7 +193,7 @@ def _count_export(export: Export, version: int) -> Sums:
 
 
 def _by_version(
-    find: FindRules, study_id: str, reports: Iterable[queries.StoredRow]
+    find: FindRules, study_id: str, reports: Iterable[store.StoredRow]
 ) -> Iterator[tuple[Rules, Sequence[bytes]]]:
     """Yield each version's rules and the payloads to count, without withdrawn reports.
 

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from collector.problems import TOKEN_INVALID, TOKEN_NEEDED, TOKEN_SPENT, ProblemError
 from collector.reports.writer import Upload
-from collector.storage.packing import PackedReport
 from collector.storage.spent_tokens import spend_tokens
+from collector.store import PackedReport
 from ldp_client.core.blind_rsa import SALT_BYTES
 from ldp_client.core.tokens import INPUT_BYTES, challenge_header, challenge_of, input_of, key_id_of, token_in
 from ldp_client.documents.channel import EXPONENT, TokenKey

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
+from collector import store
+from collector.clock import settled_day
 from collector.metrics import Metrics
 from collector.problems import (
     REPORT_UNKNOWN,
@@ -21,10 +23,7 @@ from collector.problems import (
 )
 from collector.reports.limits import TokenBucket
 from collector.reports.sums import take_back_reports
-from collector.storage import queries
-from collector.storage.emptying import insert_withdrawn, was_withdrawn, withdraw_report
-from collector.storage.packing import PackedReport
-from collector.storage.upkeep import settled_day
+from collector.store import PackedReport, insert_withdrawn, was_withdrawn, withdraw_report
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -38,7 +37,7 @@ def withdraw(
     study_id: str,
     report_id: bytes,
     by_device: bool,
-    refuse: Callable[[Session, queries.StudyState], None] = lambda _session, _study: None,
+    refuse: Callable[[Session, store.StudyState], None] = lambda _session, _study: None,
 ) -> None:
     """Delete a report except its id, durable on return. Deleting it again changes nothing.
 
@@ -51,7 +50,7 @@ def withdraw(
     find = partial(collector.rules.find, reserved=True)
 
     def act(session: Session) -> None:
-        study = queries.study_state(session, study_id, keep=True)
+        study = store.study_state(session, study_id, keep=True)
         if study is None:
             raise unknown_study(study_id)
         refuse(session, study)
@@ -70,7 +69,7 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     use up nothing of the others'. Raises ProblemError for an unknown study, and above the limits.
     """
     with collector.database.read() as session:
-        study = queries.study_state(session, study_id)
+        study = store.study_state(session, study_id)
         if study is None:
             raise unknown_study(study_id)
         is_withdrawn = was_withdrawn(session, study.number, report_id)
@@ -82,7 +81,7 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
 
 
 def _withdraw_stored(
-    collector: Collector, session: Session, study: queries.StudyState, report_id: bytes, by_device: bool
+    collector: Collector, session: Session, study: store.StudyState, report_id: bytes, by_device: bool
 ) -> PackedReport | None:
     """Delete all of a report except its id. Return the report as it was, if it has arrived."""
     day = settled_day(session, collector.today())

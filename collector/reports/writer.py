@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
+from collector.db import is_of_all
 from collector.limiter import log_throttled
 from collector.problems import DISK_FULL, OVERLOADED, UNAVAILABLE, ProblemError
-from collector.storage.failures import is_of_all
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 
 # Most reports in one commit: a second's work with millions of reports stored.
 MOST_AT_ONCE = 10_000

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from collector import store
+from collector.db import Database
 from collector.problems import (
     SET_CONFLICT,
     SHARES_GONE,
@@ -30,11 +32,9 @@ from collector.secure_sum.drawing import (
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
 from collector.settings import Settings
-from collector.storage import queries
-from collector.storage.database import Database
 from collector.storage.invitations import demand_invitations
 from collector.storage.node_keys import NodeKeys
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from collector.studies import publishing
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
@@ -99,8 +99,8 @@ class Node:
         if (sent := body_size(study)) > MOST_BYTES:
             problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
             raise StudyError("questions", problem, code="study.questions_not_summable")
-        row = queries.locked_or_new_study(session, study.id)
-        if row.version not in (queries.NEVER_PUBLISHED, study.version):
+        row = store.locked_or_new_study(session, study.id)
+        if row.version not in (store.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
         new = publishing.publish(session, study)
@@ -137,7 +137,7 @@ class Node:
         """Return the opener of a published study's shares. Raises ProblemError for an unknown study."""
         if study_id not in self._openers:
             with self.database.read() as session:
-                document = queries.find_document(session, study_id)
+                document = store.find_document(session, study_id)
             if document is None:
                 raise unknown_study(study_id)
             study = Study.from_json(document.canonical)
@@ -156,7 +156,7 @@ class Node:
         Open studies are counted too, so that the aggregator can check before it closes. Raises ProblemError.
         """
         with self.database.read() as session:
-            study = queries.study_state(session, study_id)
+            study = store.study_state(session, study_id)
             if study is None:
                 raise unknown_study(study_id)
             confirmed = summing.confirmed_ids(session, study.number)
@@ -262,7 +262,7 @@ class Node:
         remaining = iter(ids)
         while chunk := list(islice(remaining, rows)):
             with self.database.read() as session:
-                held = queries.held_reports(session, number, chunk)
+                held = store.held_reports(session, number, chunk)
             if len(held) < len(chunk):
                 raise ProblemError(SHARES_GONE, GONE)
             yield from ((report_id, held[report_id][2]) for report_id in chunk)
@@ -275,7 +275,7 @@ class Node:
 
 def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> summing.Part:
     """Commit the node unless it is committed already; return its part."""
-    queries.locked_study(session, study_id)
+    store.locked_study(session, study_id)
     part = summing.find_part(session, number)
     if part is None:
         summing.insert_part(session, number, nonce, said)
@@ -301,7 +301,7 @@ def at_once(opener: Opener) -> int:
 
 def _closed_study(session: Session, study_id: str) -> int:
     """Return the study's number. Raises ProblemError unless it is published and closed."""
-    study = queries.study_state(session, study_id)
+    study = store.study_state(session, study_id)
     if study is None:
         raise unknown_study(study_id)
     if not study.closed:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import DrawingRow, SecureSumRow
-from collector.storage.queries import REPORTS
+from collector.models import DrawingRow, SecureSumRow
+from collector.store import REPORTS
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import ID_BYTES

@@ -19,8 +19,8 @@ from typing import NamedTuple, cast
 from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
-from collector.storage.queries import IDS_PER_STATEMENT, STUDIES, insert_new
+from collector.models import InvitationListRow, InvitationRow, SpentInvitationRow
+from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 

@@ -13,8 +13,8 @@ from typing import cast
 from sqlalchemy import Table, delete
 from sqlalchemy.orm import Session
 
-from collector.storage.models import SpentTokenRow
-from collector.storage.queries import IDS_PER_STATEMENT, insert_new
+from collector.models import SpentTokenRow
+from collector.store import IDS_PER_STATEMENT, insert_new
 
 SPENT_TOKENS = cast(Table, SpentTokenRow.__table__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from collector import store
 from collector.problems import STUDY_CONFLICT, ProblemError
-from collector.storage import queries
 from schemas.names import title_above
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def refuse_changed_questions(session: Session, study: Study) -> None:
     """
     document = study.document
     now = {question["id"]: (index, question) for index, question in enumerate(document["questions"])}
-    for version in queries.published_versions(session, study.id):
-        canonical = queries.canonical_bytes(session, study.id, version) or b""
+    for version in store.published_versions(session, study.id):
+        canonical = store.canonical_bytes(session, study.id, version) or b""
         # Parsed without validation: that takes 0.2 s, and uploads wait for this transaction.
         earlier = json.loads(canonical) if STATED in canonical else {"questions": []}
         for before in earlier["questions"]:

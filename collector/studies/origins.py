@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
+from collector import store
 from collector.problems import STUDY_INVALID, ProblemError
-from collector.storage import queries
 from collector.studies.reading_once import ReadOnce
 from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
@@ -38,7 +38,7 @@ def published_origins(session: Session) -> dict[int, set[str]]:
     Each document is read once in a process: a key of one study may publish very many long documents.
     """
     found: dict[int, set[str]] = {}
-    for study, origins in _ORIGINS.of(session, queries.all_versions(session)):
+    for study, origins in _ORIGINS.of(session, store.all_versions(session)):
         found.setdefault(study, set()).update(origins)
     return found
 

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from collector import store
+from collector.db import Database
+from collector.models import StudyRow
 from collector.problems import (
     SIGNATURE_REFUSED,
     STUDY_CONFLICT,
@@ -26,11 +29,8 @@ from collector.problems import (
     deleted_study,
     unknown_study,
 )
-from collector.storage import queries
-from collector.storage.database import Database
 from collector.storage.invitations import count_unused
-from collector.storage.models import StudyRow
-from collector.storage.queries import StudyState
+from collector.store import StudyState
 from collector.studies.memoized import refuse_changed_questions
 from collector.studies.origins import require_room
 from collector.studies.token_keys import refuse_keys_of_others
@@ -91,8 +91,8 @@ class CurrentStudies:
 
     def _read(self, study_id: str) -> Published | None:
         with self._database.read() as session:
-            document = queries.find_document(session, study_id)
-            state = queries.study_state(session, study_id)
+            document = store.find_document(session, study_id)
+            state = store.study_state(session, study_id)
             if document is None or state is None:
                 return None
             return Published(document.version, document.digest, document.canonical, state)
@@ -106,7 +106,7 @@ def publish(session: Session, study: Study) -> bool:
     memoized question, and if the header of all pages has no room for its issuer; StudyError for a token key
     of another study.
     """
-    row = queries.locked_or_new_study(session, study.id)
+    row = store.locked_or_new_study(session, study.id)
     if row.deleted:
         raise deleted_study(study.id)
     if row.version == study.version:
@@ -120,14 +120,14 @@ def publish(session: Session, study: Study) -> bool:
             "a closed study takes no new version; open it first, if it can be opened",
             "version",
         )
-    if len(queries.published_versions(session, study.id)) >= MOST_VERSIONS:
+    if len(store.published_versions(session, study.id)) >= MOST_VERSIONS:
         detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
         raise ProblemError(STUDY_CONFLICT, detail, "version")
     _refuse_both(session, row, study)
     refuse_changed_questions(session, study)
     refuse_keys_of_others(session, row.number, study)
     require_room(session, row.number, study.channel)
-    queries.add_document(session, row.number, study.version, study.digest, study.canonical())
+    store.add_document(session, row.number, study.version, study.digest, study.canonical())
     _make_current(row, study)
     return True
 
@@ -144,7 +144,7 @@ def _refuse_both(session: Session, row: StudyRow, study: Study) -> None:
 
 def is_closed(session: Session, study_id: str) -> bool:
     """Return True if a study is closed. That cannot change until the transaction ends."""
-    row = queries.locked_study(session, study_id)
+    row = store.locked_study(session, study_id)
     return row is not None and row.closed
 
 
@@ -154,7 +154,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
     deleted: also delete its reports. final: never allow reopening, as for a deleted study.
     Raises ProblemError if it is unknown.
     """
-    row = queries.locked_study(session, study_id)
+    row = store.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     row.closed = True
@@ -165,7 +165,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
 
 def reopen(session: Session, study_id: str) -> int:
     """Reopen a closed study and return its version. Raises ProblemError if it cannot be reopened."""
-    row = queries.locked_study(session, study_id)
+    row = store.locked_study(session, study_id)
     if row is None:
         raise unknown_study(study_id)
     if row.deleted:
@@ -177,7 +177,7 @@ def reopen(session: Session, study_id: str) -> int:
 
 
 def _require_same(session: Session, study: Study) -> None:
-    published = queries.find_document(session, study.id)
+    published = store.find_document(session, study.id)
     if published is None or published.digest != study.digest:
         detail = f"version {study.version} is published with another digest"
         raise ProblemError(STUDY_CONFLICT, detail, "version")
@@ -239,10 +239,10 @@ def publish_signed(
     Raises ProblemError as `publish` does: an earlier version is rejected even if it is signed.
     """
     is_new = publish(session, signed.study)
-    document = queries.find_document(session, signed.study.id)
+    document = store.find_document(session, signed.study.id)
     assert document is not None
     for signature in signed.signatures:
-        queries.add_signature(session, document, signature)
+        store.add_signature(session, document, signature)
     return is_new
 
 
@@ -252,7 +252,7 @@ def is_published(session: Session, signed: SignedStudy) -> bool:
     Raises ProblemError for an earlier version, and for a deleted study.
     """
     study = signed.study
-    document, state = queries.find_document(session, study.id), queries.study_state(session, study.id)
+    document, state = store.find_document(session, study.id), store.study_state(session, study.id)
     if state is None or document is None:
         return False
     if state.deleted:
@@ -262,7 +262,7 @@ def is_published(session: Session, signed: SignedStudy) -> bool:
     if (document.version, document.digest) != (study.version, study.digest):
         return False
     # A stored signature is never replaced.
-    signers = {row.key for row in queries.signatures(session, document)}
+    signers = {row.key for row in store.signatures(session, document)}
     return all(signature.key in signers for signature in signed.signatures)
 
 
@@ -271,10 +271,10 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
 
     Raises ProblemError for a study that is not published, or not signed.
     """
-    document = queries.find_document(session, study_id, version)
+    document = store.find_document(session, study_id, version)
     if document is None:
         raise unknown_study(study_id)
-    rows = queries.signatures(session, document)
+    rows = store.signatures(session, document)
     if not rows:
         raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")
     signatures = [Signature(row.key, row.signature) for row in rows]

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from collector.storage.models import DocumentRow
+from collector.models import DocumentRow
 
 Found = TypeVar("Found")
 
@@ -22,7 +22,7 @@ class ReadOnce(Generic[Found]):
         self._found: dict[str, Found] = {}
 
     def of(self, session: Session, versions: Iterable[tuple[int, int, str]]) -> Iterator[tuple[int, Found]]:
-        """Yield (study, value) for each (study, version, digest), as `queries.all_versions` returns them."""
+        """Yield (study, value) for each (study, version, digest), as `store.all_versions` returns them."""
         for study, version, digest in versions:
             if digest not in self._found:
                 wanted = (DocumentRow.study == study, DocumentRow.version == version)

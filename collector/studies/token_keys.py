@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from collector.storage import queries
-from collector.storage.models import StudyRow
+from collector import store
+from collector.models import StudyRow
 from collector.studies.reading_once import ReadOnce
 from ldp_client.documents.errors import StudyError
 
@@ -36,7 +36,7 @@ def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
         StudyError: another study has the key; the error names that study.
     """
     new = keys_of(study)
-    versions = queries.all_versions(session, deleted=True) if new else []
+    versions = store.all_versions(session, deleted=True) if new else []
     for _, keys in _KEYS.of(session, [one for one in versions if one[0] == number]):
         new -= keys
     for one, keys in _KEYS.of(session, versions if new else ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector.db import problem_of
 from collector.problems import (
     BATCH_INVALID,
     BATCH_WRONG,
@@ -14,8 +15,7 @@ from collector.problems import (
     ProblemError,
 )
 from collector.reports import intake
-from collector.storage.failures import problem_of
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 

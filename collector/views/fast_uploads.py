@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from collector.db import problem_of
 from collector.reports import intake
 from collector.reports.canonical_form import digest_of
-from collector.storage.failures import problem_of
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from collector.views import batches
 from collector.views.handling import default_headers, harden, response_of
 from ldp_client.documents.report import MAX_BYTES

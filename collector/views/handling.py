@@ -11,8 +11,8 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from collector.context import current_collector
+from collector.db import problem_of
 from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, Kind, ProblemError
-from collector.storage.failures import problem_of
 
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]

@@ -8,7 +8,7 @@ from functools import partial
 from flask import Blueprint, Response, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
-from collector import problems
+from collector import problems, store
 from collector.api.auth import requires, withdrawing_key
 from collector.api.openapi import (
     COUNT,
@@ -30,13 +30,12 @@ from collector.api.openapi import (
 )
 from collector.api.parameters import report_id_bytes
 from collector.context import current_collector
+from collector.keys import Role
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.secure_sum import summing
 from collector.secure_sum.drawing import COMMITMENTS, Drawing
-from collector.storage import queries
-from collector.storage.keys import Role
 from collector.views.bodies import body_bytes, json_body, operators_json
 from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import StatementError
@@ -152,7 +151,7 @@ def total(study_id: str) -> Response:
     return jsonify(statement=statement.to_document(), total=b64encode(words).decode())
 
 
-def _refuse_fixed(identifier: bytes, session: Session, study: queries.StudyState) -> None:
+def _refuse_fixed(identifier: bytes, session: Session, study: store.StudyState) -> None:
     if study.closed and summing.keeps(session, study.number, identifier):
         raise ProblemError(SUM_FIXED, "the study was closed, and its shares stay as they are")
 

@@ -9,12 +9,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from collector.app import create_app
+from collector.db import Database
 from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.store import Person
-from collector.storage.database import Database
-from collector.storage.migrating import make
+from collector.migrations import make
 from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.http import Answer

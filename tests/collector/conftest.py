@@ -24,12 +24,11 @@ from sqlalchemy import Table, func, select
 from sqlalchemy.orm import Session
 from werkzeug.test import TestResponse
 
-from collector import create_app
+from collector import clock, create_app
+from collector.db import Database
 from collector.limiter import THROTTLED
-from collector.storage import upkeep
-from collector.storage.database import Database
+from collector.migrations import make
 from collector.storage.invitations import INVITATIONS, SPENT
-from collector.storage.migrating import make
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -330,8 +329,8 @@ def log_everything() -> None:
 @pytest.fixture(autouse=True)
 def commands_know_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands have no clock that tests set: for them it is never before the harness's days."""
-    day = max(upkeep.utc_today(), TODAY + timedelta(30))
-    monkeypatch.setattr(upkeep, "utc_today", lambda: day)
+    day = max(clock.utc_today(), TODAY + timedelta(30))
+    monkeypatch.setattr(clock, "utc_today", lambda: day)
 
 
 @pytest.fixture

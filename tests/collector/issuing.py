@@ -9,13 +9,13 @@ from functools import cache
 
 import pytest
 
+from collector.db import Database
 from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.signing import new_pair
 from collector.issuer.store import Person
-from collector.storage.database import Database
-from collector.storage.migrating import make
+from collector.migrations import make
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import TokenKey
 

@@ -19,12 +19,12 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import inspect, text
 
+from collector.daily import Upkeep
+from collector.keys import hash_key
 from collector.operator.inviting import invite
 from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
 from collector.storage.invitations import delete_used_invitations
-from collector.storage.keys import hash_key
-from collector.storage.upkeep import Upkeep
 from ldpkit.cli import main
 from tests.collector.answered import AwayError, problem
 from tests.collector.conftest import INVITATION_KEY as KEY

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from collector.db import Database
 from collector.issuer import signing, store, token_issuer
 from collector.issuer.app import create_issuer
 from collector.issuer.store import Person
+from collector.migrations import check
 from collector.reports.limits import TokenBucket
-from collector.storage.database import Database
-from collector.storage.migrating import check
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError

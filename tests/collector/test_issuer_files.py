@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from collector import server
+from collector import server, wal
+from collector.db import Database, sqlite_file
 from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.issuer.order_erasing import Forgetting
 from collector.issuer.store import Person
-from collector.storage import wal
-from collector.storage.database import Database, sqlite_file
-from collector.storage.migrating import check, make
+from collector.migrations import check, make
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import run

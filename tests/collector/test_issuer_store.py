@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from collector.db import Database
 from collector.issuer import store
 from collector.issuer.app import create_issuer
 from collector.issuer.models import IssuerRow
-from collector.storage.database import Database
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, UsageError
 from tests.collector.commands import run
 from tests.collector.issuing import ask, made_pairs

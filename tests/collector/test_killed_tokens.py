@@ -10,15 +10,14 @@ from functools import partial
 import pytest
 from sqlalchemy import event
 
-from collector.issuer import store
-from collector.issuer.store import Person
+from collector import store
+from collector.db import Database
+from collector.issuer.store import Person, add_codes
 from collector.issuer.token_issuer import TokenIssuer
 from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Upload
-from collector.storage import queries
-from collector.storage.database import Database
 from collector.storage.spent_tokens import SPENT_TOKENS
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
@@ -94,7 +93,7 @@ class Uploads:
         if statement:
             die_at(database.engine, statement)
         admission = intake.Admission(lambda: TODAY, timedelta(7), b"")
-        outcomes = intake.store(database, partial(book.find, reserved=True), admission, self.works)
+        outcomes = intake.store_works(database, partial(book.find, reserved=True), admission, self.works)
         database.engine.dispose()
         return outcomes
 
@@ -111,8 +110,8 @@ class Uploads:
     def check(self):
         database = Database(self.url, 5)
         with database.read() as session:
-            number = queries.study_state(session, "habits").number
-            held = queries.held_reports(session, number, list(self.nonce_of))
+            number = store.study_state(session, "habits").number
+            held = store.held_reports(session, number, list(self.nonce_of))
             spent = [nonce for _, nonce in session.execute(SPENT_TOKENS.select())]
         database.engine.dispose()
         assert sorted(self.nonce_of[report_id] for report_id in held) == sorted(spent)
@@ -151,7 +150,7 @@ def test_killed_issuer_gives_a_code_one_token(database_url):
     office = Office(database_url)
     office.close()
     with office.database.write() as session:
-        codes = store.add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
+        codes = add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
     office.database.engine.dispose()
     asked = []
 

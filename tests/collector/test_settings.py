@@ -9,12 +9,11 @@ import sys
 
 import pytest
 
-from collector import create_app
+from collector import create_app, store
 from collector.cli import _serve_settings
+from collector.db import Database
+from collector.keys import Role, add_key, remove_key
 from collector.settings import Settings, server_settings
-from collector.storage import queries
-from collector.storage.database import Database
-from collector.storage.keys import Role, add_key, remove_key
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
@@ -140,7 +139,7 @@ def test_invitation_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatc
         assert "the invitation_key of ldpkit.toml is for the database" in capsys.readouterr().err
     assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     with database.read() as session:
-        assert queries.study_state(session, study.id).spending is None
+        assert store.study_state(session, study.id).spending is None
     database.engine.dispose()
     monkeypatch.chdir(elsewhere / "b")
     server_settings(database="sqlite:///../b/ldpkit.sqlite3")

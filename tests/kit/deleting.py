@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-from collector.operator import retention
+from collector import retention
+from collector.audit_log import BY_TOKEN
+from collector.db import Database
 from collector.reports.rules import RuleBook
-from collector.storage.audit_log import BY_TOKEN
-from collector.storage.database import Database
 
 
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:

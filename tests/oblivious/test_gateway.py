@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from collector.daily import Days
+from collector.db import OtherReleaseError
 from collector.oblivious.keys import MOST_KEYS, GatewayKeys
-from collector.operator.daily import Days
 from collector.problems import OHTTP_KEY
-from collector.storage import queries
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.binary_http import (
     ANSWER_BYTES,
@@ -71,7 +71,7 @@ def test_sizes_depend_on_the_method_alone(gateway, make_report, study, monkeypat
     statuses.append(gateway.put(other).status)
 
     def away(*_):
-        raise queries.OtherReleaseError("in a test")
+        raise OtherReleaseError("in a test")
 
     monkeypatch.setattr(gateway.harness.collector.writer, "upload", away)
     gateway.harness.client.post("/v1/studies/habits/open", headers=gateway.harness.operator)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from collector.storage import keys
-from collector.storage.keys import Role, add_key
+from collector import keys
+from collector.keys import Role, add_key
 from schemas import Report
 from tests.collector.conftest import TOKEN, Harness, build_report, build_study
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from collector.keys import new_key
 from collector.oblivious.keys import GatewayKey
 from collector.storage.invitations import Spending
-from collector.storage.keys import new_key
 from collector.storage.node_keys import NodeKeys
 from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness

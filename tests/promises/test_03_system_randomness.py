@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collector.storage.keys import new_key
+from collector.keys import new_key
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core import randomness

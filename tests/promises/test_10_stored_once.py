@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from collector import store
 from collector.remote.download import fetch_reports
 from collector.reports import writer
 from collector.reports.intake import Receipt
-from collector.storage import queries
 from schemas import Report, Study
 from tests.collector import conftest, replicas
 from tests.collector.commands import said_at_start
@@ -133,7 +133,7 @@ def acknowledge_early(monkeypatch: Patch) -> None:
 
 
 def store_again(monkeypatch: Patch) -> None:
-    insert = queries.insert_reports
+    insert = store.insert_reports
 
     def twice(session: Any, number: int, day: Any, reports: Any) -> Any:
         stored = insert(session, number, day, reports)
@@ -141,7 +141,7 @@ def store_again(monkeypatch: Patch) -> None:
         insert(session, number, day, again)
         return stored
 
-    monkeypatch.setattr(queries, "insert_reports", twice)
+    monkeypatch.setattr(store, "insert_reports", twice)
 
 
 @pytest.mark.parametrize(

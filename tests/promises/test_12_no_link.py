@@ -21,8 +21,8 @@ from flask import request
 from scipy import stats
 from sqlalchemy import text
 
+from collector import daily
 from collector.reports import tokens
-from collector.storage import upkeep
 from ldp_client.core.tokens import header_of
 from schemas import Report, Study
 from tests.collector import conftest
@@ -151,7 +151,7 @@ def log_programs(harness: Harness, _monkeypatch: Patch) -> None:
 
 
 def rewrite_nothing(_harness: Harness, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(upkeep, "rewrite_files", lambda _database: None)
+    monkeypatch.setattr(daily, "rewrite_files", lambda _database: None)
 
 
 WORDS, SECONDS = "(at TEXT DEFAULT CURRENT_TIMESTAMP,", "(at INTEGER DEFAULT (strftime('%s')),"

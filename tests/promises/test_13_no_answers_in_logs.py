@@ -17,10 +17,9 @@ import pytest
 from flask import has_request_context, request
 from sqlalchemy.exc import DataError
 
-from collector import limiter
+from collector import limiter, store
 from collector.metrics import Metrics
 from collector.problems import MALFORMED_JSON, ProblemError
-from collector.storage import queries
 from collector.views import reports
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -69,14 +68,14 @@ def problems(harness: Harness, log: Log, only: str = "") -> list[str]:
 def fail_inside(monkeypatch: Patch) -> None:
     """Have the database refuse a statement, in words that quote the report."""
 
-    genuine = queries.insert_reports
+    genuine = store.insert_reports
 
     def insert(session: Any, number: int, day: Any, rows: Any) -> Any:
         for row in rows:
             raise DataError(f"INSERT {row.id.hex()}", {"id": row.id}, ValueError(row.id.hex()))
         return genuine(session, number, day, rows)
 
-    monkeypatch.setattr(queries, "insert_reports", insert)
+    monkeypatch.setattr(store, "insert_reports", insert)
 
 
 def test_no_canary_leaves_the_collector(make_harness: Any, caplog: Log) -> None:

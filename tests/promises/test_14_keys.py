@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from collector import limiter
+from collector import keys, limiter
 from collector.api import auth, operator
+from collector.keys import Key, Role, add_key
 from collector.operator import key_checks
 from collector.reports.limits import TokenBucket
-from collector.storage import keys
-from collector.storage.keys import Key, Role, add_key
 from tests.collector import conftest
 from tests.collector.conftest import INVITATION_KEY, Harness, build_report, build_study
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of

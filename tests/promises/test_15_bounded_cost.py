@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from flask import request
 
+from collector import store
 from collector.reports.limits import UploadLimits
-from collector.storage import queries
 from collector.views import batches, bodies
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
@@ -142,14 +142,14 @@ def test_full_queue_of_one_study_does_not_block_others(make_harness: Any, monkey
     harness, opened, entered = make_harness(), Event(), Event()
     study, other = build_study(), build_study(id="other")
     assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
-    insert = queries.insert_reports
+    insert = store.insert_reports
 
     def held(*arguments: Any) -> Any:
         entered.set()
         assert opened.wait(60)
         return insert(*arguments)
 
-    monkeypatch.setattr(queries, "insert_reports", held)
+    monkeypatch.setattr(store, "insert_reports", held)
     with ThreadPoolExecutor(2) as pool:
         full = pool.submit(harness.post, [build_report(study).to_document() for _ in range(4)])
         assert entered.wait(60)

@@ -13,13 +13,12 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from collector import create_app
+from collector import create_app, store
 from collector.operator.inviting import node_hashes
 from collector.secure_sum.aggregator import collect
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, split_ids
 from collector.secure_sum.transcript import Transcript
-from collector.storage import queries
 from collector.storage.invitations import add_invitations
 from collector.storage.node_keys import NodeKeys
 from ldp_client import mechanisms_of
@@ -205,7 +204,7 @@ class Network:
         for place, node in enumerate(self.nodes):
             hashes = node_hashes(self.invitations, place)
             with node.app.extensions["ldpkit"].database.write() as session:
-                add_invitations(session, queries.study_state(session, study.id).number, hashes, b"")
+                add_invitations(session, store.study_state(session, study.id).number, hashes, b"")
 
     def messages(self) -> list[Message]:
         """One device's messages, not yet sent."""

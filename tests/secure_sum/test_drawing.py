@@ -10,11 +10,11 @@ from time import sleep
 
 import pytest
 
+from collector.db import Database
 from collector.problems import SET_CONFLICT, ProblemError
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.node import Node
 from collector.secure_sum.statements import Statement, set_digest
-from collector.storage.database import Database
 from collector.storage.node_keys import NodeKeys
 from collector.studies import publishing
 from ldp_client.documents.errors import StatementError

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from collector.clock import utc_today
+from collector.daily import Upkeep
+from collector.models import StudyRow
 from collector.operator.inviting import disable, list_text, node_hashes, take_list, write_invitations
 from collector.storage.invitations import FEWEST_TOGETHER, Spending
-from collector.storage.models import StudyRow
-from collector.storage.upkeep import Upkeep, utc_today
 from ldp_client import Device
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.secure_sum.messages import node_invitation

@@ -1,4 +1,4 @@
-"""What Alembic runs: every step on the connection that collector.storage.migrating hands over."""
+"""What Alembic runs: every step on the connection that collector.migrations hands over."""
 
 from __future__ import annotations
 

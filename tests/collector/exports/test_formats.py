@@ -13,12 +13,12 @@ import pytest
 from pyarrow import parquet
 from sqlalchemy.exc import OperationalError
 
+from collector import store
 from collector.exports.dated import DatedReport
 from collector.exports.formats import FORMATS, CutOffError, Format
 from collector.remote.download import _whole_export
 from collector.remote.writing import write_reports
 from collector.reports import paging
-from collector.storage import queries
 from ldp_client.documents.errors import TransferError
 from schemas import Report
 from summaries.reading import ReportFiles
@@ -120,14 +120,14 @@ def test_line_formats_stream_one_part_per_page(filled):
 def test_export_that_fails_midway_is_incomplete(filled, monkeypatch, form):
     """The database goes away during an export: what came must not pass for the whole."""
     READ[form](filled.export(format=form).data)
-    read, calls = queries.report_page, count()
+    read, calls = store.report_page, count()
 
     def read_or_fail(*arguments):
         if next(calls) == 3:
             raise OperationalError("SELECT", {}, Exception("the database is away"))
         return read(*arguments)
 
-    monkeypatch.setattr(queries, "report_page", read_or_fail)
+    monkeypatch.setattr(store, "report_page", read_or_fail)
     sent = []
     with pytest.raises(CutOffError, match="unavailable"):
         sent.extend(filled.export(format=form).response)
@@ -140,7 +140,7 @@ def test_a_failure_before_the_first_report_is_a_status(filled, monkeypatch):
     def fail(*_arguments):
         raise OperationalError("SELECT", {}, Exception("the database is away"))
 
-    monkeypatch.setattr(queries, "report_page", fail)
+    monkeypatch.setattr(store, "report_page", fail)
     assert filled.export().status_code == 503
 
 

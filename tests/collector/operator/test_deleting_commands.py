@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from collector.operator import actions, retention
-from collector.storage.audit_log import entries
+from collector import retention
+from collector.audit_log import entries
+from collector.operator import actions
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from tests.collector.answered import publish_retained, reports_by_study, send_reports
 from tests.collector.commands import URL, at, lines

@@ -12,9 +12,8 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from collector import create_app
-from collector.storage import queries
-from collector.storage.database import Database
+from collector import create_app, store
+from collector.db import Database
 from collector.studies import publishing
 from ldpkit.cli import main
 from tests.collector.commands import operate
@@ -69,7 +68,7 @@ def test_place_with_odd_folder_name_works(elsewhere, monkeypatch, name):
 def is_closed(folder):
     database = Database(f"sqlite:///{folder / 'ldpkit.sqlite3'}", 1)
     with database.read() as session:
-        found = queries.study_state(session, "habits")
+        found = store.study_state(session, "habits")
     database.engine.dispose()
     return found.closed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from collector.keys import hash_key
 from collector.operator.inviting import list_text, take_list
 from collector.storage.invitations import add_invitations
-from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import count_invitations
 from tests.kit.errors import raises

@@ -9,8 +9,8 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 from sqlalchemy import select
 
-from collector.storage.keys import MOST_SESSIONS, Role, add_key, remove_key
-from collector.storage.models import SessionRow
+from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
+from collector.models import SessionRow
 from schemas import Study
 from tests import studies
 from tests.collector.answered import basic

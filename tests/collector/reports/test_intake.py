@@ -13,17 +13,16 @@ import pytest
 from sqlalchemy import create_engine, delete, event, text, update
 from sqlalchemy.exc import DataError
 
+from collector import store
+from collector.db import Database
+from collector.keys import hash_key
+from collector.models import DocumentRow, ReportRow, StudyRow, SumsRow
 from collector.operator.inviting import invite
 from collector.problems import INTERNAL, INVITATION_NEEDED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
-from collector.storage import queries
-from collector.storage.database import Database
-from collector.storage.emptying import insert_withdrawn
-from collector.storage.keys import hash_key
-from collector.storage.models import DocumentRow, ReportRow, StudyRow, SumsRow
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport, insert_withdrawn
 from collector.studies.publishing import publish
 from summaries import summarize
 from tests.collector.answered import PROBLEM, AwayError, problem
@@ -262,7 +261,7 @@ def test_exception_of_one_report_reaches_only_its_sender(collecting, monkeypatch
         Change(("habits", bytes.fromhex(kept.id)), raise_it),
         upload(collecting, bad, good[2]),
         upload(collecting, good[1]),
-        Change(("other", bytes.fromhex(gone.id)), lambda session: len(queries.study_numbers(session))),
+        Change(("other", bytes.fromhex(gone.id)), lambda session: len(store.study_numbers(session))),
     ]
     first, broken, second, third, seen = collecting.collector.writer._store(works)
     assert (first, third, seen) == ([Receipt.STORED], [Receipt.STORED], 2)
@@ -334,7 +333,7 @@ def test_concurrent_uploads_and_deletions_do_not_deadlock(make_harness, postgres
 
         def withdraw(session):
             both_uploaded.wait()
-            stored = queries.study_state(session, EARLIER.id, keep=True)
+            stored = store.study_state(session, EARLIER.id, keep=True)
             return insert_withdrawn(session, stored.number, collector.today(), other)
 
         works = [upload(harnesses[number], reports[number]), Change((EARLIER.id, other), withdraw)]

@@ -9,9 +9,9 @@ from threading import Event, get_ident
 import pytest
 from sqlalchemy import text
 
+from collector import store as stored_sums
 from collector.reports import paging, sums
 from collector.reports.rules import ReportCounter, Rules
-from collector.storage import sums as stored_sums
 from schemas import Report
 from summaries import Summary, summarize
 from tests import studies

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from collector.db import problem_of
 from collector.problems import ProblemError
 from collector.reports import writer as writer_module
 from collector.reports.writer import Upload, Writer
-from collector.storage.failures import problem_of
-from collector.storage.packing import PackedReport
+from collector.store import PackedReport
 from tests.collector.conftest import build_report, build_study, wait_for
 from tests.kit.errors import raises
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from collector.storage.keys import Role, add_key
+from collector.keys import Role, add_key
 from collector.studies import origins
 from collector.studies.origins import MOST_IN_ALL
 from schemas import Study

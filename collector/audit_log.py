@@ -1,0 +1,61 @@
+"""The audit log of operators' actions: with which key, on which day, to which study. Entries never change.
+
+It names no person, and has no order within a day: the database keeps no time of day at all.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from collector.models import AuditRow
+
+# Names of actors without a named key; no key's name has parentheses.
+BY_TOKEN, BY_SIGNATURE, BY_SERVER = "(token)", "(signature)", "(server)"
+ID_BYTES = 16
+
+
+class Entry(NamedTuple):
+    """One line. at: the day, in UTC. key: its name. detail: how much, which version."""
+
+    at: str
+    key: str
+    action: str
+    study: str | None
+    detail: str
+
+
+def record(session: Session, key: str, action: str, study: str | None = None, detail: str = "") -> None:
+    """Write a line, in the transaction of the action."""
+    at = _now()
+    id_ = secrets.token_bytes(ID_BYTES)
+    session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
+
+
+def is_said_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
+    """Return True if today's lines have this action already. start: the start of its detail."""
+    same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
+    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(start, autoescape=True)).limit(1)
+    return session.execute(statement).first() is not None
+
+
+def _now() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def entries(
+    session: Session, most: int, since: date | None = None, studies: Iterable[str] | None = None
+) -> list[Entry]:
+    """Return the last lines, the newest first. studies: only lines about these, None for all lines."""
+    columns = (AuditRow.at, AuditRow.key, AuditRow.action, AuditRow.study, AuditRow.detail)
+    statement = select(*columns).order_by(AuditRow.at.desc(), AuditRow.id).limit(most)
+    if since is not None:
+        statement = statement.where(AuditRow.at >= since.isoformat())
+    if studies is not None:
+        statement = statement.where(AuditRow.study.in_(sorted(studies)))
+    return [Entry(*row) for row in session.execute(statement)]

@@ -1,0 +1,480 @@
+"""The engine, its durability, sessions that read or write, and problems for the database's errors."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager, nullcontext
+from functools import singledispatch
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session, sessionmaker
+
+from collector.limiter import Limiter, log_throttled
+from collector.problems import (
+    DISK_FULL,
+    INTERNAL,
+    REPORT_INVALID,
+    STATEMENT_INVALID,
+    STUDY_INVALID,
+    UNAVAILABLE,
+    ProblemError,
+)
+from collector.same_file import SameFile
+from collector.wal import MARK_FILE, beside, has_foreign_log
+from ldp_client.documents.errors import InputError, ReportError, StatementError, StudyError, UsageError
+from ldp_client.files.disk import write_new
+
+T = TypeVar("T")
+WRITES = "ldpkit_writes"
+WAL_PAGES = 20_000
+SILENCE_SECONDS = 10
+OWNER_ONLY = 0o600
+# Options of a PostgreSQL URL that no message may show.
+SECRETS = ("password", "sslpassword")
+# The server's slowest statement counts many millions of reports for the operator's page.
+STATEMENT_SECONDS = 30
+# Connections in addition to those for reading: for writing, and for checking that the database answers.
+RESERVED = 2
+LOCK_NOT_AVAILABLE = "55P03"
+POSTGRESQL_DISK_FULL = "53100"
+# No such table, as during a restore: no server starts on a database without tables.
+POSTGRESQL_NO_TABLE = "42P01"
+# PostgreSQL ended this transaction because of a deadlock, or a serialization failure.
+POSTGRESQL_ENDED = ("40P01", "40001")
+MOST_TRIES = 3
+SUPPORTED = ("sqlite", "postgresql")
+
+
+class OtherReleaseError(Exception):
+    """The database belongs to another release now: this release would count new reports wrongly."""
+
+
+class PartlyHeldError(Exception):
+    """Some of the reports to insert were held before; the transaction must be rolled back."""
+
+
+class WrongSumsError(Exception):
+    """The kept sums have the wrong length for their version: only a recount can correct them."""
+
+
+class Bounds(NamedTuple):
+    """Limits of one server process. connections: for reading at once. patience: seconds to wait."""
+
+    connections: int
+    patience: float
+
+
+class Database:
+    """One database, SQLite or PostgreSQL. Raises InputError when the URL cannot be used.
+
+    lock_timeout: seconds that a write waits for a lock before the request fails. bounds: of a server. A
+    command has none: its statements may take as long as they need.
+    """
+
+    def __init__(self, url: str, lock_timeout: float, bounds: Bounds | None = None) -> None:
+        self.url = _parse_url(url)
+        self.lock_timeout = lock_timeout
+        self._same = None if self._file is None else SameFile(self._file, bounds is not None)
+        self.engine = _create_engine(self.url, lock_timeout, bounds, self._same)
+        self._room = None
+        if bounds is not None:
+            self._room = Limiter(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
+        self._readers = sessionmaker(self.engine, expire_on_commit=False)
+        self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+        self._looks = Looks(self._look)
+        # A further condition while the database answers; raises an error if it fails.
+        self.require_more: Callable[[Session], None] = lambda _session: None
+
+    @property
+    def shown(self) -> str:
+        """Return the database's location for messages: a full path, or a URL without its password."""
+        file = self._file
+        open_url = self.url.difference_update_query(SECRETS).render_as_string()
+        return f"database {open_url if file is None else file.absolute()}"
+
+    @property
+    def _file(self) -> Path | None:
+        return _file_of(self.url)
+
+    @property
+    def is_there(self) -> bool:
+        """Return True if there is a file to open, without another file's log; True for PostgreSQL."""
+        return self._file is None or (self._file.is_file() and not has_foreign_log(self._file))
+
+    def require_file(self, advice: str) -> None:
+        """Raise InputError if an SQLite file is missing, or would take in another file's log.
+
+        advice: where else the file may be.
+        """
+        if self._file is not None and not self._file.is_file():
+            raise InputError(f"there is no {self.shown}: {advice}", code="database.missing_file")
+        self._refuse_foreign_log()
+
+    def make_file(self) -> None:
+        """Make SQLite's file, for its owner alone, unless it exists. Raises InputError."""
+        self._refuse_foreign_log()
+        if self._file is not None and not self._file.exists():
+            write_new(self._file, "", OWNER_ONLY)
+
+    def _refuse_foreign_log(self) -> None:
+        if self._file is None or not has_foreign_log(self._file):
+            return
+        log, mark = beside(self._file, "-wal"), beside(self._file, MARK_FILE)
+        raise InputError(
+            f"{self.shown}: its log is another file's: stop every server, then put a backup back "
+            f"with `ldpkit restore`, or delete {mark.name} if {log.name} is this file's",
+            code="database.foreign_log",
+        )
+
+    @contextmanager
+    def read(self, reserved: bool = False) -> Iterator[Session]:
+        """Open a session in one read transaction.
+
+        reserved: for the writing thread, and the thread that checks that the database answers. Raises
+        TimeoutError (SQLAlchemy's) if too many others read. A block must not open another session: it would
+        wait for itself.
+        """
+        room = nullcontext() if reserved or self._room is None else self._room.hold()
+        with room, self._noting(), self._readers.begin() as session:
+            yield session
+
+    def note(self, error: BaseException | None) -> None:
+        """Stop if an SQLite error, at the caller's own connection, shows that the file is damaged."""
+        if self._same is not None:
+            self._same.note(error)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note errors of rows read through the driver itself, which bypass SQLAlchemy's events."""
+        try:
+            yield
+        except DatabaseError as error:
+            self.note(error.orig)
+            raise
+
+    def require_answer(self, seconds: float) -> None:
+        """Raise the database's errors, or SQLAlchemy's TimeoutError if it does not answer in time."""
+        if not self._looks.wait(seconds):
+            raise PoolTimeoutError(f"no answer for {seconds:g} s")
+
+    def _look(self) -> None:
+        with self.read(reserved=True) as session:
+            # A table of ours, so that a wrong database is noticed too.
+            session.execute(text("SELECT number FROM studies LIMIT 1")).first()
+            self.require_more(session)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Open a session in one write transaction, durable once the block has ended without an error."""
+        with self._noting(), self._writers.begin() as session:
+            yield session
+
+    def act(self, action: Callable[[Session], T]) -> T:
+        """Return the value of a function of a session, durable on return.
+
+        The function is called again if PostgreSQL rolled back its transaction in favour of another.
+        """
+        for _ in range(MOST_TRIES - 1):
+            try:
+                with self.write() as session:
+                    return action(session)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in POSTGRESQL_ENDED:
+                    raise
+        with self.write() as session:
+            return action(session)
+
+    @contextmanager
+    def writing_connection(self) -> Iterator[Connection]:
+        """Open a connection in one write transaction, for unusual work, such as migrations."""
+        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
+            yield connection
+
+
+class Looks:
+    """Runs `look` in a separate thread. At most one runs at a time, however long it takes."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+        self._lock = Lock()
+        self._latest: Future[None] | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Look, and return True if that ended in time. Raises the errors of `look`."""
+        with self._lock:
+            if self._latest is None or self._latest.done():
+                self._latest = Future()
+                Thread(target=self._run, args=(self._latest,), daemon=True).start()
+            latest = self._latest
+        try:
+            latest.result(seconds)
+        except FutureTimeout:
+            return False
+        return True
+
+    def _run(self, result: Future[None]) -> None:
+        try:
+            self._look()
+            result.set_result(None)
+        except Exception as error:
+            result.set_exception(error)
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file of an SQLite database, None for PostgreSQL. Raises InputError."""
+    return _file_of(_parse_url(url))
+
+
+def is_disk_full(error: SQLAlchemyError) -> bool:
+    """Return True if the error means that the database's disk is full."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    code = getattr(cause, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
+
+
+def is_without_tables(error: Exception) -> bool:
+    """Return True if PostgreSQL lacks a table. SQLite reports that like an unavailable database."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlstate", None) == POSTGRESQL_NO_TABLE
+
+
+def has_lagging_replica(database: Database) -> bool:
+    """Return True if a replica follows without commits waiting for it: it may lack acknowledged reports."""
+    if database.engine.dialect.name != "postgresql":
+        return False
+    with database.read() as session:
+        waits = session.execute(text("SHOW synchronous_standby_names")).scalar_one() != ""
+        follows = session.execute(text("SELECT count(*) FROM pg_stat_replication")).scalar_one() > 0
+    database.engine.dispose()
+    return follows and not waits
+
+
+def _file_of(url: URL) -> Path | None:
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+
+
+def _parse_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError(
+            "setting database: not a database URL, such as sqlite:///ldpkit.sqlite3", code="database.not_url"
+        ) from None
+    if url.get_backend_name() not in SUPPORTED:
+        raise UsageError(
+            f"setting database: {url.get_backend_name()!r} is not supported: use {', '.join(SUPPORTED)}",
+            code="database.unsupported_kind",
+        )
+    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+        raise UsageError(
+            "setting database: SQLite in memory would lose every report; name a file",
+            code="database.in_memory",
+        )
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+
+
+def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None, same: SameFile | None) -> Engine:
+    # hide_parameters: errors are logged.
+    options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
+    if bounds is not None:
+        options["pool_size"] += bounds.connections
+        options["pool_timeout"] = bounds.patience
+    if url.get_backend_name() == "postgresql":
+        options["pool_pre_ping"] = True
+        options["connect_args"] = _postgresql_arguments(url, lock_timeout, bounds is not None)
+    try:
+        engine = create_engine(url, **options)
+    except (ImportError, SQLAlchemyError) as error:
+        raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
+    if same is not None:
+        _make_durable(engine, lock_timeout, same)
+    elif bounds is not None:
+        _give_up_on_silence(engine)
+    return engine
+
+
+def _give_up_on_silence(engine: Engine) -> None:
+    """End waits for an answer that exceed the time limit of statements.
+
+    A suspended server keeps its connections alive and answers nothing: neither its timeouts nor TCP's end the
+    wait.
+    """
+    import psycopg
+
+    class Impatient(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+            end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
+            return super().wait(_until(end, gen, self), *arguments, **options)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:
+        return Impatient.connect(*arguments, **parameters)
+
+
+def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
+    """Run psycopg's generator, which polls its socket, until a deadline."""
+    import psycopg
+
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                # Before the error: its handling would wait for the server again.
+                connection.pgconn.finish()
+                raise psycopg.OperationalError("the server has gone silent")
+            wanted = waiting.send(ready)
+    except StopIteration as done:
+        return done.value
+
+
+def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
+    milliseconds = max(1, round(lock_timeout * 1000))
+    # Append to the operator's options, which these arguments replace.
+    settings = f"{url.query.get('options', '')} -c synchronous_commit=on -c lock_timeout={milliseconds}"
+    if serves:
+        settings += f" -c statement_timeout={STATEMENT_SECONDS}s"
+        settings += f" -c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
+    # A silent server must not block the writer forever.
+    silence = {"tcp_user_timeout": SILENCE_SECONDS * 1000, "keepalives_idle": SILENCE_SECONDS}
+    # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
+    encoding = {"client_encoding": "UTF8"}
+    return {"options": settings, "connect_timeout": max(2, round(lock_timeout)), **encoding, **silence}
+
+
+def _make_durable(engine: Engine, lock_timeout: float, same: SameFile) -> None:
+    """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions.
+
+    A command that only reads leaves the file without a log, if it has none.
+    """
+    pragmas = (
+        f"busy_timeout = {round(lock_timeout * 1000)}",
+        "synchronous = FULL",
+        f"wal_autocheckpoint = {WAL_PAGES}",
+        # A withdrawn report's bytes are overwritten, not only forgotten.
+        "secure_delete = ON",
+        "foreign_keys = ON",
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def never_make(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> None:
+        # A file that was moved away must not come back empty.
+        if not options.get("uri"):
+            arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
+            options["uri"] = True
+
+    same.watch(engine)
+
+    @event.listens_for(engine, "connect")
+    def set_pragmas(connection: Any, _record: object) -> None:
+        same.require()
+        connection.isolation_level = None
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+        same.connect(connection)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        same.require()
+        # A deferred transaction that starts to write after another has written fails at once,
+        # without waiting. An immediate transaction takes the write lock first and waits its turn.
+        writes = connection.get_execution_options().get(WRITES, False)
+        if writes:
+            same.take_log_of(connection)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def one_line(error: BaseException | None) -> str:
+    """Return an error's message without line breaks."""
+    return " ".join(str(error).split())
+
+
+# Errors of a statement or its values. All others are errors of the database itself.
+OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+
+
+def is_of_all(error: Exception) -> bool:
+    """Return True if every other write would fail now too: the database is locked, full or away."""
+    of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
+    return of_database or is_without_tables(error) or isinstance(error, OtherReleaseError)
+
+
+@singledispatch
+def problem_of(error: Exception) -> ProblemError:
+    """Return the problem for an exception."""
+    # Log neither path nor body: a log line with a report would give it a time.
+    log_throttled(logging.ERROR, "a request failed", error, "request-failed")
+    return ProblemError(INTERNAL, "an error that is not the sender's; the server's log has it")
+
+
+@problem_of.register
+def _(error: ProblemError) -> ProblemError:
+    return error
+
+
+@problem_of.register
+def _(error: StudyError) -> ProblemError:
+    return ProblemError(STUDY_INVALID, error.problem, error.field)
+
+
+@problem_of.register
+def _(error: ReportError) -> ProblemError:
+    return ProblemError(REPORT_INVALID, error.problem, error.field)
+
+
+@problem_of.register
+def _(error: StatementError) -> ProblemError:
+    return ProblemError(STATEMENT_INVALID, error.problem, error.field)
+
+
+@problem_of.register(PoolTimeoutError)
+@problem_of.register(DatabaseError)
+@problem_of.register(InterfaceError)
+def _(error: SQLAlchemyError) -> ProblemError:
+    if is_disk_full(error):
+        log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored", code="disk-full")
+        return ProblemError(DISK_FULL, "nothing was stored")
+    line = f"the database cannot be used: {one_line(getattr(error, 'orig', error))}"
+    log_throttled(logging.WARNING, line, code="database-away")
+    return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
+
+
+@problem_of.register(DataError)
+@problem_of.register(IntegrityError)
+@problem_of.register(NotSupportedError)
+@problem_of.register(ProgrammingError)
+def _(error: SQLAlchemyError) -> ProblemError:
+    return problem_of.dispatch(DatabaseError if is_without_tables(error) else Exception)(error)
+
+
+@problem_of.register
+def _(error: OtherReleaseError) -> ProblemError:
+    log_throttled(logging.ERROR, str(error), code="other-release")
+    return ProblemError(UNAVAILABLE, "the database is another release's; nothing was stored")
+
+
+@problem_of.register
+def _(error: WrongSumsError) -> ProblemError:
+    line = f"a running summary has another length ({error}): run `ldpkit upkeep --recount`"
+    log_throttled(logging.ERROR, line, code="summary-damaged")
+    return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")

@@ -1,0 +1,244 @@
+"""The tables. A report row has a day and nothing else that could link it to a person."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+# The newest of the migrations: they are numbered.
+VERSIONS = Path(__file__).parent / "migrations" / "versions"
+REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
+# The day of a report that lost all but its id because its time was over: not a day of arrival.
+EXPIRED = date.min
+
+
+class Base(DeclarativeBase):
+    """All tables of the collector."""
+
+
+class StudyRow(Base):
+    """A study's state. version: the version that devices get now; opens, closes: that version's days.
+
+    deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
+    permanently. invited: whether a report needs an invitation. spending: see invitations.py. deletions: how
+    many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
+    withdrawn when the last complete export began.
+    """
+
+    __tablename__ = "studies"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(64), unique=True)
+    version: Mapped[int]
+    opens: Mapped[date | None]
+    closes: Mapped[date | None]
+    closed: Mapped[bool]
+    deleted: Mapped[bool] = mapped_column(server_default=false())
+    final: Mapped[bool] = mapped_column(server_default=false())
+    invited: Mapped[bool] = mapped_column(server_default=false())
+    spending: Mapped[bytes | None] = mapped_column(LargeBinary)
+    deletions: Mapped[int] = mapped_column(server_default=text("0"))
+    withdrawn_exported: Mapped[int] = mapped_column(server_default=text("0"))
+
+
+class CollectorRow(Base):
+    """The only row, with the collector's identity: drawn when the database is made, public."""
+
+    __tablename__ = "collector"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    identity: Mapped[bytes] = mapped_column(LargeBinary(16))
+
+
+class DocumentRow(Base):
+    """One published version of a study; never changed."""
+
+    __tablename__ = "documents"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str] = mapped_column(String(64))
+    canonical: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SignatureRow(Base):
+    """A signature of a version: see ldp_client/documents/signed.py."""
+
+    __tablename__ = "signatures"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    signature: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class KeyRow(Base):
+    """A key for people or programs. hash: SHA-256; the key itself is not stored.
+
+    studies: canonical JSON of the key's studies, NULL for all. expires: its last day. used: the day of its
+    last use.
+    """
+
+    __tablename__ = "keys"
+
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    role: Mapped[str] = mapped_column(String(16))
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+    studies: Mapped[str | None] = mapped_column(Text)
+    expires: Mapped[date | None]
+    used: Mapped[date | None]
+
+
+class RemovedKeyRow(Base):
+    """A removed key: no server may accept it as the operator's token."""
+
+    __tablename__ = "removed_keys"
+
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class SessionRow(Base):
+    """A browser in which an operator signed in. hash: of the word in its cookie. key: the hash of the key."""
+
+    __tablename__ = "sessions"
+
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    key: Mapped[bytes] = mapped_column(LargeBinary(32))
+    until: Mapped[date]
+
+
+class AuditRow(Base):
+    """One action of an operator: see audit_log.py. Triggers prevent changes and deletions."""
+
+    __tablename__ = "audit_log"
+    # No order of arrival: within a day the order of actions is unknown.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
+    at: Mapped[str] = mapped_column(String(17))
+    key: Mapped[str] = mapped_column(String(64))
+    action: Mapped[str] = mapped_column(String(32))
+    study: Mapped[str | None] = mapped_column(String(64))
+    detail: Mapped[str] = mapped_column(Text)
+
+
+class ReportRow(Base):
+    """One report. id: its 16 bytes. day: of arrival, UTC.
+
+    payloads: see reports/packing.py; empty once it is deleted.
+
+    EXPIRED is the day of a deleted report whose time was over and which was not withdrawn.
+    PostgreSQL has it in partitions, and without the foreign key: see store.py.
+    """
+
+    __tablename__ = "reports"
+    # Without rowid: SQLite's hidden row numbers would keep the order of arrival.
+    __table_args__ = (
+        ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]).ddl_if("sqlite"),
+        {"sqlite_with_rowid": False, "postgresql_partition_by": "LIST (study)"},
+    )
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
+    version: Mapped[int]
+    day: Mapped[date]
+    payloads: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SumsRow(Base):
+    """A share of a version's running summary: see store.py and reports/rules.py."""
+
+    __tablename__ = "sums"
+    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
+
+    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    slot: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    sums: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SecureSumRow(Base):
+    """The one set of reports that a node will ever sum for a study, and the sum once it was requested."""
+
+    __tablename__ = "secure_sums"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    ids: Mapped[bytes] = mapped_column(LargeBinary)
+    total: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class DrawingRow(Base):
+    """A node's part in the drawing of a set: see secure_sum/drawing.py.
+
+    commitment: the signed statement. shown_for: SHA-256 of the commitments for which the nonce was shown.
+    drawing: the drawing whose set binds the node.
+    """
+
+    __tablename__ = "drawings"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32))
+    commitment: Mapped[str] = mapped_column(Text)
+    shown_for: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    drawing: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class InvitationRow(Base):
+    """An invitation that lets a report in. hash: SHA-256; the invitation itself is not stored.
+
+    public: canonical JSON of the public values that it carries, by field; NULL for none.
+    """
+
+    __tablename__ = "invitations"
+    # Without rowid: no order of creation.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    public: Mapped[str | None] = mapped_column(Text)
+
+
+class SpentInvitationRow(Base):
+    """A used invitation, not deleted yet. tag: does not reveal the invitation; see invitations.py."""
+
+    __tablename__ = "spent_invitations"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    tag: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class SpentTokenRow(Base):
+    """A token that let a report in: see spent_tokens.py. nonce: SHA-256 of the token's nonce."""
+
+    __tablename__ = "spent_tokens"
+    # Without rowid: no order of arrival.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class InvitationListRow(Base):
+    """A list of invitations that was added: added again, it would make used invitations valid again."""
+
+    __tablename__ = "invitation_lists"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
+class UpkeepRow(Base):
+    """One row: the day of the last upkeep (daily.py).
+
+    jumped: the last upkeep day that followed another so late that the clock may be wrong, or the first day.
+    """
+
+    __tablename__ = "upkeep"
+
+    day: Mapped[date] = mapped_column(primary_key=True)
+    jumped: Mapped[date | None]

@@ -1,0 +1,280 @@
+"""Delete reports permanently: on request, or when the days are over for which their study keeps them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from collector import audit_log, store
+from collector.clock import doubt_of, is_vouched_for
+from collector.db import LOCK_NOT_AVAILABLE
+from collector.reports.paging import page_limit
+from collector.reports.rules import kept_until
+from collector.reports.sums import FindRules, require_sums, take_back_reports
+from collector.storage.invitations import disable_invitations
+from collector.storage.spent_tokens import forget_tokens
+from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
+from collector.studies import publishing
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+from schemas import Study
+
+# Small enough that uploads hardly wait.
+REPORTS_AT_ONCE = 2000
+ACTION = "retention"
+LOGGER = logging.getLogger("collector")
+# Runs a function of a session in a separate transaction, which is durable on return.
+Act = Callable[[Callable[[Session], Any]], Any]
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """Reports of a study that are to be deleted.
+
+    Attributes:
+        study: the study's id.
+        number: the study's key in the database.
+        before: only reports that arrived before this day; None for all.
+        version: only reports of this version; None for all.
+        at_once: how many reports one transaction deletes.
+        is_past: whether the retention of all these reports is over, so that no copy of them is accepted.
+    """
+
+    study: str
+    number: int
+    before: date | None = None
+    version: int | None = None
+    at_once: int = REPORTS_AT_ONCE
+    is_past: bool = False
+
+
+def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
+    """Delete the reports, or at most about `most`; return how many, without withdrawn reports.
+
+    Their ids stay as long as a copy might be accepted, which a relay or a backup may have: until the study is
+    closed permanently, or the last day of all these reports is over.
+
+    Raises WrongSumsError if nothing can be deleted before all reports are counted again.
+    """
+    is_all = doomed.before is None and doomed.version is None
+    if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
+        return whole
+    total, after = 0, b""
+    while most is None or total < most:
+        deleted = act(partial(_delete_page, find=find, doomed=doomed, after=after))
+        if not deleted:
+            break
+        total += sum(not report.withdrawn for report in deleted)
+        after = max(report.id for report in deleted)
+    return total
+
+
+def _delete_whole(act: Act, doomed: Doomed) -> int | None:
+    """Delete all reports of a study at once; return how many, or None if they must be deleted page by page.
+
+    That is so if only some reports are to be deleted, if the tables are not partitioned by study, or while
+    another program such as pg_dump reads them.
+    """
+    try:
+        deleted: int | None = act(partial(_empty_if_whole, doomed=doomed))
+    except OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            raise
+        return None
+    return deleted
+
+
+def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
+    study = store.study_state(session, doomed.study)
+    if study is None or not store.has_partitions(session) or not study.final:
+        return None
+    # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
+    found = count_whole(session, store.Chosen(doomed.number, doomed.before, doomed.version))
+    row = store.locked_study(session, doomed.study)
+    if found.others or row is None:
+        return None
+    store.empty_partition(session, doomed.number)
+    forget_sums(session, [doomed.number])
+    row.withdrawn_exported -= found.withdrawn
+    row.deletions += found.reports > 0
+    return found.reports
+
+
+def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
+    """Delete the next reports by id, and return them."""
+    # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
+    row = store.locked_study(session, doomed.study)
+    assert row is not None
+    chosen = store.Chosen(doomed.number, doomed.before, doomed.version)
+    delete = store.delete_reports if row.final or doomed.is_past else empty_reports
+    deleted, withdrawn = delete(session, chosen, after, doomed.at_once)
+    if deleted:
+        take_back_reports(session, find, doomed.study, doomed.number, deleted)
+    if not all(report.withdrawn for report in deleted):
+        # A running export would lack these reports and yet look complete.
+        row.deletions += 1
+    # Deleted ids are no longer counted, so subtract them to keep the next export's difference right.
+    row.withdrawn_exported -= withdrawn
+    return deleted
+
+
+def delete_reports(
+    act: Act, find: FindRules, study_id: str, before: date | None, by: str, most: int | None = None
+) -> int:
+    """Delete the reports from before a day (UTC), or all, as `delete_doomed` does; return how many.
+
+    by: the name of a key. Raises InputError for an unknown study.
+    """
+    number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
+    at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
+    return delete_doomed(act, find, Doomed(study_id, number, before, at_once=at_once), most)
+
+
+def _begin(session: Session, study_id: str, before: date | None, by: str) -> tuple[int, list[int]]:
+    """Write the line of the audit log; return the study's number and versions."""
+    number = _number(session, study_id)
+    # Checked before anything is deleted.
+    require_sums(session, study_id, number)
+    line = f"reports from before {before}"
+    # One command may send several requests until all reports are deleted.
+    if before is not None and not audit_log.is_said_today(session, by, "expire", study_id, line):
+        audit_log.record(session, by, "expire", study_id, line)
+    return number, store.published_versions(session, study_id)
+
+
+def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
+    """Close a study permanently and delete its reports and invitations; return how many reports.
+
+    The document stays, so that its id cannot get another meaning. Devices get it only by its version, and use
+    it to check that the study's collector deletes their report. Raises as `delete_reports` does; then nothing
+    was done.
+    """
+
+    def end(session: Session) -> None:
+        number = _number(session, study_id)
+        row = store.locked_study(session, study_id)
+        assert row is not None
+        # Checked before the study is closed.
+        require_sums(session, study_id, number)
+        if not row.deleted:
+            audit_log.record(session, by, "delete study", study_id)
+        publishing.close(session, study_id, deleted=True)
+        disable_invitations(session, number)
+        forget_tokens(session, number)
+
+    act(end)
+    return delete_reports(act, find, study_id, None, by, most)
+
+
+def _number(session: Session, study_id: str) -> int:
+    study = store.study_state(session, study_id)
+    if study is None:
+        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
+    return study.number
+
+
+class Kept(NamedTuple):
+    """The retention of a version's reports.
+
+    Attributes:
+        days: the number of days that the version states.
+        until: the last day for all its reports, or None if it depends on the day of arrival.
+        before: reports from before this day are overdue.
+        reports: how many reports are stored.
+        overdue: how many of these are overdue.
+    """
+
+    study: str
+    number: int
+    version: int
+    days: int
+    until: date | None
+    before: date
+    reports: int
+    overdue: int
+
+    @property
+    def is_past(self) -> bool:
+        """Return True if the last day of all the version's reports is over."""
+        return self.until is not None and self.before == date.max
+
+    def document(self) -> dict[str, Any]:
+        """Return the members for programs."""
+        until = self.until and self.until.isoformat()
+        own = {"study": self.study, "version": self.version, "days": self.days, "until": until}
+        return {**own, "reports": self.reports, "overdue": self.overdue}
+
+
+def kept_of(
+    study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
+) -> list[Kept]:
+    """Return the retention of each version of a study that states one. arrivals: of all studies."""
+    found = []
+    for study in versions:
+        days = study.retention_days
+        if days is None:
+            continue
+        until, before = kept_until(study), _first_kept(study, days, today)
+        here = [one for one in arrivals if (one.study, one.version) == (number, study.version)]
+        overdue = sum(one.reports for one in here if one.day < before)
+        reports = sum(one.reports for one in here)
+        found.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
+    return found
+
+
+def _first_kept(study: Study, days: int, today: date) -> date:
+    """Return the day such that reports of the version from before it are overdue."""
+    until = kept_until(study)
+    if until is not None:
+        return date.max if today > until else date.min
+    return today - timedelta(days) if days < today.toordinal() else date.min
+
+
+def delete_overdue(
+    act: Act, find: FindRules, kept: Kept, today: date, by: str, most: int | None = None
+) -> int:
+    """Delete a version's overdue reports, or at most about `most`; return how many.
+
+    The server waits until an upkeep of the last days has confirmed today's date.
+
+    by: the name of a key, or BY_SERVER. Raises InputError if today's date is in doubt, so that a wrong clock
+    deletes nothing.
+    """
+    if not act(lambda session: _begin_overdue(session, kept, today, by)):
+        return 0
+    at_once = min(REPORTS_AT_ONCE, page_limit([find(kept.study, kept.version)]))
+    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, kept.is_past)
+    return delete_doomed(act, find, doomed, most)
+
+
+def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
+    """Write the line of the audit log; return True if there are reports or ids to delete."""
+    if doubt := doubt_of(session, today):
+        raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
+    store.locked_study(session, kept.study)
+    require_sums(session, kept.study, kept.number)
+    number = store.count_reports(session, store.Chosen(kept.number, kept.before, kept.version))
+    is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
+    if not number:
+        # Once a version's last day is over, the ids of its expired reports go too.
+        return kept.is_past and is_right
+    if not is_right:
+        LOGGER.warning(
+            "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
+            "says that today is right, or at once with `ldpkit expire`",
+            counted(number, "report"),
+            kept.study,
+        )
+        return False
+    what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
+    # Deletion in several parts, as by a server's processes, logs the total at the first part.
+    if not audit_log.is_said_today(session, by, ACTION, kept.study, what):
+        audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
+    return True

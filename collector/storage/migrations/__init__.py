@@ -1,1 +1,0 @@
-"""The history of the tables, one step a file, run by Alembic."""

@@ -1,0 +1,635 @@
+"""The database's statements, each a plain function of a session."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Table,
+    and_,
+    bindparam,
+    case,
+    column,
+    delete,
+    func,
+    not_,
+    select,
+    table,
+    text,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
+
+from collector.db import OtherReleaseError, PartlyHeldError, WrongSumsError
+from collector.models import (
+    EXPIRED,
+    REVISION,
+    CollectorRow,
+    DocumentRow,
+    ReportRow,
+    SecureSumRow,
+    SignatureRow,
+    StudyRow,
+    SumsRow,
+)
+from ldp_client.documents.signed import MOST_SIGNATURES, Signature
+
+SIGNATURES = cast(Table, SignatureRow.__table__)
+STUDIES = cast(Table, StudyRow.__table__)
+REPORTS = cast(Table, ReportRow.__table__)
+IDS_PER_STATEMENT = 500
+# Built once: every commit needs the state of its studies.
+STATE = select(
+    STUDIES.c.number,
+    STUDIES.c.closed,
+    STUDIES.c.deleted,
+    STUDIES.c.final,
+    STUDIES.c.opens,
+    STUDIES.c.closes,
+    STUDIES.c.invited,
+    STUDIES.c.spending,
+    STUDIES.c.deletions,
+    select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
+).where(STUDIES.c.id == bindparam("study_id"))
+STATE_KEPT = STATE.with_for_update(read=True)
+DIGESTS = select(DocumentRow.version, DocumentRow.digest).where(DocumentRow.study == bindparam("the_study"))
+NEVER_PUBLISHED = 0
+# A report as it is stored: id, version, payloads, as in PackedReport.
+StoredRow = tuple[bytes, int, bytes]
+INSERT_INTO_SQLITE = (
+    "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+# %b: psycopg sends the arrays in binary, which is several times faster than in text.
+INSERT_INTO_POSTGRESQL = """
+INSERT INTO reports (study, id, version, day, payloads)
+SELECT %(study)s, new.id, new.version, %(day)s, new.payloads
+FROM unnest(%(ids)b::bytea[], %(versions)b::integer[], %(payloads)b::bytea[]) AS new (id, version, payloads)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+HELD_BY_POSTGRESQL = """
+SELECT id, version, payloads FROM reports WHERE study = %(study)s AND id = ANY(%(ids)b::bytea[])
+"""
+
+
+class PackedReport(NamedTuple):
+    """A report as it is stored. id: 16 bytes. Two are equal exactly if their reports are.
+
+    A withdrawn report keeps its id, so that a late copy of it cannot come back, and loses its payloads.
+    """
+
+    id: bytes
+    version: int
+    payloads: bytes
+
+    @property
+    def withdrawn(self) -> bool:
+        """Return True if only the id is left; every mechanism's payload has at least one byte."""
+        return not self.payloads
+
+
+class StudyState(NamedTuple):
+    """The state of a study that uploads need. number: its key in the reports table. final: see models.py.
+
+    invited: whether every version's reports need an invitation. spending, deletions: see models.py.
+    """
+
+    number: int
+    closed: bool
+    deleted: bool
+    final: bool
+    opens: date | None
+    closes: date | None
+    invited: bool
+    spending: bytes | None
+    deletions: int
+
+
+def identity(session: Session) -> bytes:
+    """Return the identity of this database's collector."""
+    return session.scalars(select(CollectorRow.identity)).one()
+
+
+def study_state(session: Session, study_id: str, keep: bool = False) -> StudyState | None:
+    """Return a published study's state. keep: hold its row until the transaction ends (SELECT … FOR SHARE).
+
+    With keep, raises OtherReleaseError if another release has migrated the database.
+    """
+    statement = STATE_KEPT if keep else STATE
+    row = session.connection().execute(statement, {"study_id": study_id}).first()
+    if row is None:
+        return None
+    *state, revision = row
+    if keep and revision != REVISION:
+        raise OtherReleaseError(f"the database was migrated to {revision}: start its release")
+    return StudyState(*state)
+
+
+def locked_study(session: Session, study_id: str) -> StudyRow | None:
+    """Return a study's row, locked until the transaction ends (SELECT … FOR UPDATE)."""
+    return session.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update())
+
+
+def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
+    """Return a study's row as locked_study does. A missing study is made, with version NEVER_PUBLISHED."""
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
+    new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
+    for number in session.execute(new).scalars().all():
+        make_partition(session, number)
+    return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
+
+
+def add_document(session: Session, number: int, version: int, digest: str, canonical: bytes) -> None:
+    """Store one version of a study."""
+    session.add(DocumentRow(study=number, version=version, digest=digest, canonical=canonical))
+    session.flush()
+
+
+def find_document(session: Session, study_id: str, version: int | None = None) -> DocumentRow | None:
+    """Return one version of a study; without a version, the version that devices get now."""
+    wanted = StudyRow.version if version is None else version
+    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == wanted)
+    return session.scalar(select(DocumentRow).join(StudyRow, joined).where(StudyRow.id == study_id))
+
+
+def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
+    """Return (current document, is open) of each study that is open, or neither summed nor deleted."""
+    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
+    summed = select(SecureSumRow.study).where(SecureSumRow.total.is_not(None))
+    left = StudyRow.deleted.is_(False) & StudyRow.number.not_in(summed)
+    statement = select(DocumentRow.canonical, StudyRow.closed).join(StudyRow, joined)
+    rows = session.execute(statement.where(StudyRow.closed.is_(False) | left))
+    return [(canonical, not closed) for canonical, closed in rows]
+
+
+def all_versions(session: Session, deleted: bool = False) -> list[tuple[int, int, str]]:
+    """Return (number, version, digest) of every version, in order. deleted: include deleted studies."""
+    columns = (DocumentRow.study, DocumentRow.version, DocumentRow.digest)
+    joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
+    chosen = joined if deleted else joined.where(StudyRow.deleted.is_(False))
+    rows = session.execute(chosen.order_by(*columns[:2]))
+    return [(study, version, digest) for study, version, digest in rows]
+
+
+def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
+    """Return the canonical document of one version of a study, current or not."""
+    statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)
+    return session.scalar(statement.where(StudyRow.id == study_id, DocumentRow.version == version))
+
+
+def document_digests(session: Session, study: int) -> dict[int, str]:
+    """Return the digest of every version of a study that was ever published. study: its number."""
+    rows = session.execute(DIGESTS, {"the_study": study})
+    return {version: digest for version, digest in rows}
+
+
+def study_numbers(session: Session) -> list[tuple[str, int]]:
+    """Return every study's id and number, by id as Python compares them.
+
+    Uploads lock studies in that order; a database may sort "a-c" and "a_b" the other way round.
+    """
+    rows = session.execute(select(StudyRow.id, StudyRow.number))
+    return sorted((study_id, number) for study_id, number in rows)
+
+
+def published_versions(session: Session, study_id: str) -> list[int]:
+    """Return every version of a study that was ever published, the first version first."""
+    statement = select(DocumentRow.version).join(StudyRow, DocumentRow.study == StudyRow.number)
+    return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
+
+
+def every_version(session: Session) -> list[tuple[str, int, int]]:
+    """Return every version of every study: the study's id, its number, and the version, in this order."""
+    columns = (StudyRow.id, StudyRow.number, DocumentRow.version)
+    statement = select(*columns).join(DocumentRow, DocumentRow.study == StudyRow.number)
+    return sorted((study_id, number, version) for study_id, number, version in session.execute(statement))
+
+
+def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
+    """Store a signature of a version, unless its key has one or there are as many as a device reads."""
+    row = {"study": document.study, "version": document.version, "key": signature.key}
+    row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
+    if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
+        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, signature=signature.value))
+
+
+def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:
+    """Return every signature of a version, by key."""
+    return list(session.scalars(select(SignatureRow).where(*_signed(document)).order_by(SignatureRow.key)))
+
+
+def _signed(document: DocumentRow) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return SIGNATURES.c.study == document.study, SIGNATURES.c.version == document.version
+
+
+def insert_reports(session: Session, study: int, day: date, reports: Sequence[PackedReport]) -> set[bytes]:
+    """Store the reports whose ids are new, and return those ids.
+
+    Reports are sorted by id, so that two batches with the same reports cannot deadlock.
+    Raises PartlyHeldError if the database stored only some and cannot tell which.
+    """
+    if not reports:
+        return set()
+    connection = session.connection()
+    insert = {"sqlite": _insert_into_sqlite, "postgresql": _insert_into_postgresql}[connection.dialect.name]
+    return insert(connection, study, day, sorted(reports))
+
+
+def _insert_into_sqlite(
+    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
+) -> set[bytes]:
+    written = day.isoformat()
+    rows = [(study, report.id, report.version, written, report.payloads) for report in reports]
+    stored = connection.exec_driver_sql(INSERT_INTO_SQLITE, rows).rowcount
+    if stored not in (0, len(rows)):
+        raise PartlyHeldError
+    return {report.id for report in reports} if stored else set()
+
+
+def _insert_into_postgresql(
+    connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
+) -> set[bytes]:
+    ids, versions, payloads = (list(column) for column in zip(*reports, strict=True))
+    columns = {"study": study, "day": day, "ids": ids, "versions": versions, "payloads": payloads}
+    return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
+
+
+class Chosen(NamedTuple):
+    """Some reports of a study, by its number: from before a day, or of any day; of one version, or of all."""
+
+    study: int
+    before: date | None = None
+    version: int | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions that select these reports."""
+        here = [REPORTS.c.study == self.study]
+        if self.before is not None:
+            here.append(REPORTS.c.day < self.before)
+        return here if self.version is None else [*here, REPORTS.c.version == self.version]
+
+
+class Deleted(NamedTuple):
+    """Deleted reports, and how many of them had been withdrawn."""
+
+    reports: list[PackedReport]
+    withdrawn: int
+
+
+def delete_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
+    """Delete the next `most` reports by id with their ids, and return their former contents.
+
+    after: the id to continue from, so that reports which stay are not read again.
+    """
+    ids = select(REPORTS.c.id).where(*chosen.conditions(), REPORTS.c.id > after)
+    ids = ids.order_by(REPORTS.c.id).limit(most)
+    deleted = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
+    statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads, REPORTS.c.day)
+    rows = session.connection().execute(statement).all()
+    withdrawn = sum(not row.payloads and row.day != EXPIRED for row in rows)
+    return Deleted([PackedReport(*row[:3]) for row in rows], withdrawn)
+
+
+def count_reports(session: Session, chosen: Chosen) -> int:
+    """Return how many reports `delete_reports` would delete in all, except withdrawn ones."""
+    counted = select(func.count()).select_from(REPORTS).where(*chosen.conditions(), REPORTS.c.payloads != b"")
+    return int(session.connection().execute(counted).scalar_one())
+
+
+def date_back(session: Session, after: date, day: date) -> None:
+    """Change the day of all reports dated after `after` to `day`."""
+    session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))
+
+
+def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
+    """Return the stored reports among these ids, including withdrawn ones."""
+    held: dict[bytes, StoredRow] = {}
+    connection = session.connection()
+    select_held = {"sqlite": _held_by_sqlite, "postgresql": _held_by_postgresql}[connection.dialect.name]
+    remaining = iter(ids)
+    while chunk := list(islice(remaining, IDS_PER_STATEMENT)):
+        rows = select_held(connection, study, chunk)
+        held.update(zip([row[0] for row in rows], rows))
+    return held
+
+
+def _held_by_sqlite(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
+    marks = ",".join("?" * len(ids))
+    statement = f"SELECT id, version, payloads FROM reports WHERE study = ? AND id IN ({marks})"
+    return _driver_rows(connection.exec_driver_sql(statement, (study, *ids)))
+
+
+def _held_by_postgresql(connection: Connection, study: int, ids: Sequence[bytes]) -> list[StoredRow]:
+    return _driver_rows(connection.exec_driver_sql(HELD_BY_POSTGRESQL, {"study": study, "ids": ids}))
+
+
+def report_page(
+    session: Session,
+    study: int,
+    newest: int,
+    after: bytes,
+    through: date | None,
+    limit: int,
+    dated: bool = False,
+) -> list[StoredRow]:
+    """Return the next reports of a study in the order of their ids, without withdrawn reports.
+
+    newest: the last version; through: the last day of arrival; dated: append the day to each row.
+    """
+    conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
+    conditions.append(REPORTS.c.version <= newest)
+    if through is not None:
+        conditions.append(REPORTS.c.day <= through)
+    return select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
+
+
+def select_rows(
+    session: Session,
+    *conditions: ColumnElement[bool],
+    limit: int | None = None,
+    more: Sequence[ColumnElement[Any]] = (),
+) -> list[StoredRow]:
+    statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads, *more).where(*conditions)
+    result = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
+    return _driver_rows(result)
+
+
+def _driver_rows(result: CursorResult[Any]) -> list[StoredRow]:
+    """Return the driver's own tuples: an object for each row would cost as much as reading it."""
+    assert result.cursor is not None
+    try:
+        rows = cast(list[StoredRow], result.cursor.fetchall())
+    except sqlite3.Error as error:
+        # Raise the error that SQLAlchemy's own rows would raise.
+        raise DatabaseError("SELECT", None, error) from error
+    result.close()
+    return rows
+
+
+def insert_new(session: Session, table: Table, key: Sequence[str]) -> Any:
+    """Return an insert that leaves rows with a known key alone. The type is the dialect's own."""
+    dialects: dict[str, Any] = {"sqlite": sqlite, "postgresql": postgresql}
+    insert = dialects[session.get_bind().dialect.name].insert(table)
+    return insert.on_conflict_do_nothing(index_elements=key)
+
+
+class StudyOverview(NamedTuple):
+    """A study in an operator's list. number: its key in other tables.
+
+    reports: of all versions. reports_now: of this version.
+    """
+
+    number: int
+    id: str
+    version: int
+    closed: bool
+    deleted: bool
+    invited: bool
+    opens: date | None
+    closes: date | None
+    reports: int
+    reports_now: int
+
+
+def study_overviews(session: Session) -> list[StudyOverview]:
+    """Return every study with its number of reports, without withdrawn reports, by id."""
+    is_now = case((REPORTS.c.version == STUDIES.c.version, 1), else_=0)
+    counted = select(REPORTS.c.study, func.count().label("reports"), func.sum(is_now).label("now"))
+    counted = counted.join(STUDIES, STUDIES.c.number == REPORTS.c.study).where(REPORTS.c.payloads != b"")
+    counts = counted.group_by(REPORTS.c.study).subquery()
+    columns = (
+        StudyRow.number,
+        StudyRow.id,
+        StudyRow.version,
+        StudyRow.closed,
+        StudyRow.deleted,
+        StudyRow.invited,
+        StudyRow.opens,
+        StudyRow.closes,
+    )
+    statement = select(*columns, func.coalesce(counts.c.reports, 0), func.coalesce(counts.c.now, 0))
+    rows = session.execute(
+        statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
+    )
+    return [StudyOverview(*row) for row in rows]
+
+
+def database_bytes(session: Session) -> int:
+    """Return the size of the database on its disk; for SQLite without its log."""
+    if session.get_bind().dialect.name == "postgresql":
+        return int(session.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+    pages, size = (
+        session.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("page_count", "page_size")
+    )
+    return int(pages) * int(size)
+
+
+class Arrivals(NamedTuple):
+    """The number of reports of a study's version that arrived on a day. study: its number."""
+
+    study: int
+    version: int
+    day: date
+    reports: int
+
+
+def arrivals(session: Session) -> list[Arrivals]:
+    """Return the counts of all studies, without withdrawn reports, by version and day."""
+    keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
+    counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
+    return [Arrivals(*row) for row in sorted(tuple(row) for row in session.execute(counted))]
+
+
+class Whole(NamedTuple):
+    """A study's reports: the chosen ones, the withdrawn ones among the chosen, and those not chosen."""
+
+    reports: int
+    withdrawn: int
+    others: int
+
+
+def count_whole(session: Session, chosen: Chosen) -> Whole:
+    """Count all of a study in one pass."""
+    among = and_(*chosen.conditions())
+    withdrawn = and_(among, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
+    kinds = (and_(among, REPORTS.c.payloads != b""), withdrawn, not_(among))
+    counts = [func.count().filter(kind) for kind in kinds]
+    statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
+    return Whole(*map(int, session.connection().execute(statement).one()))
+
+
+# Whole numbers that add up. Several processes may write at once, so each has its own row (a slot) for each
+# version. A row may go below zero if one process takes back reports that another added.
+Sums = NDArray[np.int64]
+
+SUMS = cast(Table, SumsRow.__table__)
+SLOTS = 16
+ON_DISK = np.dtype("<i8")
+KEY = ("study", "version", "slot")
+# Built once: every commit reads and writes one row for each version it has reports of.
+_ROW = [SUMS.c[name] == bindparam(f"the_{name}") for name in KEY]
+READ_ROW = select(SUMS.c.sums).where(*_ROW).with_for_update()
+WRITE_ROW = update(SUMS).where(*_ROW)
+
+
+def add_sums(session: Session, study: int, version: int, change: Sums) -> None:
+    """Add to a version's sums, in this process's slot. Raises WrongSumsError."""
+    connection = session.connection()
+    slot = _slot(connection)
+    row = {"the_study": study, "the_version": version, "the_slot": slot}
+    held = connection.execute(READ_ROW, row).scalar()
+    if held is None:
+        new = {
+            "study": study,
+            "version": version,
+            "slot": slot,
+            "sums": bytes(len(change) * ON_DISK.itemsize),
+        }
+        connection.execute(insert_new(session, SUMS, KEY).values(**new))
+        # Another process with the same slot may have made the row, and added to it, meanwhile.
+        held = connection.execute(READ_ROW, row).scalar_one()
+    sums = _read(held, len(change)) + change
+    connection.execute(WRITE_ROW, {**row, "sums": sums.astype(ON_DISK).tobytes()})
+
+
+def read_sums(session: Session, study: int, version: int, size: int) -> Sums:
+    """Return a version's current sums over all slots, or `size` zeros if it has none yet.
+
+    Raises WrongSumsError.
+    """
+    rows = select(SUMS.c.sums).where(SUMS.c.study == study, SUMS.c.version == version)
+    total = np.zeros(size, dtype=np.int64)
+    for (sums,) in session.connection().execute(rows):
+        total += _read(sums, size)
+    return total
+
+
+def _read(held: bytes, size: int) -> Sums:
+    """Return a row's sums. Without this check, NumPy would add a row of length 1 to all sums."""
+    if len(held) != size * ON_DISK.itemsize:
+        raise WrongSumsError(f"{len(held)} bytes instead of {size * ON_DISK.itemsize}")
+    return np.frombuffer(held, dtype=ON_DISK)
+
+
+def forget_sums(session: Session, studies: Iterable[int]) -> None:
+    """Delete the sums of studies, by their numbers."""
+    for study in studies:
+        session.connection().execute(delete(SUMS).where(SUMS.c.study == study))
+
+
+def _slot(connection: Connection) -> int:
+    """Return this process's slot. SQLite has one writer at a time, so one row is enough."""
+    return 0 if connection.dialect.name == "sqlite" else os.getpid() % SLOTS
+
+
+def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> Deleted:
+    """Delete all but the ids of the next `most` reports, by id. Return the deleted reports.
+
+    Withdrawn reports are skipped. The day becomes EXPIRED: these reports were not withdrawn. after: the id to
+    continue from.
+    The caller holds the study's row.
+    """
+    kept = (REPORTS.c.payloads != b"", REPORTS.c.id > after)
+    found = list(map(PackedReport._make, select_rows(session, *chosen.conditions(), *kept, limit=most)))
+    one = update(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id == bindparam("one"))
+    if found:
+        gone = one.values(payloads=b"", day=EXPIRED)
+        session.connection().execute(gone, [{"one": report.id} for report in found])
+    return Deleted(found, withdrawn=0)
+
+
+def withdraw_report(session: Session, study: int, day: date, report_id: bytes) -> PackedReport | None:
+    """Delete all of a report but its id. Return its former row, withdrawn or not, or None if there is none.
+
+    day: the day of withdrawal, for a report that had expired.
+    """
+    here = (REPORTS.c.study == study, REPORTS.c.id == report_id)
+    found = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*here).with_for_update()
+    row = session.connection().execute(found).first()
+    if row is None:
+        return None
+    then = case((REPORTS.c.day == EXPIRED, day), else_=REPORTS.c.day)
+    session.connection().execute(update(REPORTS).where(*here).values(payloads=b"", day=then))
+    return PackedReport(*row)
+
+
+def was_withdrawn(session: Session, study: int, report_id: bytes) -> bool | None:
+    """Return True for the id of a withdrawn report, False for another stored id, None for an unknown id."""
+    found = select(REPORTS.c.payloads, REPORTS.c.day).where(
+        REPORTS.c.study == study, REPORTS.c.id == report_id
+    )
+    row = session.connection().execute(found).first()
+    return None if row is None else row.payloads == b"" and row.day != EXPIRED
+
+
+def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
+    """Store the id of a report that has not arrived, so that it is never accepted. False if it has."""
+    version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
+    return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
+
+
+def count_withdrawn(session: Session, study: int) -> int:
+    """Return how many reports of a study were withdrawn and still have their ids stored."""
+    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
+    return int(session.execute(select(func.count()).where(*here)).scalar_one())
+
+
+def withdrawn_since_export(session: Session, study: int, withdrawn: int) -> int:
+    """Return how many of `withdrawn` reports were withdrawn since the last complete export."""
+    exported = session.execute(
+        select(StudyRow.withdrawn_exported).where(StudyRow.number == study)
+    ).scalar_one()
+    return max(0, withdrawn - exported)
+
+
+def note_export(session: Session, study: int, withdrawn: int) -> None:
+    """Store how many reports were withdrawn when a complete export began."""
+    session.execute(update(StudyRow).where(StudyRow.number == study).values(withdrawn_exported=withdrawn))
+
+
+# PostgreSQL has a table for each study's reports, a partition of `reports` by the study's number: deleting a
+# study's reports deletes a file. It has no foreign key to documents: checking it cost as much as the rest of
+# storing a report (`python -m benchmarks.collector_layouts`), and documents are never deleted.
+PARENT = "reports"
+# An empty table is attached without the lock that would block uploads to other studies.
+MAKE = (
+    "CREATE TABLE reports_{number} (LIKE reports INCLUDING ALL)",
+    "ALTER TABLE reports ATTACH PARTITION reports_{number} FOR VALUES IN ({number})",
+)
+NAMES = """
+SELECT child.relname FROM pg_inherits
+JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = to_regclass('reports') ORDER BY child.oid
+"""
+
+
+def has_partitions(session: Session) -> bool:
+    """Return True if this database has a separate table for the reports of each study."""
+    return session.get_bind().dialect.name == "postgresql"
+
+
+def make_partition(session: Session, number: int) -> None:
+    """Make the table for a new study's reports, if studies have separate tables."""
+    if has_partitions(session):
+        for statement in MAKE:
+            session.execute(text(statement.format(number=int(number))))
+
+
+def partition_names(connection: Connection) -> list[str]:
+    """Return the tables of all studies' reports; none for a database without them, such as an issuer's."""
+    return list(connection.exec_driver_sql(NAMES).scalars())
+
+
+def empty_partition(session: Session, number: int) -> None:
+    """Delete all reports of a study, including withdrawn ones. Waits for readers of this study to end."""
+    session.execute(text(f"TRUNCATE reports_{int(number)}"))

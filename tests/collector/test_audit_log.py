@@ -1,0 +1,60 @@
+"""The audit log says who did what on which day, and its lines stay."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
+
+from collector.audit_log import entries
+from ldp_client.documents.errors import InputError
+from tests.collector.commands import at, lines
+from tests.kit.errors import raises
+
+
+def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_report, capsys):
+    asked(habits)
+    report = make_report(study)
+    habits.put(report)
+    habits.withdraw(report.id)
+    habits.export()
+    for command in (("open", "habits", "--yes"), ("close", "habits", "--yes")) * 2:
+        at(*command)
+    at("keys", "add", "ann", "--role", "read")
+    capsys.readouterr()
+    at("status", "--log")
+    found = [line.split("\t") for line in lines(capsys)]
+    actions = {(key, action, study) for _, key, action, study, _ in found}
+    assert {(key, action) for key, action, study in actions if study == "habits"} >= {
+        ("(token)", action) for action in ("publish", "delete reports", "export", "close")
+    }
+    assert ("(token)", "add key", "") in actions
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day, *_ in found)
+    with habits.collector.database.read() as session:
+        assert report.id not in str(entries(session, 100))
+    at("status", "--log", "--limit", "2", "--json")
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    with raises(InputError, "admin.limit_without_log"):
+        at("status", "--limit", "2")
+
+
+COLUMNS = "id, at, 'nobody', action, study, detail"
+COPY = f"INTO audit_log SELECT {COLUMNS} FROM audit_log"
+# SQLite's REPLACE deletes the old line without asking the trigger of deletions.
+REPLACE = {
+    "sqlite": f"REPLACE {COPY}",
+    "postgresql": f"INSERT {COPY} ON CONFLICT (id) DO UPDATE SET key = 'nobody'",
+}
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE audit_log SET key = 'nobody'", "DELETE FROM audit_log", REPLACE]
+)
+def test_audit_log_line_cannot_be_changed(either, statement):
+    database = either.collector.database
+    statement = statement if isinstance(statement, str) else statement[database.engine.dialect.name]
+    with pytest.raises(DatabaseError, match="append-only"), database.write() as session:
+        session.execute(text(statement))

@@ -1,0 +1,242 @@
+"""`ldpkit backup`: whole, for its owner alone, and never in the place of another file."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+
+import pytest
+from sqlalchemy import text
+
+from collector import backup
+from collector.db import Database
+from collector.migrations import make
+from collector.models import InvitationRow
+from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
+from tests.collector.commands import run
+from tests.collector.conftest import build_report, build_study
+from tests.collector.postgresql import restore
+from tests.kit.deleting import delete_reports
+from tests.kit.errors import raises
+from tests.kit.programs import need
+from tests.statistics import seed_the_system
+
+
+@pytest.mark.attack(19)
+@pytest.mark.slow
+def test_backup_under_load_is_complete(make_harness, study, make_report, tmp_path):
+    """Back up while reports arrive: the copy has all that were there before."""
+    harness = make_harness(lock_timeout=20)
+    harness.publish(study)
+    before = [make_report(study) for _ in range(500)]
+    harness.post([report.to_document() for report in before])
+    stop = threading.Event()
+
+    def load():
+        while not stop.is_set():
+            assert harness.post([make_report(study).to_document() for _ in range(20)]).status_code == 200
+
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(load)
+        run("backup", "--out", str(tmp_path / "copy.sqlite3"), "--database", f"sqlite:///{harness.path}")
+        stop.set()
+        loading.result()
+    copy = make_harness("copy.sqlite3")
+    assert {report.id for report in before} <= {report.id for report in copy.exported()}
+
+
+@pytest.mark.attack(11)
+def test_backup_contains_no_bytes_of_withdrawn_reports(either, study, tmp_path, monkeypatch):
+    """Look for withdrawn reports in a backup that is made afterwards."""
+    seed_the_system(monkeypatch, "withdrawn and backed up")
+    reports = [build_report(study) for _ in range(50)]
+    either.post([report.to_document() for report in reports])
+    kept, withdrawn = reports[:10], reports[10:]
+
+    def found(among, content):
+        """How many have their payloads there, which PostgreSQL's backup has as hexadecimal digits."""
+        payloads = [report.payloads["hours"] for report in among]
+        return sum(payload in content or payload.hex().encode() in content for payload in payloads)
+
+    for report in withdrawn:
+        assert either.withdraw(report.id).status_code == 200
+    backup.back_up(either.collector.database, tmp_path / "copy")
+    content = (tmp_path / "copy").read_bytes()
+    assert (found(kept, content), found(withdrawn, content)) == (len(kept), 0)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_backup_does_not_overwrite_an_existing_file(links, habits, tmp_path, monkeypatch):
+    """The backup is readable by its owner only, also on file systems without links."""
+
+    def refuse(_source, _target):
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(backup.os, "link", refuse)
+    copy = tmp_path / "copy.sqlite3"
+    command = ["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"]
+    run(*command)
+    assert copy.stat().st_mode & 0o077 == 0
+    before = copy.read_bytes()
+    with raises(InputError, "backup.file_exists"):
+        run(*command)
+    assert copy.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
+
+
+def test_damaged_dump_is_detected(make_harness, postgresql, study, make_report, tmp_path, monkeypatch):
+    harness = make_harness(database=postgresql.new_database())
+    harness.publish(study)
+    harness.post([make_report(study).to_document() for _ in range(5)])
+    genuine = backup._rows_of
+
+    def cut(path, tables):
+        dump = path.read_bytes()
+        # In the middle of the last table's rows: their end is a line of its own.
+        path.write_bytes(dump[: dump.rindex(b"\\.\n") // 2])
+        return genuine(path, tables)
+
+    monkeypatch.setattr(backup, "_rows_of", cut)
+    with raises(InputError, "backup.dump_damaged"):
+        backup.back_up(harness.collector.database, tmp_path / "copy.sql")
+    assert not (tmp_path / "copy.sql").exists()
+
+
+def test_password_is_not_passed_to_pg_dump_as_argument(monkeypatch):
+    need("postgres")
+    seen = {}
+
+    def run_nothing(command, env, **_options):
+        seen.update(command=" ".join(command), env=env)
+        return subprocess.CompletedProcess(command, 1, "", "refused")
+
+    monkeypatch.setattr(backup.subprocess, "run", run_nothing)
+    for url in ("me:secret@host/name?sslmode=require", "me@host/name?password=secret&sslmode=require"):
+        with raises(InputError, "backup.pg_dump_failed", "refused"):
+            backup._pg_dump(Database(f"postgresql://{url}", 1).url, io.BytesIO())
+        assert ("secret" in seen["command"], seen["env"]["PGPASSWORD"]) == (False, "secret")
+        assert "sslmode=require" in seen["command"]
+    with raises(InputError, "backup.password_exposed") as refused:
+        backup._pg_dump(Database("postgresql://me@host/name?sslpassword=secret", 1).url, io.BytesIO())
+    assert "secret" not in str(refused.value)
+
+
+def test_failed_backup_leaves_no_file(tmp_path):
+    (tmp_path / "text").write_text("not a database, only a long enough text " * 100)
+    for out, name, code in (
+        ("copy", "nosuch", "database.missing_file"),
+        ("no/copy", "text", "backup.folder_missing"),
+        ("copy", "text", "input.invalid"),
+    ):
+        with raises(InputError, code):
+            run("backup", "--out", str(tmp_path / out), "--database", f"sqlite:///{tmp_path / name}")
+    assert [file.name for file in tmp_path.iterdir()] == ["text"]
+
+
+SETTINGS = {"PGDATESTYLE": "German, DMY", "PGCLIENTENCODING": "LATIN1"}
+ROWS = (
+    "SELECT day FROM reports ORDER BY id",
+    "SELECT public FROM invitations ORDER BY hash",
+    "SELECT day FROM upkeep",
+)
+
+
+def rows_of(harness):
+    with harness.collector.database.read() as session:
+        return [session.execute(text(one)).scalars().all() for one in ROWS]
+
+
+@pytest.mark.attack(19)
+def test_postgresql_backup_restores_elsewhere(make_harness, postgresql, study, tmp_path, monkeypatch):
+    """Back up where shell and database write days in another way, and restore without the roles there."""
+    source, target = postgresql.new_database(), postgresql.new_database("keeper")
+    harness = make_harness(database=source)
+    # Written the other way round it is the sixth of May.
+    harness.day = date(2026, 6, 5)
+    harness.publish(study)
+    harness.put(build_report(study))
+    database = harness.collector.database
+    with database.write() as session:
+        session.add(InvitationRow(study=1, hash=bytes(32), public='{"city":"Zürich"}'))
+    before = rows_of(harness)
+    assert before == [[harness.day], ['{"city":"Zürich"}'], [harness.day]]
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql(
+            f"ALTER DATABASE \"{database.url.database}\" SET DateStyle = 'German, DMY'"
+        )
+        connection.exec_driver_sql("CREATE ROLE reader")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    dump = tmp_path / "copy.sql"
+    with monkeypatch.context() as shell:
+        for variable, value in SETTINGS.items():
+            shell.setenv(variable, value)
+        run("backup", "--out", str(dump), "--database", source)
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql("DROP OWNED BY reader")
+        connection.exec_driver_sql("DROP ROLE reader")
+    restore(dump, target)
+    restored = make_harness(database=target)
+    assert rows_of(restored) == before
+    with restored.collector.database.write() as session:
+        session.execute(text("DELETE FROM invitations"))
+
+
+def test_backup_includes_study_deleted_during_the_dump(make_harness, postgresql, tmp_path, monkeypatch):
+    """Emptying its table used to remove the reports from the backup's snapshot too."""
+    source, target = postgresql.new_database(), postgresql.new_database()
+    harness = make_harness(database=source)
+    study = build_study()
+    harness.publish(study)
+    reports = sorted([build_report(study) for _ in range(5)], key=lambda report: report.id)
+    for report in reports:
+        harness.put(report)
+    database, dump_part, deleted = harness.collector.database, backup._pg_dump, []
+    # The study.
+    harness.close()
+
+    def dump_and_delete(*arguments):
+        dump_part(*arguments)
+        if not deleted:
+            deleted.append(delete_reports(database, study.id))
+
+    monkeypatch.setattr(backup, "_pg_dump", dump_and_delete)
+    dump = tmp_path / "copy.sql"
+    run("backup", "--out", str(dump), "--database", source)
+    assert deleted == [5]
+    restore(dump, target)
+    assert make_harness(database=target).exported() == reports
+
+
+def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(tmp_path, capsys):
+    """As the message says that refuses it: make a backup, and run `ldpkit migrate`."""
+    database_url = f"sqlite:///{tmp_path / 'earlier.sqlite3'}"
+    database = Database(database_url, 10)
+    make(database)
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
+    assert main(["serve", "--port", "0", "--database", database_url]) == 3
+    assert "make a backup, and run `ldpkit migrate`" in capsys.readouterr().err
+    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "backup")]) == 0
+    assert (tmp_path / "backup").stat().st_size > 1000
+    with database.writing_connection() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 3
+    assert "later release" in capsys.readouterr().err
+    database.engine.dispose()
+
+
+@pytest.mark.parametrize("command", ["backup", "keygen", "node keygen"])
+def test_out_to_standard_output_is_rejected_before_writing(elsewhere, capsys, command):
+    """It wrote a file named `-`, and the shell's output file got only a message."""
+    assert main(["init"]) == 0
+    before = {path.name for path in elsewhere.iterdir()}
+    capsys.readouterr()
+    assert main([*command.split(), "--out", "-"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.startswith("ldpkit: --out -")) == ("", True)
+    assert {path.name for path in elsewhere.iterdir()} == before

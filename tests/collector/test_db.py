@@ -1,0 +1,390 @@
+"""The contract of storage, on SQLite and PostgreSQL alike; then the faults of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from collector import create_app, store
+from collector import db as database_module
+from collector.db import Bounds, Database, Looks
+from collector.problems import ProblemError
+from collector.reports.writer import Change
+from collector.secure_sum.node import Node
+from collector.storage.node_keys import NodeKeys
+from collector.store import add_sums, read_sums
+from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
+from schemas import Study
+from tests.collector.answered import problem
+from tests.collector.commands import said_at_start
+from tests.collector.conftest import TOKEN, build_study, wait_for
+from tests.kit.deleting import delete_reports
+from tests.kit.errors import raises
+from tests.secure_sum.conftest import build_study as summed_study
+
+
+def test_study_lifecycle(either, study, make_study, make_report):
+    first, second, gone = (make_report(study) for _ in range(3))
+    assert [either.put(report).status_code for report in (first, second, gone, first)] == [201, 201, 201, 200]
+    assert either.publish(study).status_code == 200
+    assert problem(either.publish(make_study(title="Other"))) == (409, "study-conflict")
+    changed = make_report(study, id=first.id, payloads={**first.payloads, "hours": b"\1\2\3\4"})
+    assert problem(either.put(changed)) == (409, "report-conflict")
+    assert either.withdraw(gone.id).status_code == 200
+    assert problem(either.put(gone)) == (410, "report-withdrawn")
+    either.day += timedelta(1)
+    late = make_report(study)
+    assert either.put(late).status_code == 201
+    assert len(either.exported(through="2026-06-15")) == 2
+    assert either.close().status_code == 200
+    assert problem(either.put(make_report(study))) == (410, "study-closed")
+    assert either.put(late).status_code == 200
+    assert either.exported() == sorted([first, second, late], key=lambda report: report.id)
+
+
+def test_batch_with_all_kinds_of_members_is_sorted_out(either, study, make_report):
+    held, gone, *fresh = (make_report(study) for _ in range(1200))
+    either.post([held.to_document(), gone.to_document()])
+    either.withdraw(gone.id)
+    conflicting = make_report(study, id=held.id, payloads={**held.payloads, "hours": b"\1\2\3\4"})
+    batch = [held, conflicting, gone, *fresh, fresh[0]]
+    result = either.post([report.to_document() for report in batch]).get_json()
+    assert (result["stored"], result["duplicates"]) == (1198, 2)
+    assert [entry["type"].rpartition(":")[2] for entry in result["failed"]] == [
+        "report-conflict", "report-withdrawn"
+    ]  # fmt: skip
+    assert len(either.exported()) == 1199
+
+
+def test_concurrent_copies_are_stored_once(either, study, make_report):
+    reports = [make_report(study) for _ in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda report: either.put(report).status_code, reports * 6))
+    assert sorted(statuses) == [200] * 100 + [201] * 20
+    assert len(either.exported()) == 20
+
+
+def test_two_collectors_store_the_same_batches_in_any_order(make_harness, database_url, study, make_report):
+    pair = [make_harness(database=database_url, lock_timeout=20) for _ in range(2)]
+    pair[0].publish(study)
+    reports = [make_report(study).to_document() for _ in range(300)]
+    uploads = [(pair[n % 2], reports[:: 1 if n % 3 else -1]) for n in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda upload: upload[0].post(upload[1]).get_json(), uploads))
+    assert sum(result["stored"] for result in results) == 300
+    assert sum(result["duplicates"] for result in results) == 300 * 11
+    assert len(pair[1].exported()) == 300
+
+
+def test_connections_are_durable(empty):
+    expected = {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "busy_timeout": 200,
+        "wal_autocheckpoint": 20_000,
+        "foreign_keys": 1,
+    }
+    with empty.app.extensions["ldpkit"].database.engine.connect() as connection:
+        found = {name: connection.execute(text(f"PRAGMA {name}")).scalar() for name in expected}
+    assert found == expected
+
+
+def test_reports_table_has_no_rowid(habits):
+    with closing(sqlite3.connect(habits.path)) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("SELECT rowid FROM reports")
+
+
+def test_a_locked_database_is_503_and_recovers(habits, study, make_report):
+    report = make_report(study)
+    with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for response in (habits.put(report), habits.post([report.to_document()]), habits.close()):
+            assert problem(response) == (503, "unavailable")
+            assert int(response.headers["Retry-After"]) > 0
+        assert habits.client.get("/healthz").status_code == 200
+        assert problem(habits.client.get("/readyz")) == (503, "unavailable")
+        other.execute("ROLLBACK")
+    # No other write comes first: a load balancer sends nothing to a server that is not ready.
+    assert habits.client.get("/readyz").status_code == 200
+    assert habits.put(report).status_code == 201
+
+
+def fill_disk(harness):
+    """Forbid SQLite to grow the file of every connection that is open or opened later."""
+    engine = harness.app.extensions["ldpkit"].database.engine
+    with engine.connect() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar()
+        connection.execute(text(f"PRAGMA max_page_count = {pages}"))
+
+
+def test_full_disk_is_507_and_keeps_acknowledged_reports(habits, study, make_report):
+    fill_disk(habits)
+    acknowledged = []
+    response = None
+    for _ in range(100):
+        reports = [make_report(study) for _ in range(50)]
+        response = habits.post([report.to_document() for report in reports])
+        if response.status_code != 200:
+            break
+        acknowledged += reports
+    assert problem(response) == (507, "disk-full")
+    assert int(response.headers["Retry-After"]) > 0
+    assert sorted(report.id for report in acknowledged) == [report.id for report in habits.exported()]
+    with habits.app.extensions["ldpkit"].database.engine.connect() as connection:
+        connection.execute(text("PRAGMA max_page_count = 100000"))
+    assert habits.put(make_report(study)).status_code == 201
+
+
+def test_temporarily_missing_tables_are_503(elephant, study, make_report):
+    """For example while a dump is restored: devices keep their reports, and no traceback is logged."""
+    report = make_report(study)
+    with elephant.collector.database.engine.begin() as other:
+        other.execute(text("ALTER SCHEMA public RENAME TO away"))
+    found = [problem(elephant.client.get("/readyz")), problem(elephant.put(report))]
+    with elephant.collector.database.engine.begin() as other:
+        other.execute(text("ALTER SCHEMA away RENAME TO public"))
+    assert found == [(503, "unavailable")] * 2
+    assert elephant.client.get("/readyz").status_code == 200
+    assert elephant.put(report).status_code == 201
+
+
+@pytest.mark.attack(10)
+def test_postgresql_commits_synchronously_despite_server_default(make_harness, postgresql):
+    """A server's default acknowledges commits before they are flushed; options of the URL are kept."""
+    engine = make_harness(
+        database=f"{postgresql.new_database()}&options=-cwork_mem%3D7MB"
+    ).collector.database.engine
+    with engine.begin() as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar()
+        connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
+    engine.dispose()
+    names = ("synchronous_commit", "work_mem", "lock_timeout")
+    with engine.connect() as connection:
+        shown = [connection.execute(text(f"SHOW {one}")).scalar() for one in names]
+    assert shown == ["on", "7MB", "200ms"]
+
+
+def test_serve_warns_of_postgresql_that_logs_statements(elephant, capsys):
+    """Its log has each report's id and time of arrival."""
+    url = elephant.collector.settings.database
+    assert "PostgreSQL has" not in said_at_start(url, capsys)
+    with elephant.collector.database.engine.begin() as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar()
+        connection.execute(text(f"ALTER DATABASE {name} SET log_statement = 'mod'"))
+    said = said_at_start(url, capsys)
+    assert "PostgreSQL has log_statement = mod: it records when each report came" in said
+
+
+def test_concurrent_deletion_of_reports_is_harmless(elephant, study, make_report, monkeypatch):
+    """An upload that met a report which `expire` then deletes: one of the two waits for the other."""
+    report = make_report(study)
+    elephant.put(report)
+    insert, workers = store.insert_reports, ThreadPoolExecutor(1)
+    deleting = []
+
+    def insert_and_delete(*arguments):
+        stored = insert(*arguments)
+        database = Database(elephant.collector.settings.database, 20)
+        deleting.append(workers.submit(delete_reports, database, "habits"))
+        wait(deleting, 0.5)
+        return stored
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "insert_reports", insert_and_delete)
+        assert elephant.put(report).status_code == 200
+    assert deleting[0].result(20) == 1
+    workers.shutdown()
+    assert elephant.exported() == []
+
+
+def test_racing_publishers_leave_a_node_one_study_version(elephant):
+    """Two sums of nearly the same devices would tell them apart."""
+    database, keys = elephant.collector.database, NodeKeys.generate()
+    node, addresses = Node(keys, database), ["http://a.test#" + keys.fragment, "http://b.test#" + "0" * 128]
+    first, second = (Study({**summed_study("ever", nodes=addresses).document, "version": n}) for n in (1, 2))
+    with ThreadPoolExecutor(1) as workers:
+        with database.write() as session:
+            assert node.publish(session, first)
+            publishing = workers.submit(database.act, lambda session: node.publish(session, second))
+            wait([publishing], 0.5)
+        with raises(ProblemError, "study-conflict", "one version alone"):
+            publishing.result(20)
+
+
+LONGEST_SECONDS = 60
+
+
+def test_database_that_is_not_utf8_is_refused_in_one_line(postgresql, elsewhere, capsys):
+    made = "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    with postgresql._connect() as connection:
+        connection.execute(made)
+    url = f"postgresql://postgres@/latin?host={postgresql.folder}"
+    for command in (["init", "place"], ["migrate"], ["serve"]):
+        assert main([*command, "--database", url]) == 3
+        said = capsys.readouterr().err
+        assert "in the encoding LATIN1" in said
+        assert said.count("\n") == 1
+    assert not (elsewhere / "place" / "ldpkit.toml").exists()
+    with raises(InputError, "database.not_utf8", "LATIN1"):
+        create_app({"database": url, "token": TOKEN})
+
+
+ODD = ["%F0%9F%98%80", "%00", "%ED%A0%80", "habits%0A", "Habits", "x" * 65]
+
+
+@pytest.mark.attack(15)
+@pytest.mark.parametrize("odd", ODD)
+def test_malformed_study_id_never_reaches_the_writer(habits, odd, monkeypatch):
+    """Send study ids that no database can store: they must be unknown before they share
+    a commit with others."""
+    monkeypatch.setattr(habits.collector.writer, "_run_job", lambda _job: pytest.fail("it was written"))
+    for method, path in (("POST", "reports"), ("DELETE", "reports/" + "0" * 32), ("GET", "")):
+        address = f"/v1/studies/{odd}/{path}".rstrip("/")
+        proof = {"LDPKit-Withdrawal": "0" * 32}
+        answer = habits.client.open(address, method=method, json={"reports": []}, headers=proof)
+        assert answer.status_code in (403, 404), address
+        if answer.status_code == 404:
+            assert problem(answer)[1] == "study-unknown"
+    page = habits.client.get(f"/s/{odd}")
+    assert (page.status_code, page.mimetype) == (404, "text/html")
+
+
+def test_transaction_ended_by_a_deadlock_is_retried(make_harness, postgresql):
+    """Two workers that share one row of sums delete reports of two versions at once."""
+    url = postgresql.new_database()
+    harnesses = [make_harness(database=url, lock_timeout=10) for _ in range(2)]
+    for version in (1, 2):
+        harnesses[0].publish(build_study(version))
+    both_wait = threading.Barrier(2, timeout=10)
+    size = harnesses[0].collector.rules.find("habits", 1).tally.size
+    tries = [0, 0]
+
+    def run(number):
+        def add(session, version):
+            add_sums(session, 1, version, np.ones(size, np.int64))
+            if version == 1 + number:
+                tries[number] += 1
+                if tries[number] == 1:
+                    both_wait.wait()
+
+        order = [1 + number, 2 - number]
+        works = [
+            Change(("habits", bytes([place])), partial(add, version=version))
+            for place, version in enumerate(order)
+        ]
+        harnesses[number].collector.writer._store(works)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(run, range(2), timeout=30))
+    # PostgreSQL may end either of them, and on a busy machine both.
+    assert max(tries) > 1
+    with harnesses[0].collector.database.read() as session:
+        assert all((read_sums(session, 1, version, size) == 2).all() for version in (1, 2))
+
+
+def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postgresql):
+    """Uploads lock "a-c" first; a database with English collation sorts "a_b" before it."""
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
+    with harness.collector.database.write() as session:
+        session.execute(text('ALTER TABLE studies ALTER COLUMN id TYPE varchar(64) COLLATE "en-x-icu"'))
+    for study_id in ("a_b", "a-c"):
+        assert harness.publish(build_study(id=study_id)).status_code == 201
+    with harness.collector.database.read() as session:
+        by_database = list(session.scalars(text("SELECT id FROM studies ORDER BY id")))
+        assert by_database == ["a_b", "a-c"]
+        assert [study_id for study_id, _ in store.study_numbers(session)] == sorted(by_database)
+
+
+class Clock:
+    """Takes the place of `time` in a module: it stands until it is moved, and knows how often it was read."""
+
+    def __init__(self):
+        self.now, self.reads = 0.0, 0
+
+    def monotonic(self):
+        self.reads += 1
+        return self.now
+
+
+def send_all(processes, number):
+    for process in processes:
+        # One that was ending has ended; the others must go on.
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+@contextmanager
+def stopped(server):
+    """A PostgreSQL whose every process stands still: it keeps its connections and answers nothing."""
+    master = server._server.pid
+    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    processes = [master, *map(int, children)]
+    send_all(processes, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        send_all(processes, signal.SIGCONT)
+
+
+@pytest.mark.attack(15)
+@pytest.mark.slow
+def test_silent_database_is_not_waited_for(postgresql, monkeypatch):
+    """The database answers nothing more: a statement ends after the silence that is allowed."""
+    monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)
+    clock = Clock()
+    monkeypatch.setattr(database_module, "time", clock)
+    database = Database(postgresql.new_database(), 1.0, Bounds(2, 1.0))
+
+    def read(what="1"):
+        with database.read() as session:
+            session.connection().exec_driver_sql(f"SELECT {what}")
+
+    def looks_again():
+        """At least once from now on; only who waits does."""
+        before = clock.reads
+        wait_for(lambda: clock.reads > before + 2, LONGEST_SECONDS)
+
+    read()
+    with ThreadPoolExecutor(1) as pool, stopped(postgresql):
+        waiting = pool.submit(read)
+        looks_again()
+        clock.now += 2
+        looks_again()
+        assert not waiting.done()
+        clock.now += 0.1
+        with pytest.raises(DBAPIError):
+            waiting.result(LONGEST_SECONDS)
+    with pytest.raises(DBAPIError, match="statement timeout"):
+        read("pg_sleep(100)")
+    read()
+    database.engine.dispose()
+
+
+@pytest.mark.attack(15)
+def test_only_one_health_check_runs_at_a_time():
+    """Ask for the health of a stuck collector again and again: one look waits, and no more begin."""
+    release, count = threading.Event(), []
+
+    def look():
+        count.append(1)
+        release.wait(LONGEST_SECONDS)
+
+    looks = Looks(look)
+    assert [looks.wait(0.01) for _ in range(20)] == [False] * 20
+    assert len(count) == 1
+    release.set()
+    assert looks.wait(LONGEST_SECONDS)

@@ -1,0 +1,54 @@
+"""Keys are stored as hashes, and belong to studies."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from sqlalchemy import text
+
+from collector.keys import Role, add_key
+from tests.collector.answered import basic
+
+
+def make_key(harness, capsys, name, role):
+    harness.operate("keys", "add", name, "--role", role)
+    return capsys.readouterr().out.strip()
+
+
+def test_only_the_hash_of_a_key_is_stored(habits, capsys):
+    key = make_key(habits, capsys, "someone", "read")
+    with habits.collector.database.engine.connect() as connection:
+        (row,) = connection.execute(text("SELECT name, role, hash FROM keys"))
+    assert (row.name, row.role, bytes(row.hash)) == ("someone", "read", hashlib.sha256(key.encode()).digest())
+    assert len(key) >= 40
+
+
+@pytest.fixture
+def two(habits, make_study):
+    habits.publish(make_study(id="other", title="Another study"))
+    return habits
+
+
+def bound(harness, role):
+    with harness.collector.database.write() as session:
+        return {"Authorization": f"Bearer {add_key(session, 'ann', role, ['habits'])}"}
+
+
+@pytest.mark.attack(14)
+def test_key_of_one_study_sees_nothing_of_others(two, make_study):
+    """Use a key for one study to publish others, or to read the lists of all."""
+    headers = bound(two, Role.OPERATE)
+    for document in (make_study(version=2, id="other").document, make_study(id="third").document):
+        assert two.client.post("/v1/studies", json=document, headers=headers).status_code == 403
+    listed = two.client.get("/v1/studies", headers=headers).get_json()["studies"]
+    assert [study["id"] for study in listed] == ["habits"]
+    lines = two.client.get("/v1/audit-log", headers=headers).get_json()["entries"]
+    assert {line["study"] for line in lines} == {"habits"}
+
+
+def test_page_for_key_of_one_study_shows_only_that_study(two):
+    key = bound(two, Role.READ)["Authorization"].removeprefix("Bearer ")
+    text = two.client.get("/", headers=basic(key)).text
+    assert "Habits" in text
+    assert "Another study" not in text

@@ -1,0 +1,177 @@
+"""Tables are made once and upgraded by `ldpkit migrate` alone; no command makes them in a wrong place."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import event, inspect, text
+
+from collector import create_app
+from collector.db import Database
+from collector.migrations import make, migrate
+from collector.models import Base
+from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
+from tests.kit.errors import raises
+
+
+@pytest.fixture
+def database(database_url):
+    made = Database(database_url, 10)
+    yield made
+    made.engine.dispose()
+
+
+def test_created_tables_match_the_models(database):
+    make(database)
+    with database.engine.connect() as connection:
+        differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
+    missing = [(kind, constraint.table.name) for kind, constraint in differences]
+    # See PARENT in store.py.
+    wanted = [("add_fk", "reports")] if database.engine.dialect.name == "postgresql" else []
+    assert missing == wanted
+
+
+def tables(database):
+    return set(inspect(database.engine).get_table_names()) - {"alembic_version"}
+
+
+def test_only_one_concurrent_process_creates_the_tables(database_url):
+    databases = [Database(database_url, 30) for _ in range(6)]
+
+    def makes(database):
+        try:
+            make(database)
+        except InputError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(makes, databases)) == 1
+    assert tables(databases[0]) == set(Base.metadata.tables)
+    for database in databases:
+        database.engine.dispose()
+
+
+def test_a_later_release_is_refused(database, database_url):
+    make(database)
+    with database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with raises(InputError, "database.other_release", "9999") as caught:
+        create_app({"database": database_url})
+    # An earlier release's database could be migrated.
+    assert "ldpkit migrate" not in str(caught.value)
+    database.engine.dispose()
+    with raises(InputError, "database.state_invalid", "9999"):
+        migrate(database)
+
+
+def test_a_failed_migration_leaves_nothing(database):
+    def fail(*_arguments, **_more):
+        raise OSError("defect")
+
+    reports = Base.metadata.tables["reports"]
+    event.listen(reports, "after_create", fail)
+    try:
+        with pytest.raises(OSError, match="defect"):
+            make(database)
+    finally:
+        event.remove(reports, "after_create", fail)
+    assert tables(database) == set()
+
+
+def test_earlier_revision_is_upgraded_by_migrate(database, database_url, monkeypatch):
+    """There is one revision so far: the upgrade from the one before is a step that the test states."""
+
+    def upgrade(config, _to):
+        with MigrationContext.configure(config.attributes["connection"]).begin_transaction():
+            config.attributes["connection"].execute(text("UPDATE alembic_version SET version_num = '0001'"))
+
+    make(database)
+    with database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    with raises(InputError, "database.other_release", "`ldpkit migrate`"):
+        create_app({"database": database_url})
+    database.engine.dispose()
+    monkeypatch.setattr(command, "upgrade", upgrade)
+    migrate(database)
+    create_app({"database": database_url})
+
+
+SERVE = ["serve", "--port", "0", "--token", "token-for-the-tests"]
+COMMANDS = [SERVE, ["migrate"], ["backup", "--out", "copy"]]
+
+
+@pytest.mark.parametrize("arguments", [*COMMANDS, ["issuer", "key", "habits"]], ids=" ".join)
+def test_commands_do_not_create_missing_database(arguments, elsewhere, capsys):
+    assert main(arguments) == 3
+    error = capsys.readouterr().err
+    kind = "issuer" if arguments[0] == "issuer" else "ldpkit"
+    assert f"there is no database {elsewhere}/{kind}.sqlite3" in error
+    assert ("`ldpkit issuer init`" if kind == "issuer" else "`ldpkit init") in error
+    assert error.count("\n") == 1
+    assert os.listdir(elsewhere) == []
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_an_empty_database_is_not_filled(arguments, database_url, capsys):
+    """With a wrong URL or an unmounted disk, there may be a file or a database without tables."""
+    if database_url.startswith("sqlite"):
+        open(database_url.removeprefix("sqlite:///"), "w").close()
+    assert main([*arguments, "--database", database_url]) == 3
+    error = capsys.readouterr().err
+    assert "has no collector's tables" in error
+    assert error.count("\n") == 1
+    database = Database(database_url, 1)
+    with database.engine.connect() as connection:
+        assert database.engine.dialect.get_table_names(connection) == []
+    database.engine.dispose()
+
+
+def test_database_of_other_program_is_not_used_or_changed(postgresql, capsys):
+    url = postgresql.new_database()
+    database = Database(url, 1)
+    with database.writing_connection() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num text)"))
+        connection.execute(text("CREATE TABLE bills (number integer)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
+    database.engine.dispose()
+    for arguments, said in ((["migrate"], "no collector's tables"), (["init"], "has tables already")):
+        assert main([*arguments, "--database", url]) == 3
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.attack(10)
+def test_moved_database_file_is_not_recreated_empty(habits):
+    """The database file is moved away under a running server: no empty one may take its place."""
+    habits.collector.database.engine.dispose()
+    habits.path.rename(habits.path.with_suffix(".moved"))
+    assert habits.client.get("/readyz").status_code == 503
+    assert not habits.path.exists()
+
+
+def test_migrate_refuses_database_in_use(either, database_url, capsys):
+    assert either.client.get("/readyz").status_code == 200
+    with either.collector.database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
+    assert main(["migrate", "--database", database_url]) == 3
+    assert "is in use" in capsys.readouterr().err
+
+
+@pytest.mark.attack(10)
+def test_server_stores_nothing_in_database_of_other_release(habits, study, make_report):
+    """The database is migrated under a server of the earlier release, which must store nothing more."""
+    before, after = make_report(study), make_report(study)
+    assert habits.put(before).status_code == 201
+    with habits.collector.database.writing_connection() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    answer = habits.put(after)
+    assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+    assert habits.post([after.to_document()]).status_code == 503
+    with habits.collector.database.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM reports")).scalar_one() == 1

@@ -1,0 +1,101 @@
+"""PostgreSQL keeps each study's reports in a separate table, which is dropped at once."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from collector import retention
+from collector.db import Database
+from collector.reports.sums import recount
+from collector.store import partition_names
+from tests.kit.deleting import delete_study
+
+
+@pytest.fixture
+def elephant(make_harness, postgresql, make_study):
+    """Two studies, each with its own reports."""
+    harness = make_harness(database=postgresql.new_database(), lock_timeout=0.5)
+    for name in ("habits", "others"):
+        assert harness.publish(make_study(id=name)).status_code == 201
+    return harness
+
+
+@pytest.fixture
+def database(elephant):
+    made = Database(elephant.collector.settings.database, 0.5)
+    yield made
+    made.engine.dispose()
+
+
+def send(harness, study, make_report, count=5):
+    reports = [make_report(study) for _ in range(count)]
+    assert {harness.put(report).status_code for report in reports} == {201}
+    return reports
+
+
+def rows(database, table):
+    with database.read() as session:
+        return session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+
+
+def test_each_study_has_one_partition(elephant, database, make_study, make_report):
+    assert elephant.publish(make_study(id="habits", version=2)).status_code == 201
+    with database.read() as session:
+        assert partition_names(session.connection()) == ["reports_1", "reports_2"]
+    send(elephant, make_study(id="others"), make_report, 3)
+    assert [rows(database, table) for table in ("reports_1", "reports_2", "reports")] == [0, 3, 3]
+
+
+def file_of(database, number):
+    with database.read() as session:
+        return session.execute(text(f"SELECT pg_relation_filepath('reports_{number}')")).scalar_one()
+
+
+def refuse_pages(*_arguments, **_options):
+    raise AssertionError("reports were deleted page by page")
+
+
+def recounted(database):
+    """List the versions whose summary was wrong, also of studies that are not reported."""
+    with database.write() as session:
+        return recount(session)
+
+
+def test_deleting_a_study_drops_only_its_partition(elephant, database, make_study, make_report, monkeypatch):
+    gone, kept = (make_study(id=name) for name in ("habits", "others"))
+    *_, withdrawn = send(elephant, gone, make_report)
+    send(elephant, kept, make_report)
+    assert elephant.withdraw(withdrawn.id).status_code == 200
+    before = file_of(database, 1), file_of(database, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(retention, "_delete_page", refuse_pages)
+        assert delete_study(database, "habits") == 4
+    assert [rows(database, table) for table in ("reports_1", "reports_2")] == [0, 5]
+    # Nothing is left of it: it has a file that is new, and the other study's is as it was.
+    assert (file_of(database, 1) != before[0], file_of(database, 2) == before[1]) == (True, True)
+    assert recounted(database) == []
+    assert elephant.summary("others").get_json()["questions"]["ever"]["n"] == 5
+    assert elephant.put(withdrawn).status_code == 410
+
+
+def test_reports_are_deleted_in_pages_under_a_readers_lock(elephant, database, make_study, make_report):
+    """pg_dump, for example, holds a lock on every table while it runs."""
+    send(elephant, make_study(), make_report)
+    with elephant.collector.database.read() as reader:
+        reader.execute(text("SELECT 1 FROM reports_1")).first()
+        assert delete_study(database, "habits") == 5
+    assert (rows(database, "reports"), recounted(database)) == (0, [])
+
+
+def test_expiring_one_version_keeps_the_others_reports(elephant, database, make_study, make_report):
+    first, second = make_study(), make_study(version=2)
+    send(elephant, first, make_report, 2)
+    assert elephant.publish(second).status_code == 201
+    send(elephant, second, make_report, 3)
+    doomed = retention.Doomed("habits", 1, version=1, is_past=True)
+    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 2
+    assert rows(database, "reports_1") == 3
+    doomed = retention.Doomed("habits", 1, version=2, is_past=True)
+    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 3
+    assert elephant.summary(version=2).get_json()["questions"]["ever"]["n"] == 0

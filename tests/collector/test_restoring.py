@@ -1,0 +1,185 @@
+"""`ldpkit restore`: what was there is kept, and nothing but a whole backup takes its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from collector import backup, wal
+from collector.db import Database
+from collector.migrations import check
+from ldp_client.documents.errors import InputError
+from ldpkit.cli import main
+from tests.collector.conftest import build_report, build_study
+from tests.kit.errors import raises
+
+
+def test_restore_replaces_the_database(make_harness, database_url, postgresql, study, tmp_path):
+    """With the reports up to the backup, and none that came later."""
+    first = make_harness(database=database_url)
+    first.publish(study)
+    before = build_report(study)
+    first.put(before)
+    copy, url = tmp_path / "copy", database_url
+    assert main(["backup", "--out", str(copy), "--database", database_url]) == 0
+    assert first.put(build_report(study)).status_code == 201
+    first.collector.close()
+    if database_url.startswith("postgresql"):
+        url = postgresql.new_database()
+    assert main(["restore", str(copy), "--database", url]) == 0
+    again = make_harness(database=url)
+    assert again.exported() == [before]
+    assert again.put(build_report(study)).status_code == 201
+
+
+def killed(habits, study, tmp_path):
+    """A place whose server was killed with reports in its log, and an earlier backup: (file, backup)."""
+    copy, path = tmp_path / "copy.sqlite3", tmp_path / "dead" / "reports.sqlite3"
+    habits.put(build_report(study))
+    main(["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"])
+    habits.put(build_report(study))
+    path.parent.mkdir()
+    for ending in ("", "-wal", wal.MARK_FILE):
+        shutil.copyfile(wal.beside(habits.path, ending), wal.beside(path, ending))
+    return path, copy
+
+
+def count(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT count(*) FROM reports").fetchone()[0]
+
+
+def test_restore_keeps_the_write_ahead_log_with_the_replaced_file(habits, study, tmp_path, capsys):
+    """The restored database has the backup's reports; the replaced file still has all of them."""
+    path, copy = killed(habits, study, tmp_path)
+    capsys.readouterr()
+    assert main(["restore", str(copy), "--database", f"sqlite:///{path}"]) == 0
+    replaced = path.with_name("reports.sqlite3.replaced-1")
+    assert f"what was there is {replaced} now" in capsys.readouterr().out
+    check(Database(f"sqlite:///{path}", 1))
+    assert path.stat().st_mode & 0o077 == 0
+    assert (count(path), count(replaced)) == (1, 2)
+
+
+def test_crash_during_restore_mixes_no_files(habits, study, tmp_path, monkeypatch):
+    """After each rename: there is no database, or the restored one; and the same command ends it."""
+    path, copy = killed(habits, study, tmp_path)
+    command = ["restore", str(copy), "--database", f"sqlite:///{path}"]
+    replace = os.replace
+
+    def crash(source, target):
+        replace(source, target)
+        raise KeyboardInterrupt
+
+    for is_there in (False, True):
+        monkeypatch.setattr(backup.os, "replace", crash)
+        assert main(command) == 130
+        assert path.exists() == is_there
+        monkeypatch.undo()
+    assert main(command) == 0
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "reports.sqlite3",
+        "reports.sqlite3-mark",
+        "reports.sqlite3.replaced-1",
+        "reports.sqlite3.replaced-2",
+    ]
+    replaced = path.with_name("reports.sqlite3.replaced-1")
+    assert (count(path), count(replaced)) == (1, 2)
+
+
+def test_restore_moves_a_foreign_write_ahead_log_away(habits, study, tmp_path):
+    """The write-ahead log of another database is next to the file, as after `mv`."""
+    path, copy = killed(habits, study, tmp_path)
+    shutil.copyfile(copy, path)
+    with raises(InputError, "database.foreign_log"):
+        check(Database(f"sqlite:///{path}", 1))
+    backup.restore(Database(f"sqlite:///{path}", 1), copy)
+    check(Database(f"sqlite:///{path}", 1))
+    assert (count(path), count(path.with_name("reports.sqlite3.replaced-1"))) == (1, 1)
+    assert path.with_name("reports.sqlite3-wal.replaced-1").stat().st_size
+
+
+def test_a_restore_can_be_undone(habits, study, tmp_path):
+    """The command prints the file's new name; a file with a write-ahead log next to it is rejected."""
+    path, copy = killed(habits, study, tmp_path)
+    database = Database(f"sqlite:///{path}", 1)
+    with raises(InputError, "restore.has_log"):
+        backup.restore(database, path)
+    replaced = backup.restore(database, copy)
+    backup.restore(database, replaced)
+    assert count(path) == 2
+
+
+def test_issuer_backup_does_not_replace_a_collector(habits, study, tmp_path):
+    path, _copy = killed(habits, study, tmp_path)
+    issuer = tmp_path / "issuer.sqlite3"
+    with closing(sqlite3.connect(issuer)) as connection:
+        connection.execute("CREATE TABLE token_keys (number INTEGER)")
+    with raises(InputError, "restore.other_kind"):
+        backup.restore(Database(f"sqlite:///{path}", 1), issuer, None)
+    other = tmp_path / "new.sqlite3"
+    with raises(InputError, "restore.other_kind"):
+        backup.restore(Database(f"sqlite:///{other}", 1), issuer)
+    backup.restore(Database(f"sqlite:///{other}", 1), issuer, None)
+    assert other.exists()
+
+
+def test_restore_is_rejected_while_a_server_runs(habits, study, tmp_path):
+    path, copy = killed(habits, study, tmp_path)
+    with wal.served_alone(path), raises(InputError, "database.served_already"):
+        backup.restore(Database(f"sqlite:///{path}", 1), copy)
+    # A server that ends has its log folded in.
+    assert count(path) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"a text, not a database " * 100, "backup.copy_failed"),
+        (b"", "restore.not_ours"),
+        (None, "restore.no_file"),
+    ],
+)
+def test_file_that_is_not_a_backup_replaces_nothing(habits, study, tmp_path, content, code):
+    path, _copy = killed(habits, study, tmp_path)
+    before, other = path.read_bytes(), tmp_path / "other"
+    if content is not None:
+        other.write_bytes(content)
+    with raises(InputError, code):
+        backup.restore(Database(f"sqlite:///{path}", 1), other)
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*.re*"))
+
+
+def test_a_damaged_backup_replaces_nothing(habits, study, tmp_path):
+    path, copy = killed(habits, study, tmp_path)
+    with closing(sqlite3.connect(copy)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with copy.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\7" * size)
+    with pytest.raises(InputError, match=r"malformed|damaged"):
+        backup.restore(Database(f"sqlite:///{path}", 1), copy)
+    assert not list(path.parent.glob("*.replaced-*"))
+
+
+def test_postgresql_takes_a_backup_into_an_empty_database_alone(postgresql, make_harness, tmp_path):
+    url = postgresql.new_database()
+    make_harness(database=url).publish(build_study())
+    copy = tmp_path / "copy.sql"
+    assert main(["backup", "--out", str(copy), "--database", url]) == 0
+    with raises(InputError, "restore.has_tables"):
+        backup.restore(Database(url, 1), copy)
+    whole, database = copy.read_bytes(), Database(postgresql.new_database(), 1)
+    for cut in (whole[: whole.index(b"FROM stdin;\n") + 20], whole[: whole.rindex(b"-- PostgreSQL")]):
+        copy.write_bytes(cut)
+        with raises(InputError, "restore.dump_cut"):
+            backup.restore(database, copy)
+    copy.write_bytes(b"SELECT nonsense;\n" + whole)
+    with raises(InputError, "restore.psql_failed", "nonsense"):
+        backup.restore(database, copy)

@@ -1,0 +1,171 @@
+"""Reports are kept for as long as their study states, and no longer; with them goes what was made of them."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import date, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from collector import retention
+from collector.audit_log import BY_SERVER, entries
+from collector.daily import Days, Upkeep
+from collector.reports.sums import build_sums
+from collector.retention import Kept, delete_overdue
+from ldp_client.documents.report import report_id_of
+from tests.collector.answered import problem, publish_retained, reports_by_study, send_reports
+from tests.collector.commands import at, lines
+from tests.collector.conftest import build_report
+
+
+@pytest.fixture
+def kept(inviting, make_study):
+    """A collector with two studies whose reports are kept 4 days."""
+    return publish_retained(inviting, make_study, 4)
+
+
+A_DAY = timedelta(1)
+
+
+def pass_days(harness, count):
+    """The server looks each day, as it does while it runs."""
+    days = Days(harness.collector)
+    for _ in range(count):
+        harness.day += A_DAY
+        days.look()
+
+
+def test_server_deletes_reports_after_their_retention(kept, make_report, monkeypatch):
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
+    for study_id in ("closing", "rolling", "habits"):
+        send_reports(kept, make_report, study_id, 3)
+    pass_days(kept, 1)
+    send_reports(kept, make_report, "rolling")
+    pass_days(kept, 3)
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 4}
+    pass_days(kept, 1)
+    # Of the day before one is left; "habits" states nothing.
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 1}
+    assert kept.summary("rolling").get_json()["questions"]["ever"]["n"] == 1
+    pass_days(kept, 1)
+    assert reports_by_study(kept) == {"closing": 3, "habits": 3, "rolling": 0}
+    pass_days(kept, 1)
+    assert reports_by_study(kept) == {"closing": 0, "habits": 3, "rolling": 0}
+    with kept.collector.database.read() as session:
+        said = {(one.key, one.study, one.detail) for one in entries(session, 10) if one.action == "retention"}
+    assert ("(server)", "closing", "version 1, kept for 4 days: 3 reports") in said
+    metrics = kept.client.get("/metrics", headers=kept.operator).text
+    assert 'ldpkit_reports_deleted_total{by="retention"} 7.0' in metrics
+    assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
+
+
+def test_report_after_the_end_of_retention_is_410(inviting, make_study, make_report):
+    """Between the end of retention and of `grace_days`, devices got receipts for reports deleted at once."""
+    first = make_study(id="short", closes=inviting.day.isoformat(), retention={"days": 2})
+    other = make_study(2, id="short")
+    inviting.publish(first)
+    sent = make_report(first)
+    inviting.day += timedelta(2)
+    assert inviting.put(sent).status_code == 201
+    inviting.day += A_DAY
+    late = inviting.put(make_report(first))
+    assert (late.status_code, late.get_json()["type"]) == (410, "urn:ldpkit:problem:study-closed")
+    assert "were kept until" in late.get_json()["detail"]
+    # No day brings that back: devices need not send it again.
+    assert late.get_json()["final"] is True
+    assert inviting.put(sent).status_code == 200
+    inviting.publish(other)
+    assert [inviting.put(make_report(one)).status_code for one in (first, other)] == [410, 201]
+
+
+def test_failing_study_does_not_stop_retention_of_others(kept, make_report, caplog):
+    for study_id in ("closing", "rolling"):
+        send_reports(kept, make_report, study_id, 3)
+    with kept.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
+    pass_days(kept, 8)
+    assert reports_by_study(kept) == {"closing": 3, "habits": 0, "rolling": 0}
+    assert "retention of closing failed, and is tried again: a running summary is damaged" in caplog.text
+    with kept.collector.database.write() as session:
+        build_sums(session)
+    Days(kept.collector).look()
+    assert reports_by_study(kept)["closing"] == 0
+
+
+def test_status_announces_first_deletions_a_week_ahead(asked, inviting, make_study, make_report, capsys):
+    asked(inviting)
+    inviting.publish(make_study(id="monthly", retention={"days": 30}))
+    send_reports(inviting, make_report, "monthly", 2)
+    last = inviting.day + timedelta(30)
+    inviting.day += A_DAY
+    send_reports(inviting, make_report, "monthly")
+    first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
+    for left, said in ((8, []), (7, [f"look after: {first}, nor in the summary: export them"])):
+        inviting.day = last - timedelta(left)
+        at("status", "monthly")
+        assert [line for line in lines(capsys) if "are kept until" in line] == said
+
+
+def upload(harness, study):
+    assert harness.put(build_report(study)).status_code == 201
+
+
+def withdraw_nothing(harness, _study):
+    secret = secrets.token_bytes(16)
+    harness.withdraw(report_id_of(secret), secret=secret)
+
+
+def look(harness, _study):
+    Days(harness.collector).look()
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("before", [upload, withdraw_nothing, look])
+def test_clock_ahead_deletes_nothing_on_its_first_day(make_harness, study, make_study, before):
+    """A clock is months ahead, and somebody uploads then: nothing is deleted on its first day."""
+    harness = make_harness()
+    closes = (harness.day + timedelta(19)).isoformat()
+    harness.publish(study)
+    short = make_study(id="short", closes=closes, retention={"days": 30})
+    harness.publish(short)
+    upload(harness, short)
+    look(harness, study)
+    right, find = harness.day, harness.collector.rules.find
+    kept = Kept("short", 2, 1, 30, None, date.max, 1, 1)
+
+    def delete():
+        return delete_overdue(harness.collector.writer.act, find, kept, harness.day, BY_SERVER)
+
+    harness.day = right + timedelta(100)
+    before(harness, study)
+    look(harness, study)
+    assert delete() == 0
+    # Put right, a day to come keeps nobody's reports longer than until tomorrow.
+    Upkeep(harness.collector.database, lambda: right, b"").run(right, even_if_done=True)
+    harness.day = right
+    assert delete() == 0
+    harness.day += timedelta(1)
+    assert delete() == 1
+
+
+def switch(harness, action):
+    return harness.client.post(f"/v1/studies/rolling/{action}", headers=harness.operator).status_code
+
+
+def test_retention_does_not_end_a_study_closed_for_one_night(make_harness, make_study):
+    harness = make_harness()
+    study = make_study(id="rolling", retention={"days": 30})
+    harness.publish(study)
+    withdrawn, other = build_report(study), build_report(study)
+    for report in (withdrawn, other):
+        harness.put(report)
+    harness.withdraw(withdrawn.id, "rolling", withdrawn.secret)
+    pass_days(harness, 30)
+    assert harness.put(build_report(study)).status_code == 201
+    assert switch(harness, "close") == 200
+    pass_days(harness, 1)
+    assert switch(harness, "open") == 200
+    assert harness.put(build_report(study)).status_code == 201
+    # What was withdrawn stays out.
+    assert problem(harness.put(withdrawn))[1] == "report-withdrawn"

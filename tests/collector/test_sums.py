@@ -1,0 +1,99 @@
+"""Damaged sums of a study stop that study alone, until they are counted again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from collector import store
+from collector.db import WrongSumsError
+from collector.problems import UNAVAILABLE
+from collector.reports.intake import Receipt
+from collector.reports.sums import take_back_reports
+from collector.reports.writer import Change, Upload
+from collector.store import withdraw_report
+from tests.collector.answered import problem
+from tests.collector.conftest import TODAY, build_report, build_study
+
+STUDY = build_study()
+
+
+@pytest.fixture
+def counted(habits):
+    habits.post([build_report(STUDY).to_document() for _ in range(5)])
+    return habits
+
+
+def damage(harness, sums, study=1):
+    with harness.collector.database.write() as session:
+        statement = text("UPDATE sums SET sums = :sums WHERE study = :study")
+        session.execute(statement, {"sums": sums, "study": study})
+
+
+@pytest.mark.attack(19)
+@pytest.mark.parametrize("sums", [bytes(8), b""])
+def test_sums_of_wrong_length_are_rejected_until_recounted(counted, sums, capsys):
+    """Damage the rows of a running summary: no report may be miscounted, and a recount repairs them."""
+    right = counted.summary().text
+    damage(counted, sums)
+    late = build_report(STUDY)
+    assert problem(counted.summary()) == problem(counted.put(late)) == (503, "unavailable")
+    assert len(counted.exported()) == 5
+    counted.operate("upkeep", "--recount")
+    assert "habits\tversion 1\tthe summary was wrong, and is right now" in capsys.readouterr().out
+    assert counted.summary().text == right
+    assert counted.put(late).status_code == 201
+    assert counted.summary().json["questions"]["ever"]["n"] == 6
+
+
+@pytest.mark.attack(15)
+def test_damaged_sums_affect_only_their_own_study(counted):
+    """Send to a study whose sums are damaged: work on other studies in the same commit must not fail."""
+    other = build_study(id="other")
+    counted.publish(other)
+    collector, held = counted.collector, counted.exported()[0]
+    damage(counted, bytes(8))
+
+    def upload(study):
+        report = build_report(study)
+        return report, Upload(study.id, [collector.rules.find(study.id, 1).pack(report)])
+
+    def withdraw(study_id, report_id):
+        def act(session):
+            number = store.study_state(session, study_id, keep=True).number
+            report = withdraw_report(session, number, TODAY, report_id)
+            take_back_reports(session, collector.rules.find, study_id, number, [report])
+
+        return Change((study_id, report_id), act)
+
+    (bad, first), (good, second) = upload(STUDY), upload(other)
+    refused, stored = collector.writer._store([first, second])
+    assert (refused.kind, stored) == (UNAVAILABLE, [Receipt.STORED])
+    changes = [withdraw("habits", bytes.fromhex(held.id)), withdraw("other", bytes.fromhex(good.id))]
+    damaged, done = collector.writer._store(changes)
+    assert (type(damaged), done) == (WrongSumsError, None)
+    assert counted.summary("other").json["questions"]["ever"]["n"] == 0
+    kept = {report.id for report in counted.exported()}
+    assert (held.id in kept, bad.id in kept) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("POST", "/v1/studies/habits/expire", {"before": "2026-06-16"}), ("DELETE", "/v1/studies/habits", None)],
+)
+def test_deletion_fails_until_damaged_sums_are_recounted(counted, caplog, method, path, body):
+    counted.day = TODAY + timedelta(1)
+
+    def delete():
+        return counted.client.open(path, method=method, json=body, headers=counted.operator)
+
+    damage(counted, bytes(2))
+    assert delete().status_code == 503
+    assert "run `ldpkit upkeep --recount`" in caplog.text
+    assert len(counted.exported()) == 5
+    with counted.collector.database.read() as session:
+        assert not store.study_state(session, "habits").closed
+    counted.operate("upkeep", "--recount")
+    assert delete().get_json() == {"id": "habits", "deleted": 5, "complete": True}
