@@ -18,6 +18,7 @@ import resource
 import sys
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -38,6 +40,7 @@ from collector.secure_sum.summing import Opener, add_seeds, add_shares, share_id
 from collector.storage.node_keys import NodeKeys
 from collector.store import PackedReport
 from ldp_client import mechanism_for
+from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
 from ldp_client.secure_sum.messages import context, seal, share_messages
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Study
@@ -80,7 +83,15 @@ def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
     nodes = [f"https://{index + 1}.example#{key.fragment}" for index, key in enumerate(keys)]
     protocol = {"name": "secure_sum", "nodes": nodes, "devices": clients, "max_faulty": clients // 10}
     head = {"format": "ldpkit.study/1", "id": "grid", "version": 1, "title": "Grid"}
-    return Study({**head, "protocol": protocol, "questions": questions})
+    return Study({**head, "protocol": protocol, "channel": _channel(), "questions": questions})
+
+
+def _channel() -> dict[str, Any]:
+    """Tokens, as nodes demand them: nobody asks for one here."""
+    modulus = b"\x80" + bytes(MODULUS_BYTES - 2) + b"\x01"
+    key = b64encode(SPKI_HEAD + modulus + SPKI_TAIL).decode()
+    tokens = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+    return {"batches": {"hours": 24}, "tokens": tokens}
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,7 @@ def bytes_sent(study: Study) -> int:
     """What one device sends to all its nodes."""
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    messages = share_messages(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted, "an-invitation")[1]
+    messages = share_messages(study, mechanisms, dict.fromkeys(mechanisms, 0.5), trusted)[1]
     return sum(len(message.body) for message in messages)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from collector import store
 from collector.daily import Upkeep
 from collector.db import Bounds, Database
 from collector.keys import find_key, hash_key, was_removed
-from collector.limiter import CostBoundCache, Limiter, log_throttled
+from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
 from collector.operator.key_checks import DailyLines, KeyChecks
@@ -29,10 +28,9 @@ from collector.reports.withdraw import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
-from collector.storage.invitations import WRONG_KEY, Spending
 from collector.storage.node_keys import NodeKeys
 from collector.store import Arrivals, StudyOverview
-from collector.studies.publishing import CurrentStudies, Published, load_keys
+from collector.studies.publishing import CurrentStudies, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from schemas import Study
@@ -146,19 +144,6 @@ class Collector:
         """Return this server's node of secure sums, for a server that is one."""
         assert self.node is not None, "the routes of a node belong to nodes"
         return self.node
-
-    def can_take(self, published: Published) -> bool:
-        """Return True if an answer to the study by a device that fetches it now can be used.
-
-        A node without the key of its invitations takes no share, because it cannot make others.
-        """
-        known = self.settings.invitation_secret
-        is_collector = self.node is None
-        if is_collector or published.state.closed or Spending.fits(published.state.spending, known):
-            return True
-        line = f"an open study is served as closed: {WRONG_KEY}"
-        log_throttled(logging.ERROR, line, code="invitation-key")
-        return False
 
     def has_changed(self, study_id: str) -> None:
         """Read a study again after this process has changed it."""

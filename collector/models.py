@@ -223,15 +223,6 @@ class SpentTokenRow(Base):
     nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
 
 
-class InvitationListRow(Base):
-    """A list of invitations that was added: added again, it would make used invitations valid again."""
-
-    __tablename__ = "invitation_lists"
-
-    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
-    digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-
-
 class UpkeepRow(Base):
     """One row: the day of the last upkeep (daily.py).
 

@@ -45,9 +45,6 @@ def cases() -> Iterator[tuple[Case, Case]]:
         asked = {key: entry[key] for key in ("question", "protocol", "answer", "random")}
         found = {key: entry[key] for key in ("payload", "bytes")}
         yield {"case": f"marginals {place}", "kind": "draw", **asked}, found
-    for entry in _shares()["invitations"]:
-        asked = {"invitation": entry["invitation"], "node": entry["node"]}
-        yield {"case": f"invitation {entry['node']}", "kind": "invitation", **asked}, {"word": entry["word"]}
     for entry in _vectors("report_ids")["report_ids"]:
         yield {"case": f"id {entry['secret']}", "kind": "id", "secret": entry["secret"]}, {"id": entry["id"]}
     for entry in _vectors("studies")["studies"]:

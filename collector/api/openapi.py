@@ -103,7 +103,6 @@ SCHEMAS: Document = {
     "Invitations": object_of(
         {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
     ),
-    "TakenInvitations": object_of({"id": TEXT, "taken": TEXT}),
     "Named": object_of({"id": TEXT}),
     "Upkeep": object_of({"wrong": {"type": "array", "items": object_of({"study": TEXT, "version": COUNT})}}),
     "Keys": object_of(

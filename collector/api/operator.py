@@ -29,7 +29,7 @@ from collector.operator.overview import Seen, listed, status_of
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.retention import kept_of
 from collector.store import StudyOverview
-from collector.views.bodies import json_body, operators_json
+from collector.views.bodies import json_body
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
@@ -38,8 +38,6 @@ from schemas import Study
 operating = Blueprint("operating", __name__, url_prefix="/v1")
 # Each invitation is a line of the answer; larger numbers take several requests.
 MOST_INVITATIONS = 10_000
-# Enough for a node's list of a million invitations.
-MOST_LIST_BYTES = 1 << 26
 MOST_LINES = 10_000
 LINES = 100
 MOST_STUDIES = 1000
@@ -47,7 +45,6 @@ INVITATIONS = Record(
     {"count": Integer(1, MOST_INVITATIONS)},
     {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
 )
-LIST = Record({"list": Text(MOST_LIST_BYTES)}, {})
 UPKEEP = Record({}, {"date": Day(), "recount": Boolean()})
 NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
@@ -100,17 +97,6 @@ def invite(study_id: str) -> Response:
     made = make_invitations(current_collector(), study_id, asked["count"], public, acting_key())
     invitations, warnings = made
     return jsonify(invitations=invitations, warnings=warnings)
-
-
-@operating.post("/studies/<study_id>/invitations/list")
-@requires(Role.OPERATE)
-def take_invitations(study_id: str) -> Response:
-    """Accept the invitations of a node's list."""
-    actions.require_node(current_collector())
-    text = LIST.read(operators_json(MOST_LIST_BYTES), "", StatementError)["list"]
-    return jsonify(
-        id=study_id, taken=actions.take_invitations(current_collector(), study_id, text, acting_key())
-    )
 
 
 @operating.post("/studies/<study_id>/invitations/revoke")
@@ -222,16 +208,6 @@ OPERATIONS = (
         (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
         {JSON: INVITATIONS.json_schema()},
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/invitations/list",
-        "takeInvitations",
-        "At a node of secure sums: accept the invitations of a list that was written for it.",
-        {200: ("How many", json_of("TakenInvitations"))},
-        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
-        (STUDY_ID,),
-        {JSON: LIST.json_schema()},
     ),
     *(
         Operation(

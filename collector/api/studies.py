@@ -166,7 +166,7 @@ def _served(document: bytes | str, current: Published) -> Response:
     response = make_response(document)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
-    is_open = not current.state.closed and current_collector().can_take(current)
+    is_open = not current.state.closed
     response.headers[STUDY_STATE] = "open" if is_open else CLOSED
     return response
 

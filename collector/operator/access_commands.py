@@ -23,7 +23,6 @@ from collector.operator.links import MOST, new_place, room_for, saying, writer
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
-from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
@@ -46,8 +45,6 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     invite.add_argument("study", metavar="STUDY_ID")
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="make so many")
-    text = "at a node of a secure sum: what `ldpkit node invite` wrote for it"
-    action.add_argument("--file", metavar="LIST", help=text)
     action.add_argument(
         "--disable", action="store_true", help="revoke all invitations and admit reports without them"
     )
@@ -120,7 +117,7 @@ def day_of(option: str, text: str) -> date:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit invite STUDY_ID (--count N … | --file LIST | --disable | --revoke-all) [--json]"""
+    """ldpkit invite STUDY_ID (--count N … | --disable | --revoke-all) [--json]"""
     if arguments.count is None:
         return _change_invitations(arguments)
     if not 1 <= arguments.count <= MOST:
@@ -164,17 +161,14 @@ def run_invite(arguments: argparse.Namespace) -> int:
 
 
 def _change_invitations(arguments: argparse.Namespace) -> int:
-    """Take a node's list, or forget the invitations. Raises UsageError for options of --count."""
+    """Forget the invitations. Raises UsageError for options of --count."""
     for_new = (*arguments.public, arguments.out, arguments.qr, arguments.address, arguments.dry_run)
     if any(for_new):
         raise UsageError(
             "--public, --out, --qr, --address and --dry-run go with --count", code="ticket.needs_count"
         )
     study_id = arguments.study
-    if arguments.file:
-        text = read_bytes(arguments.file).decode("utf-8", "replace")
-        said = collector_of(arguments, "inviting").take_invitations(study_id, text)
-    elif arguments.disable:
+    if arguments.disable:
         collector_of(arguments, "inviting").disable_invitations(study_id)
         said = f"everybody's reports to {study_id} are let in"
     else:

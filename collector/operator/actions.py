@@ -81,34 +81,8 @@ def make_invitations(
     return _change_invitations(collector, study_id, act)
 
 
-def require_node(collector: Collector) -> None:
-    """Raise ProblemError if the server is no node: only nodes take lists of invitations."""
-    if collector.node is None:
-        raise ProblemError(STATEMENT_INVALID, "lists of invitations are for nodes of secure sums")
-
-
-def take_invitations(collector: Collector, study_id: str, text: str, by: Key) -> str:
-    """Accept the invitations of a list; return how many there are, in words. Raises ProblemError.
-
-    text: the list that the study's author wrote for this node.
-    """
-    _require_nodes_operator(collector, by)
-    secret = collector.settings.invitation_secret
-    if not secret:
-        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
-    keys = collector.node_part().keys.fragment
-
-    def act(session: Session) -> str:
-        late = timedelta(collector.settings.grace_days)
-        inviting.refuse_ended(session, study_id, collector.today(), late)
-        return inviting.take_list(session, study_id, text, secret, keys, by.name)
-
-    return _change_invitations(collector, study_id, act)
-
-
 def revoke_invitations(collector: Collector, study_id: str, by: Key) -> None:
     """Forget a study's invitations, so that only new ones admit reports. Raises ProblemError."""
-    _require_nodes_operator(collector, by)
     _change_invitations(collector, study_id, partial(inviting.revoke, study_id=study_id, by=by.name))
 
 
@@ -258,7 +232,7 @@ def _require_nodes_operator(collector: Collector, by: Key) -> None:
     their owner could learn one person's answer.
     """
     if collector.node is not None and by != TOKEN_KEY:
-        detail = "at a node of secure sums, invitations and deletions need the operator's token"
+        detail = "at a node of secure sums, deletions need the operator's token"
         raise ProblemError(FORBIDDEN, detail)
 
 

@@ -113,7 +113,6 @@ STATUS = besides(
 )
 VERSION = members(version=number)
 INVITATIONS = members(invitations=list_of(word), warnings=list_of(text))
-TAKEN = members(taken=text)
 UPKEEP = members(wrong=list_of(members(study=text, version=number)))
 KEY = besides(members(key=word, warnings=list_of(text)), warnings=[])
 KEYS = members(

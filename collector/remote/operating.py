@@ -156,12 +156,6 @@ class RemoteCollector:
         found: tuple[list[str], list[str]] = self._json("POST", path, read, _bytes(asked), False)
         return found
 
-    def take_invitations(self, study_id: str, text: str) -> str:
-        """Accept the invitations of a node's list; return their number, in words."""
-        path = f"{_path(study_id)}/invitations/list"
-        taken: str = self._json("POST", path, answers.TAKEN, _bytes({"list": text}), False)["taken"]
-        return taken
-
     def revoke_invitations(self, study_id: str) -> None:
         """Forget a study's invitations, so that only new ones admit reports."""
         self._json("POST", f"{_path(study_id)}/invitations/revoke", lambda body: body["id"], b"{}")

@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit node`: keygen, invite, close, verify."""
+"""The subcommands of `ldpkit node`: keygen, close, verify."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.study import load_study
 
 
 def add_node(parser: argparse.ArgumentParser) -> None:
-    """Register keygen, invite, close and verify."""
+    """Register keygen, close and verify."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     keygen = add_command(commands, "keygen", "make a node's keys", "node keygen --out node.key")
     keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private keys; must be new")
@@ -37,12 +37,6 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     text = "do it without asking, where shares may still wait for their window"
     close.add_argument("--yes", action="store_true", help=text)
     close.set_defaults(run=run_close)
-    text = "make invitations: a secure sum takes invited devices only"
-    invite = add_command(commands, "invite", text, "node invite study.json --count 500 --out invited")
-    invite.add_argument("study", metavar="STUDY.json")
-    invite.add_argument("--count", required=True, type=int, metavar="N", help="how many people are invited")
-    invite.add_argument("--out", required=True, metavar="FOLDER", help="must be new")
-    invite.set_defaults(run=run_invite)
     text = "check a transcript against its study"
     verify = add_command(commands, "verify", text, "node verify study.json total.transcript.json")
     verify.add_argument("study", metavar="STUDY.json")
@@ -58,23 +52,6 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     keys.save(arguments.out)
     print(f"keys in {arguments.out}; in the study, name the node as", file=sys.stderr)
     print(f"https://NODE#{keys.fragment}")
-    return 0
-
-
-def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit node invite STUDY.json --count N --out FOLDER"""
-    from collector.operator.inviting import write_invitations
-
-    if arguments.out == STREAM:
-        raise UsageError(
-            "--out -: invitations and their lists are several files: name a new folder",
-            code="node.invite_to_standard_output",
-        )
-    study = _read_study(arguments.study)
-    places = write_invitations(study, arguments.count, arguments.out)
-    print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
-    for node, path in places:
-        print(f"for the operator of {node}: ldpkit invite {study.id} --file {path} --collector {node}")
     return 0
 
 

@@ -32,7 +32,6 @@ from collector.secure_sum.drawing import (
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener, add_shares
 from collector.settings import Settings
-from collector.storage.invitations import demand_invitations
 from collector.storage.node_keys import NodeKeys
 from collector.store import PackedReport
 from collector.studies import publishing
@@ -96,6 +95,9 @@ class Node:
         which they differ. Raises StudyError, ProblemError.
         """
         self.check_size(study)
+        if study.channel is None or study.channel.tokens is None:
+            problem = "is missing: without tokens, anyone could choose whom an answer is summed with"
+            raise StudyError("channel.tokens", problem, code="study.tokens_missing")
         if (sent := body_size(study)) > MOST_BYTES:
             problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
             raise StudyError("questions", problem, code="study.questions_not_summable")
@@ -103,11 +105,7 @@ class Node:
         if row.version not in (store.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
-        new = publishing.publish(session, study)
-        if study.channel is None or study.channel.tokens is None:
-            # Required before any invitation exists: uninvited senders could decide who is in the sum.
-            demand_invitations(session, row.number)
-        return new
+        return publishing.publish(session, study)
 
     def check_size(self, study: Study) -> None:
         """Raise StudyError if the study's shares, or the drawing, would be too large for this node."""

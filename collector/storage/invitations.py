@@ -8,7 +8,6 @@ the invitations behind the tags are deleted, all at once and ordered by hash, an
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import secrets
@@ -19,21 +18,19 @@ from typing import NamedTuple, cast
 from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.models import InvitationListRow, InvitationRow, SpentInvitationRow
+from collector.models import InvitationRow, SpentInvitationRow
 from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 
 INVITATIONS = cast(Table, InvitationRow.__table__)
 SPENT = cast(Table, SpentInvitationRow.__table__)
-LISTS = cast(Table, InvitationListRow.__table__)
 # Used invitations are deleted at least so many at a time; fewer wait.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
     "setting invitation_key: not the key of this study's invitations. Put it back. If it is lost: "
-    "run `ldpkit invite STUDY_ID --revoke-all` and make new invitations, or (secure sum) "
-    "close the study and ask again under another id"
+    "run `ldpkit invite STUDY_ID --revoke-all` and make new invitations"
 )
 
 
@@ -100,41 +97,6 @@ def add_invitations(
     session.connection().execute(insert(INVITATIONS), rows)
 
 
-def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) -> bool:
-    """Add a whole list of invitations once. Return False, and change nothing, if it was added before.
-
-    Raises InputError also if only a part of it was added before.
-    """
-    digest = hashlib.sha256(b"".join(sorted(hashes))).digest()
-    new = insert_new(session, LISTS, ["study", "digest"]).values(study=study, digest=digest)
-    if not session.connection().execute(new).rowcount:
-        return False
-    known = _known(session, study, hashes)
-    if known:
-        raise InputError(
-            f"{known} of the list's {len(hashes)} invitations were added before, with another list: "
-            "nothing was changed. Add each list as it was written",
-            code="ticket.list_overlaps_another",
-        )
-    add_invitations(session, study, hashes, secret)
-    return True
-
-
-def _known(session: Session, study: int, hashes: set[bytes]) -> int:
-    """Return how many of these invitations exist."""
-    wanted, found = sorted(hashes), 0
-    for start in range(0, len(wanted), IDS_PER_STATEMENT):
-        some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
-        here = select(func.count()).select_from(INVITATIONS).where(INVITATIONS.c.study == study, some)
-        found += int(session.connection().execute(here).scalar_one())
-    return found
-
-
-def demand_invitations(session: Session, study: int) -> None:
-    """Accept only invited reports from now on, even while there is no invitation yet."""
-    session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=True))
-
-
 def disable_invitations(session: Session, study: int) -> None:
     """Forget the invitations and accept reports without them."""
     revoke_invitations(session, study)
@@ -144,7 +106,7 @@ def disable_invitations(session: Session, study: int) -> None:
 def revoke_invitations(session: Session, study: int) -> None:
     """Forget the invitations, including used ones: participants then need new invitations."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
-    for table in (SPENT, INVITATIONS, LISTS):
+    for table in (SPENT, INVITATIONS):
         session.connection().execute(delete(table).where(table.c.study == study))
 
 

@@ -13,7 +13,6 @@ from collector.api.auth import requires, withdrawing_key
 from collector.api.openapi import (
     COUNT,
     ENCODING,
-    INVITATION_HEADER,
     JSON,
     KEY,
     REPORT_ID,
@@ -61,8 +60,8 @@ def put(study_id: str, report_id: str) -> Response:
         body = _binary_body()
         share = collector.node_part().take(study_id, report_id, body)
         nonce = opener.nonce(report_id, body, request.headers.get(SHARES, ""))
-        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization"), nonce
-        receipt = intake.submit_one(collector, study_id, share, *along)
+        token = request.headers.get("Authorization")
+        receipt = intake.submit_one(collector, study_id, share, None, token, nonce)
     response = jsonify(id=report_id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -166,7 +165,7 @@ SHARES_HEADER = {
     "name": SHARES,
     "in": "header",
     "schema": TEXT,
-    "description": "With a token: SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
+    "description": "SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
 }
 BYTES = {BINARY: {"type": "string"}}
 TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
@@ -196,7 +195,6 @@ OPERATIONS = (
             problems.PARAMETER_INVALID,
             problems.REPORT_INVALID,
             problems.REPORT_CONFLICT,
-            problems.INVITATION_NEEDED,
             *TOKENS,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,
@@ -204,7 +202,7 @@ OPERATIONS = (
             problems.TOO_MANY_REPORTS,
             *WRITE,
         ),
-        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER, SHARES_HEADER),
+        (STUDY_ID, REPORT_ID, ENCODING, SHARES_HEADER),
         BYTES,
         "The share, sealed to this node.",
     ),

@@ -244,8 +244,7 @@ class Device:
             study: the study, as `fetch` or `accept` returned it.
             answers: {question id: answer}, for each question of the study.
             invitation: the code that the operator of an invited study handed out. It travels with the report,
-                not in it. In a study with tokens, only their issuer gets it. A secure sum needs an
-                invitation.
+                not in it. In a study with tokens, only their issuer gets it.
             public: {public field id: value}, which leaves in clear. If the device requires consent, these
                 values may also be among the answers.
 

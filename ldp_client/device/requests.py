@@ -119,11 +119,9 @@ def put_report(
     return _put(transport, url, body.encode("utf-8"), "application/json", invitation, token)
 
 
-def put_share(
-    transport: Transport, url: str, share: bytes, invitation: str, token: bytes, digests: bytes
-) -> Outcome:
-    """Send a sealed share once, as `put_report` sends a report. digests: of all shares, for their token."""
-    return _put(transport, url, share, "application/octet-stream", invitation, token, digests)
+def put_share(transport: Transport, url: str, share: bytes, token: bytes, digests: bytes) -> Outcome:
+    """Send a sealed share once with its token. digests: of all shares, to which the token is bound."""
+    return _put(transport, url, share, "application/octet-stream", "", token, digests)
 
 
 def _put(

@@ -19,7 +19,6 @@ from ldp_client.mechanisms import mechanisms_of
 from ldp_client.secure_sum.messages import (
     OVERHEAD_BYTES,
     SEED_BYTES,
-    node_invitation,
     share_messages,
     share_path,
     shares_nonce,
@@ -40,7 +39,7 @@ def queued_shares(
 
     Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are not stored.
     """
-    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
+    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted)
     body = _written([message.body for message in messages])
     nodes = " ".join([message.node for message in messages])
     return Queued.of(terms.study, report, nodes, body, due, invitation, origin)
@@ -59,7 +58,7 @@ def _written(shares: list[bytes]) -> str:
     return canonical_json([b2a_base64(share).decode().strip() for share in shares])
 
 
-def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes = b"") -> Outcome:
+def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes) -> Outcome:
     """Send every share once: "sent" if every node has its share, "refused" if a node refuses permanently.
 
     judge: returns what the outcome of the node with this base URL means. token: each node accepts it once.
@@ -67,8 +66,7 @@ def put_shares(transport: Transport, queued: Queued, judge: Judge, token: bytes 
     shares, digests = _sealed(queued)
 
     def put(url: str, index: int) -> Outcome:
-        invitation = node_invitation(queued.invitation, index)
-        return put_share(transport, url, shares[index], invitation, token, digests)
+        return put_share(transport, url, shares[index], token, digests)
 
     return _worst(_at_all(queued, put, judge), ("refused", "stuck", "waiting", "kept"))
 

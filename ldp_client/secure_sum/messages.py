@@ -101,21 +101,9 @@ def _load_suite() -> Any:
     return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
-INVITATION_CONTEXT = b"ldpkit.share-invitation/1"
-
-
 def share_path(study_id: str, report_id: str) -> str:
     """Return the path at which a node accepts a report's share."""
     return f"/v1/studies/{study_id}/shares/{report_id}"
-
-
-def node_invitation(invitation: str, node: int) -> str:
-    """Derive a device's invitation for one node, so that no node can use it at another node.
-
-    node: its place in the study's protocol.
-    """
-    text = b"\0".join([INVITATION_CONTEXT, invitation.encode("utf-8"), str(node).encode()])
-    return hexlify(sha256(text).digest()).decode()
 
 
 TOKEN_CONTEXT = b"ldpkit.share-token/1"
@@ -135,14 +123,12 @@ class Message:
     """One sealed share to send to a node.
 
     node: base URL. path: where the node accepts the share. body: the sealed share, the same at every retry.
-    invitation: sent in the header LDPKit-Invitation.
     """
 
-    def __init__(self, node: str, path: str, body: bytes, invitation: str) -> None:
+    def __init__(self, node: str, path: str, body: bytes) -> None:
         self.node = node
         self.path = path
         self.body = body
-        self.invitation = invitation
 
 
 def share_messages(
@@ -150,20 +136,20 @@ def share_messages(
     mechanisms: dict[str, Any],
     answers: dict[str, Any],
     trusted: TrustedNodes,
-    invitation: str,
     random: Source = urandom,
     sealer: Seal = seal,
 ) -> tuple[Report, list[Message]]:
     """Return a report without payloads, with a fresh id and its secret, and one message for each node.
 
-    Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError without an
-    invitation, or for nodes that the device's owner does not trust.
+    Everything is checked before any noise is drawn. Raises AnswerError. Raises RefusedError for
+    nodes that the device's owner does not trust, and for a study that takes shares without tokens.
     """
     protocol = study.protocol
     assert protocol is not None
     trusted.refuse_others(study)
-    if not invitation:
-        raise RefusedError.say("device.sum_uninvited", study=study.id)
+    if study.channel is None or study.channel.tokens is None:
+        # Anyone could send many shares, and so choose whom a person's answer is summed with.
+        raise RefusedError.say("device.sum_without_tokens", study=study.id)
     vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
     secret = read(random, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)
@@ -171,8 +157,7 @@ def share_messages(
     for index, share in enumerate(split(vector, len(protocol.nodes), protocol.expansion, random)):
         node = protocol.nodes[index]
         body = sealer(node.sealing_key, context(study.digest, report.id, index), share)
-        shown = node_invitation(invitation, index)
-        messages.append(Message(node.url, share_path(study.id, report.id), body, shown))
+        messages.append(Message(node.url, share_path(study.id, report.id), body))
     return report, messages
 
 

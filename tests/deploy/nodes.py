@@ -1,4 +1,4 @@
-"""A secure sum by way of compose's two nodes, through the proxy: invited devices, and a close."""
+"""A secure sum at compose's two nodes, through the proxy: publishing, and a share without a token."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from pathlib import Path
 
 from tests.deploy.composed import Machine
 from tests.deploy.roots import Inside, call
+from tests.ldp_client.issuers import channel_of
 
 PORT = 8443
 PEOPLE = 12
 NAMES = ("node-a", "node-b")
-DEVICES = """
+# Devices need an issuer of tokens and wait for windows: a node answers a share without a token instead.
+SHARE = """
 import sys
-from ldp_client import Device
-*nodes, words = sys.argv[1:]
-for person, invitation in enumerate(open(words).read().split()):
-    first = nodes[0].partition("#")[0]
-    device = Device(f"/tmp/members/{person}", max_epsilon="2", collector=first, nodes=nodes)
-    study = device.fetch("commute")
-    device.consent(study)
-    device.answer(study, {"minutes": 30 + person}, invitation)
-    assert device.flush().waiting == 0
+from ldp_client import Direct
+from ldp_client.device.requests import put_share
+from ldp_client.documents.study import Study
+from ldp_client.secure_sum.messages import share_messages
+from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldp_client import mechanisms_of
+study = Study.from_json(open("study.json").read())
+trusted = TrustedNodes([node for node in sys.argv[1:]])
+for message in share_messages(study, mechanisms_of(study), {"minutes": 30}, trusted)[1]:
+    outcome = put_share(Direct(), message.node + message.path, message.body, b"", b"")
+    assert "token-needed" in outcome.reason, outcome
 """
 
 
 def try_nodes(machine: Machine, certificate: Path) -> None:
-    """Publish a secure sum at both nodes, invite, answer, close. Raises SystemExit where a step fails."""
+    """Publish a secure sum at both nodes and send them a share. Raises SystemExit where a step fails."""
     folder = certificate.parent.parent / "sum"
     folder.mkdir()
     nodes = [node_address(machine, name) for name in NAMES]
@@ -46,17 +50,10 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
     for node, token in zip(nodes, tokens, strict=True):
         url = node.partition("#")[0]
         call(root, ["ldpkit", "publish", "study.json", "--collector", url, "--token", token], here)
-    call(
-        root,
-        ["ldpkit", "node", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
-        here,
-    )
-    for number, (node, token) in enumerate(zip(nodes, tokens, strict=True), 1):
+    call(root, ["python", "-c", SHARE, *nodes], here)
+    for node, token in zip(nodes, tokens, strict=True):
         where = ["--collector", node.partition("#")[0], "--token", token]
-        call(root, ["ldpkit", "invite", "commute", "--file", f"invited/node-{number}.txt", *where], here)
-    call(root, ["python", "-c", DEVICES, *nodes, "invited/invitations.txt"], here)
-    call(root, ["ldpkit", "node", "close", "study.json", "--out", "total.json"], here)
-    call(root, ["ldpkit", "node", "verify", "study.json", "total.transcript.json"], here)
+        call(root, ["ldpkit", "status", "commute", *where], here)
 
 
 def node_address(machine: Machine, name: str) -> str:
@@ -77,4 +74,5 @@ def study_at(nodes: list[str]) -> dict[str, object]:
     }
     protocol = {"name": "secure_sum", "devices": PEOPLE, "max_faulty": 1, "nodes": nodes}
     shared = {"format": "ldpkit.study/1", "id": "commute", "version": 1, "title": "Commuting"}
-    return {**shared, "protocol": protocol, "questions": [question]}
+    channel = channel_of("https://issuer.example.org")
+    return {**shared, "protocol": protocol, "channel": channel, "questions": [question]}

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from port_noise import RefusedError, exp
 from port_numbers import (
-    node_word,
     number_payload,
     products_payload,
     record_payload,
@@ -217,8 +216,6 @@ def answer(case):
         return draw(case)
     if case["kind"] == "pieces":
         return pieces(case)
-    if case["kind"] == "invitation":
-        return {"word": node_word(case["invitation"], case["node"])}
     if case["kind"] == "id":
         secret = b"ldpkit.report-id/1\0" + bytes.fromhex(case["secret"])
         return {"id": hashlib.sha256(secret).hexdigest()[:32]}

@@ -278,8 +278,3 @@ def split(vector, nodes, expansion, random):
         mask = struct.unpack(f"<{len(left)}Q", key_stream(expansion, seed, len(vector)))
         left = [(word - part) % 2**64 for word, part in zip(left, mask)]
     return [words(left), *seeds]
-
-
-def node_word(invitation, node):
-    parts = [b"ldpkit.share-invitation/1", invitation.encode(), str(node).encode()]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -22,7 +22,7 @@ PAGE = (REPOSITORY / "docs" / "payloads.md").read_text("utf-8")
 PORT = REPOSITORY / "tests" / "portable" / "port_from_page.py"
 PARTS = [PORT, PORT.with_name("port_noise.py"), PORT.with_name("port_numbers.py")]
 # What browsers leave to devices with a library of keys.
-OF_SUMS = {"summed_gaussian", "pieces", "marginals", "invitation"}
+OF_SUMS = {"summed_gaussian", "pieces", "marginals"}
 # {fault: what it changes in the port, and of what the kit then fails}
 FAULTS = {
     "another digest": (("sort_keys=True", "sort_keys=False"), "digest"),

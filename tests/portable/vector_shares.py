@@ -1,6 +1,6 @@
 """Write the vectors of secret shares: `python -m tests.portable.vector_shares`.
 
-What becomes of a sum's vector, and of an invitation as each node is shown it.
+What becomes of a sum's vector.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
-from ldp_client.secure_sum.messages import SEED_BYTES, node_invitation, split
+from ldp_client.secure_sum.messages import SEED_BYTES, split
 from schemas import Study
 from tests import studies
 from tests.portable.make_vectors import PROTOCOL, render
@@ -19,7 +19,6 @@ from tests.portable.stream import Stream
 
 WORDS = (0, 1, -1, 2**63 - 1, -(2**63), 12345678901234, -98765, 7, 2**40)
 VECTOR = b"".join((word % 2**64).to_bytes(8, "little") for word in WORDS)
-INVITATION = "A1b2-ü"
 MARGINALS = {"name": "summed_gaussian", "statistic": "marginals", "share": "0.2"}
 BUDGETS = ({"epsilon": "0.2", "delta": "2e-7"}, {"epsilon": "10", "delta": "1e-4"})
 ANSWERS = ({"age": -100, "years": 5, "rate": 2.75}, {"age": 41.9, "years": 100, "rate": 5})
@@ -59,22 +58,16 @@ def marginals() -> Iterator[dict[str, Any]]:
             yield {"question": question, "protocol": PROTOCOL, "answer": answer, "random": random, **found}
 
 
-def share_invitations() -> Iterator[dict[str, Any]]:
-    for node in (0, 1, 11):
-        yield {"invitation": INVITATION, "node": node, "word": node_invitation(INVITATION, node)}
-
-
 FILE = Path(__file__).parents[1] / "golden" / "shares.json"
 TEXT = (
     "pieces: with the bytes `random`, all of which are read, a vector of little-endian words is split for so "
-    "many nodes. marginals: the vector of a record's marginal moments. "
-    "invitations: what the node at this place in the protocol is shown. Bytes are in hexadecimal."
+    "many nodes. marginals: the vector of a record's marginal moments. Bytes are in hexadecimal."
 )
 
 
 def shares_file() -> str:
     """The file's text."""
-    lists = {"pieces": share_pieces(), "marginals": marginals(), "invitations": share_invitations()}
+    lists = {"pieces": share_pieces(), "marginals": marginals()}
     return render({"about": TEXT, **{name: list(entries) for name, entries in lists.items()}})
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
@@ -13,21 +15,23 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from collector import create_app, store
-from collector.operator.inviting import node_hashes
+from collector import create_app
 from collector.secure_sum.aggregator import collect
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, split_ids
 from collector.secure_sum.transcript import Transcript
-from collector.storage.invitations import add_invitations
 from collector.storage.node_keys import NodeKeys
-from ldp_client import mechanisms_of
-from ldp_client.secure_sum.messages import Message, share_messages
+from ldp_client import Device, mechanisms_of
+from ldp_client.core.tokens import header_of
+from ldp_client.device import outbox
+from ldp_client.device.verdicts import Flushed
+from ldp_client.secure_sum.messages import SHARES, share_messages, shares_nonce
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Report, Study
 from summaries import Summary
 from tests.collector.conftest import ensure_database, postgresql
 from tests.kit.deleting import delete_study
+from tests.ldp_client.issuers import Issuer, channel_of, token_of
 from tests.ports import held_port
 
 __all__ = ["postgresql"]
@@ -81,8 +85,8 @@ ADDRESSES = [
     f"http://{HOSTS[node]}:{9000 + node}#" + f"a{node}" * 32 + f"b{node}" * 32 for node in range(NODES)
 ]
 MOST, FEWEST = 6, 4
-PEOPLE = 20
-INVITATION = "summed-0"
+CODE = "a code of the issuer's"
+ISSUER = "https://issuer.example"
 PATIENCE = 60
 
 
@@ -94,13 +98,30 @@ def build_study(*names: str, **protocol: Any) -> Study:
     return Study({**head, "protocol": stated, "questions": questions})
 
 
-def shares_of(
-    study: Study, answers: dict[str, Any], invitation: str = INVITATION
-) -> tuple[Report, list[Message]]:
+def tokened_study(*names: str, issuer: str = ISSUER, **protocol: Any) -> Study:
+    """A study as `build_study` makes it, whose shares need tokens."""
+    return Study({**build_study(*names, **protocol).document, "channel": channel_of(issuer)})
+
+
+@dataclass
+class Share:
+    """One sealed share, and its token in headers."""
+
+    node: str
+    path: str
+    body: bytes
+    headers: dict[str, str]
+
+
+def shares_of(study: Study, answers: dict[str, Any]) -> tuple[Report, list[Share]]:
     """What one device sends whose owner trusts all of the study's nodes; first its id and secret."""
     mechanisms = mechanisms_of(study)
     trusted = TrustedNodes(study.document["protocol"]["nodes"])
-    return share_messages(study, mechanisms, answers, trusted, invitation)
+    report, messages = share_messages(study, mechanisms, answers, trusted)
+    digests = b"".join(sha256(message.body).digest() for message in messages)
+    token = token_of(study, nonce=shares_nonce(report.id, digests))
+    headers = {"Authorization": header_of(token), SHARES: digests.hex()}
+    return report, [Share(one.node, one.path, one.body, headers) for one in messages]
 
 
 class Node:
@@ -167,12 +188,12 @@ class Node:
     def publish(self, study: Study) -> Any:
         return self.app.test_client().post("/v1/studies", json=study.document, headers=self.operator)
 
-    def put(self, message: Message, path: str | None = None) -> Any:
+    def put(self, message: Share, path: str | None = None) -> Any:
         return self.app.test_client().put(
             path or message.path,
             data=message.body,
             content_type="application/octet-stream",
-            headers={"LDPKit-Invitation": message.invitation},
+            headers=message.headers,
         )
 
     def post(self, path: str, **options: Any) -> Any:
@@ -185,31 +206,24 @@ class Node:
 class Network:
     """Three nodes with one study published, and devices."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], issuer: Issuer) -> None:
         self.nodes = nodes
+        self.issuer = issuer
 
     def publish(self, *names: str, **protocol: Any) -> Study:
         """Publish a study of `MOST` devices, of which `FEWEST` are enough."""
         size = {"devices": MOST, "max_faulty": MOST - FEWEST, **protocol}
-        self.study = build_study(*names, nodes=[node.address for node in self.nodes], **size)
+        nodes = [node.address for node in self.nodes]
+        self.study = tokened_study(*names, issuer=self.issuer.url, nodes=nodes, **size)
         self.mechanisms = mechanisms_of(self.study)
         for node in self.nodes:
             assert node.publish(self.study).status_code == 201
-        self.invite(self.study)
         return self.study
 
-    def invite(self, study: Study, people: int = PEOPLE) -> None:
-        """Make invitations to a published study, and give each node its list."""
-        self.invitations = [f"{study.id}-{person}" for person in range(people)]
-        for place, node in enumerate(self.nodes):
-            hashes = node_hashes(self.invitations, place)
-            with node.app.extensions["ldpkit"].database.write() as session:
-                add_invitations(session, store.study_state(session, study.id).number, hashes, b"")
-
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[Share]:
         """One device's messages, not yet sent."""
         answers = {name: ANSWERS[name] for name in self.mechanisms}
-        return shares_of(self.study, answers, self.invitations.pop())[1]
+        return shares_of(self.study, answers)[1]
 
     def draw(self) -> Drawing:
         """Close all nodes, and have them commit and show their nonces, as the closer does."""
@@ -221,7 +235,7 @@ class Network:
         nonces = [bytes.fromhex(each["nonce"]) for each in shown]
         return Drawing.of([Statement.from_document(each) for each in said], nonces, lists)
 
-    def answer(self, devices: int, reach: int = NODES) -> list[list[Message]]:
+    def answer(self, devices: int, reach: int = NODES) -> list[list[Share]]:
         """So many devices answer; their shares reach the first `reach` nodes."""
         sent = [self.messages() for _ in range(devices)]
         for messages in sent:
@@ -242,9 +256,22 @@ def delete_at(node: Node) -> int:
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
     nodes = [Node(tmp_path, f"node-{index}", HOSTS[index]) for index in range(NODES)]
-    yield Network(nodes)
+    with Issuer() as issuer:
+        yield Network(nodes, issuer)
     for node in nodes:
         node.close()
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices wait for no window."""
+    monkeypatch.setattr(outbox, "in_next_window", lambda _hours: 0)
+
+
+def flush(device: Device, attempts: int = 5) -> Flushed:
+    """Get the tokens that reports need, then send the reports."""
+    device.flush(attempts)
+    return device.flush(attempts)
 
 
 def kind(response: Any) -> tuple[int, str]:

@@ -21,9 +21,10 @@ from ldp_client.secure_sum import messages as outgoing
 from ldpkit.cli import main
 from tests.kit.errors import raises
 from tests.ldp_client.devices import problem
-from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, build_study, close_study
+from tests.secure_sum.conftest import ANSWERS, CODE, TOKEN, build_study, close_study, flush, tokened_study
 
 YES = {"ever": True}
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def device_of(network, folder, **options):
@@ -54,9 +55,10 @@ def refusing(_environment):
 
 
 def answered(network, folder):
-    """A device that answered, and has not sent."""
+    """A device that answered and got its token, and has not sent."""
     device = device_of(network, folder)
-    device.answer(network.study, YES, network.invitations.pop())
+    device.answer(network.study, YES, CODE)
+    assert device.flush().batched == 1
     return device
 
 
@@ -70,10 +72,10 @@ def test_devices_answer_send_and_are_summed(network, tmp_path):
     study = network.publish(devices=4, max_faulty=1)
     for name in "abc":
         device = device_of(network, tmp_path / name)
-        device.answer(study, ANSWERS, network.invitations.pop())
-        assert device.flush().sent == 1
+        device.answer(study, ANSWERS, CODE)
+        assert flush(device).sent == 1
         with pytest.raises(AlreadyAnsweredError):
-            device.answer(study, ANSWERS, INVITATION)
+            device.answer(study, ANSWERS, CODE)
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
 
 
@@ -208,10 +210,10 @@ def test_closed_sum_is_not_advised_to_run_again(network, tmp_path, capsys, devic
 def test_node_key_of_low_order_is_refused(tmp_path):
     """Under it anybody could read the shares; it used to be reported as a damaged ledger."""
     addresses = [f"https://{name}.example#{key * 64}{name * 64}" for name, key in (("a", "0"), ("b", "1"))]
-    study = build_study("ever", nodes=addresses)
+    study = tokened_study("ever", nodes=addresses)
     device = Device(tmp_path, "8", require_consent=False, nodes=addresses)
     with raises(RefusedError, "device.node_key_weak", "0" * 64):
-        device.answer(study, YES, INVITATION)
+        device.answer(study, YES, CODE)
     assert (device.ledger.spent(), device.ledger.queued()) == ([], [])
 
 

@@ -19,7 +19,7 @@ from collector.storage.node_keys import NodeKeys
 from collector.studies import publishing
 from ldp_client.documents.errors import StatementError
 from tests.collector.conftest import ensure_database
-from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, kind
+from tests.secure_sum.conftest import FEWEST, TOKEN, close_study, kind, tokened_study
 from tests.statistics import seed_the_system
 
 KEYS = [NodeKeys.generate() for _ in range(3)]
@@ -28,7 +28,7 @@ N = 16
 
 def study_of(devices, max_faulty):
     nodes = [f"https://{name}.example#{one.fragment}" for name, one in zip("abc", KEYS)]
-    return build_study("ever", nodes=nodes, devices=devices, max_faulty=max_faulty)
+    return tokened_study("ever", nodes=nodes, devices=devices, max_faulty=max_faulty)
 
 
 def drawn(study, ids, nonces):

@@ -24,19 +24,21 @@ from ldpkit.cli import main
 from schemas import Study
 from summaries import Summary
 from tests.kit.commands import parsed
+from tests.ldp_client.issuers import Issuer, channel_of
 from tests.ports import held_port
+from tests.secure_sum.conftest import CODE, flush
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
 SECTION = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
-MAKE, PUBLISH, INVITE, CLOSE = (text for language, text in FENCED if not language)
+MAKE, PUBLISH, _ISSUER, CLOSE = (text for language, text in FENCED if not language)
 (STUDY,) = (text for language, text in FENCED if language == "json")
 (ASKING,) = (text for language, text in FENCED if language == "python")
 # One machine under two names: devices demand two hosts.
 HOSTS = {"a": "127.0.0.1", "b": "localhost"}
-# For the guide's 1,000 clients, of whom 50 may cheat, and 1,200 invitations.
-CLIENTS, TOLERATED, INVITED = 6, 1, 7
+# For the guide's 1,000 clients, of whom 50 may cheat.
+CLIENTS, TOLERATED = 6, 1
 START_SECONDS = 60
 
 
@@ -121,29 +123,17 @@ def placed(text: str, nodes: list[Node]) -> str:
     return text
 
 
-def publish(nodes: list[Node], capsys) -> None:
+def publish(nodes: list[Node], issuer: str, capsys) -> None:
     """The guide's study for fewer people, at both nodes."""
     document = json.loads(placed(STUDY, nodes))
     document["protocol"] |= {"devices": CLIENTS, "max_faulty": TOLERATED}
+    document["channel"] = channel_of(issuer)
     Path("study.json").write_text(json.dumps(document))
     for command in lines_of(placed(PUBLISH, nodes)):
         done(capsys, command)
 
 
-def invite(nodes: list[Node], capsys) -> list[str]:
-    """Make people's words and have each node take in its own list; the words."""
-    made, taken = lines_of(INVITE)
-    made[made.index("--count") + 1] = str(INVITED)
-    done(capsys, made)
-    for place, node in enumerate(nodes, 1):
-        there = {"TOKEN1": node.token, "invited/node-1.txt": f"invited/node-{place}.txt"}
-        assert there.keys() <= set(taken)
-        done(capsys, [*(there.get(word, word) for word in taken), "--collector", node.url])
-    (words,) = set(Path("invited").iterdir()) - set(Path("invited").glob("node-*.txt"))
-    return words.read_text().split()
-
-
-def answer(nodes: list[Node], words: list[str], minutes: np.ndarray) -> None:
+def answer(nodes: list[Node], minutes: np.ndarray) -> None:
     """Let every device answer as in the guide, each in its own folder."""
     for person, number in enumerate(minutes):
         code = placed(ASKING, nodes).replace("FOLDER", repr(f"devices/{person}"))
@@ -152,26 +142,31 @@ def answer(nodes: list[Node], words: list[str], minutes: np.ndarray) -> None:
         device = names["device"]
         study = device.fetch("commute")
         device.consent(study)
-        device.answer(study, {"minutes": float(number)}, words[person])
-        assert device.flush().sent == 1
+        device.answer(study, {"minutes": float(number)}, CODE)
+        assert flush(device).sent == 1
+
+
+@pytest.fixture
+def issuer() -> Iterator[str]:
+    with Issuer() as running:
+        yield running.url
 
 
 @pytest.mark.slow
-def test_two_nodes_from_keys_to_a_total(nodes, monkeypatch, capsys):
-    publish(nodes, capsys)
-    words = invite(nodes, capsys)
-    assert len(set(words)) == INVITED
+@pytest.mark.usefixtures("hurried")
+def test_two_nodes_from_keys_to_a_total(nodes, issuer, monkeypatch, capsys):
+    publish(nodes, issuer, capsys)
     minutes = np.random.default_rng(5).gamma(4, 10, CLIENTS)
     export, close, fit, verify = placed(CLOSE, nodes).splitlines()
     monkeypatch.setenv("LDPKIT_TOKEN", shlex.split(export, comments=True)[1].partition("=")[2])
-    answer(nodes, words, minutes[: CLIENTS - TOLERATED - 1])
+    answer(nodes, minutes[: CLIENTS - TOLERATED - 1])
     # One device too few: no node is closed, and the others may still come.
-    assert main(close.split()[1:]) != 0
+    assert main([*close.split()[1:], "--yes"]) != 0
     assert not Path("total.json").exists()
     answer_rest = minutes[CLIENTS - TOLERATED - 1 :]
     Path("devices").rename("earlier")
-    answer(nodes, words[CLIENTS - TOLERATED - 1 :], answer_rest)
-    done(capsys, close.split())
+    answer(nodes, answer_rest)
+    done(capsys, [*close.split(), "--yes"])
     total = Summary.from_json(Path("total.json").read_text(), Study.from_json(Path("study.json").read_text()))
     assert total.questions["minutes"].n == CLIENTS
     assert parsed(fit.split()[1:])["study"] == "study.json"

@@ -8,14 +8,15 @@ from threading import Thread
 
 import pytest
 
-from collector.operator.inviting import list_text, node_hashes
 from collector.storage.node_keys import NodeKeys
 from ldp_client import Direct
+from ldp_client.core.tokens import token_in
 from ldp_client.device.requests import put_share
 from ldp_client.documents.errors import TransferError
-from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
+from ldp_client.secure_sum.messages import SHARES
+from tests.collector.conftest import TOKEN, Server
 from tests.ports import held_port
-from tests.secure_sum.conftest import build_study, close_study, shares_of
+from tests.secure_sum.conftest import close_study, shares_of, tokened_study
 
 DEVICES = 12
 KILLS = 2
@@ -53,11 +54,6 @@ class Process:
         self.server.kill()
         self.start()
 
-    def invite(self, place, hashes):
-        """Invite devices as the operator does."""
-        text = list_text("summed", self.address.partition("#")[0], place, hashes)
-        assert self.server.request("POST", "/v1/studies/summed/invitations/list", {"list": text}) == 200
-
     @property
     def address(self):
         return f"{self.server.url.replace('127.0.0.1', self.host)}#{self.keys.fragment}"
@@ -66,8 +62,9 @@ class Process:
 def put_until_taken(message):
     """Send the same bytes again and again, as a device does."""
     deadline = time.monotonic() + 60
-    share = (message.node + message.path, message.body, message.invitation, b"", b"")
-    while put_share(Direct(), *share).state != "sent":
+    token, digests = token_in(message.headers["Authorization"]), bytes.fromhex(message.headers[SHARES])
+    url = message.node + message.path
+    while put_share(Direct(), url, message.body, token, digests).state != "sent":
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -83,19 +80,15 @@ def close_until_done(study):
 
 
 @pytest.mark.slow
-def test_killed_nodes_neither_lose_nor_duplicate_shares(processes, monkeypatch):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
-    study = build_study("ever", nodes=[one.address for one in processes], devices=DEVICES, max_faulty=1)
+def test_killed_nodes_neither_lose_nor_duplicate_shares(processes):
+    study = tokened_study("ever", nodes=[one.address for one in processes], devices=DEVICES, max_faulty=1)
     for one in processes:
         assert one.server.request("POST", "/v1/studies", study.document) == 201
-    words = [f"word-{person}" for person in range(DEVICES)]
-    for place, one in enumerate(processes):
-        one.invite(place, node_hashes(words, place))
     draw = random.Random(20261121)
 
     def answer_all():
-        for word in words:
-            for message in shares_of(study, {"ever": True}, word)[1]:
+        for _ in range(DEVICES):
+            for message in shares_of(study, {"ever": True})[1]:
                 put_until_taken(message)
 
     devices = Thread(target=answer_all)

@@ -18,7 +18,8 @@ from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import ensure_database
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, delete_at, kind
+from tests.ldp_client.issuers import channel_of, keys
+from tests.secure_sum.conftest import FEWEST, TOKEN, build_study, close_study, delete_at, kind, tokened_study
 
 NO_DRAWING: dict[str, object] = {}
 
@@ -57,7 +58,7 @@ def test_share_is_stored_once_under_its_id_at_its_node(network):
 def test_damaged_share_is_rejected_and_the_good_one_accepted(network, damage):
     network.publish("ever")
     node, message = network.nodes[1], network.messages()[1]
-    damaged = type(message)(message.node, message.path, damage(message.body), message.invitation)
+    damaged = type(message)(message.node, message.path, damage(message.body), message.headers)
     assert node.put(damaged).status_code == 422
     assert node.put(message).status_code == 201
 
@@ -67,7 +68,9 @@ def test_a_share_cannot_be_replayed_in_another_study(network):
     """A node publishes a second study and sends itself the shares of the first."""
     network.publish("ever")
     message = network.messages()[0]
-    other = Study({**network.study.document, "id": "other"})
+    channel = channel_of("https://issuer.example")
+    channel["tokens"]["keys"] = [{"key": keys()[1].text}]
+    other = Study({**network.study.document, "id": "other", "channel": channel})
     assert network.nodes[0].publish(other).status_code == 201
     assert network.nodes[0].put(message, message.path.replace("summed", "other")).status_code == 422
 
@@ -75,12 +78,13 @@ def test_a_share_cannot_be_replayed_in_another_study(network):
 def test_study_that_does_not_fit_this_node_is_rejected(network):
     """Other nodes, this node twice, or a set too large to be sent once all shares have arrived."""
     node = network.nodes[0]
-    host, _, keys = node.address.partition("#")
+    host, _, fragment = node.address.partition("#")
     fits = [each.address for each in network.nodes]
     for study, said in (
-        (build_study("ever"), "does not name"),
-        (build_study("ever", nodes=[node.address, f"{host}/again#{keys}"]), "twice"),
-        (build_study("ever", nodes=fits, devices=1 << 22), "body_limit"),
+        (tokened_study("ever"), "does not name"),
+        (tokened_study("ever", nodes=[node.address, f"{host}/again#{fragment}"]), "twice"),
+        (tokened_study("ever", nodes=fits, devices=1 << 22), "body_limit"),
+        (build_study("ever", nodes=fits), "without tokens"),
     ):
         response = node.publish(study)
         assert kind(response) == (422, "study-invalid")
@@ -142,21 +146,19 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
 
 
 @pytest.mark.attack(14)
-def test_node_keys_have_no_invite_or_delete_rights(network):
+def test_node_keys_have_no_delete_rights(network):
     """With a key of every node, an aggregator chooses devices until one answer is isolated."""
     network.publish("ever")
     node = network.nodes[0]
     with node.app.extensions["ldpkit"].database.write() as session:
-        keys = [add_key(session, role.value, role, ["summed"]) for role in Role]
-        keys.append(add_key(session, "all", Role.OPERATE))
+        made = [add_key(session, role.value, role, ["summed"]) for role in Role]
+        made.append(add_key(session, "all", Role.OPERATE))
     changes = {
-        ("POST", "/invitations/list"): {"list": "of nobody"},
-        ("POST", "/invitations/revoke"): {},
         ("POST", "/expire"): {"before": "2026-01-01"},
         ("DELETE", ""): None,
     }
     for (method, path), body in changes.items():
-        for key in keys:
+        for key in made:
             headers = {"Authorization": f"Bearer {key}"}
             client = node.app.test_client()
             answer = client.open(f"/v1/studies/summed{path}", method=method, json=body, headers=headers)

@@ -15,7 +15,7 @@ from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.secure_sum.messages import context, expand, seal, split
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import STATED, build_study, shares_of
+from tests.secure_sum.conftest import STATED, shares_of, tokened_study
 from tests.statistics import follows, seeded
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "secure-sum.md").read_text()
@@ -55,7 +55,7 @@ def test_the_expansions_are_the_standard_ones():
 def test_a_device_sends_as_many_bytes_as_the_guide_says(nodes, sent):
     """d = 100. The target, 8d + 64(M − 1) + 200, is kept up to 10 nodes."""
     addresses = [f"https://{node}.example#{NodeKeys.generate().fragment}" for node in range(nodes)]
-    document = build_study("wait", nodes=addresses).document
+    document = tokened_study("wait", nodes=addresses).document
     question = {**document["questions"][0], "mechanism": {**STATED, "cells": 100}}
     study = Study({**document, "questions": [question]})
     bodies = [message.body for message in shares_of(study, {"wait": 9})[1]]
@@ -90,10 +90,10 @@ class TestSealing:
     report_id = "ab" * 16
 
     def opener(self, node=1):
-        return Opener.of(build_study("ever"), node, self.key)
+        return Opener.of(tokened_study("ever"), node, self.key)
 
     def sealed(self, node=1, report_id=None, share=b"s" * 32):
-        info = context(build_study("ever").digest, report_id or self.report_id, node)
+        info = context(tokened_study("ever").digest, report_id or self.report_id, node)
         return seal(self.key.public_key().public_bytes_raw(), info, share)
 
     def test_share_is_opened_by_its_node(self):

@@ -10,12 +10,12 @@ from ldp_client.documents.errors import StudyError
 from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import ANSWERS, INVITATION, build_study
+from tests.secure_sum.conftest import ANSWERS, CODE, tokened_study
 
 
 def of_choices(count, questions, nodes):
     """A secure sum of questions, each of which has a number for each of its choices."""
-    study = build_study("fruit", nodes=[node.address for node in nodes])
+    study = tokened_study("fruit", nodes=[node.address for node in nodes])
     (asked,) = study.document["questions"]
     large = [{**asked, "id": f"q{place}", "choices": {"count": count}} for place in range(questions)]
     return Study({**study.document, "questions": large})
@@ -26,7 +26,7 @@ def test_body_size_is_the_size_of_all_shares(network, tmp_path):
     addresses = [node.address for node in network.nodes]
     device = Device(tmp_path, "8", network.nodes[0].url, max_delta="0.001", nodes=addresses)
     device.consent(study)
-    device.answer(study, ANSWERS, invitation=INVITATION)
+    device.answer(study, ANSWERS, invitation=CODE)
     assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(study)]
 
 

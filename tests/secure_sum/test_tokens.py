@@ -1,48 +1,30 @@
-"""Nodes of a secure sum take one share for each token, and need no invitation then."""
+"""Nodes of a secure sum take one share for each token, and nothing without a token."""
 
 from hashlib import sha256
 
 import pytest
 
-from collector.operator.inviting import write_invitations
 from ldp_client import Device
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
-from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms import mechanisms_of
-from ldp_client.secure_sum.messages import SHARES, Message, context, seal, shares_nonce
-from schemas import Study
+from ldp_client.documents.errors import RefusedError
+from ldp_client.secure_sum.messages import SHARES, context, seal, shares_nonce
 from tests.kit.errors import raises
-from tests.ldp_client.issuers import Issuer, channel_of, token_of
-from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study, close_study, kind, shares_of
+from tests.ldp_client.issuers import token_of
+from tests.secure_sum.conftest import ANSWERS, TOKEN, Share, build_study, close_study, kind
 
 
 @pytest.fixture
-def tokened(network):
-    """A study that takes tokens, at all nodes."""
-    return publish(network, "https://issuer.example")
-
-
-def publish(network, issuer):
-    addresses = [node.address for node in network.nodes]
-    plain = build_study("hours", nodes=addresses, devices=4, max_faulty=1)
-    study = Study({**plain.document, "channel": channel_of(issuer)})
-    network.study, network.mechanisms = study, mechanisms_of(study)
-    for node in network.nodes:
-        assert node.publish(study).status_code == 201
-    return study
+def study(network):
+    """A study of three devices, at all nodes."""
+    return network.publish("hours", devices=4, max_faulty=1)
 
 
 def put(node, message, token=None, digests=b""):
-    headers = {"Authorization": header_of(token)} if token else {"LDPKit-Invitation": message.invitation}
+    headers = {"Authorization": header_of(token)} if token else {}
     if digests:
         headers[SHARES] = digests.hex()
-    binary = "application/octet-stream"
-    return node.app.test_client().put(message.path, data=message.body, content_type=binary, headers=headers)
-
-
-def messages_of(study):
-    return shares_of(study, {"hours": ANSWERS["hours"]}, "CODE")[1]
+    return node.put(Share(message.node, message.path, message.body, headers))
 
 
 def digests_of(messages):
@@ -60,28 +42,39 @@ def put_all(network, messages, token):
     return [put(node, one, token, digests) for node, one in zip(network.nodes, messages, strict=True)]
 
 
-def test_each_node_spends_the_token_in_its_own_database(network, tokened):
-    messages = messages_of(tokened)
-    token = token_for(tokened, messages)
+@pytest.mark.attack(2)
+def test_each_node_spends_the_token_in_its_own_database(network, study):
+    """Someone sends shares without a token, or two with one token."""
+    messages = network.messages()
+    token = token_for(study, messages)
     for status in (201, 200):
         assert [one.status_code for one in put_all(network, messages, token)] == [status] * len(messages)
-    for node, message in zip(network.nodes, messages_of(tokened), strict=True):
+    for node, message in zip(network.nodes, network.messages(), strict=True):
         assert kind(put(node, message)) == (401, "token-needed")
 
 
+def test_device_refuses_a_sum_that_takes_shares_without_tokens(network, tmp_path):
+    """Anyone could send many shares, and so choose whom the person's answer is summed with."""
+    nodes = [node.address for node in network.nodes]
+    device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
+    with raises(RefusedError, "device.sum_without_tokens"):
+        device.answer(build_study("ever", nodes=nodes), {"ever": True})
+    assert device.ledger.spent() == []
+
+
 @pytest.mark.attack(2)
-def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
+def test_token_is_bound_to_the_shares_at_every_node(network, study):
     """A node replaces all reports but one by its own, and reads that one from the sum."""
-    messages, others = messages_of(tokened), messages_of(tokened)
-    for response in put_all(network, messages, token_of(tokened)):
+    messages, others = network.messages(), network.messages()
+    for response in put_all(network, messages, token_of(study)):
         assert kind(response) == (401, "token-invalid")
-    token, digests = token_for(tokened, messages), digests_of(messages)
+    token, digests = token_for(study, messages), digests_of(messages)
     second = network.nodes[1]
     report_id = messages[1].path.rpartition("/")[2]
-    info = context(tokened.digest, report_id, 1)
-    own = seal(tokened.protocol.nodes[1].sealing_key, info, bytes(32))
+    info = context(study.digest, report_id, 1)
+    own = seal(study.protocol.nodes[1].sealing_key, info, bytes(32))
     for message, said in (
-        (Message(second.url, messages[1].path, own, ""), digests),
+        (Share(second.url, messages[1].path, own, {}), digests),
         (others[1], digests),
         (others[1], digests_of(others)),
         (messages[1], digests_of(others)),
@@ -96,25 +89,17 @@ def test_token_is_bound_to_the_shares_at_every_node(network, tokened):
 
 
 @pytest.mark.slow
-def test_device_gets_one_token_and_sends_it_to_all_nodes(network, tmp_path, monkeypatch):
+def test_device_gets_one_token_and_sends_it_to_all_nodes(network, study, tmp_path, monkeypatch):
     now = [20_000 * 86_400.0]
     monkeypatch.setattr(outbox, "now", lambda: now[0])
-    with Issuer() as issuer:
-        study = publish(network, issuer.url)
-        for name in "abc":
-            collector = network.nodes[0].address.partition("#")[0]
-            nodes = study.document["protocol"]["nodes"]
-            device = Device(tmp_path / name, "8", collector, max_delta="0.001", nodes=nodes)
-            device.consent(device.fetch("summed"))
-            device.answer(study, {"hours": ANSWERS["hours"]}, "CODE")
-            assert device.flush(now=True).scheduled == 1
-            (queued,) = device.ledger.queued()
-            now[0] = queued.due
-            assert device.flush(now=True).sent == 1
+    for name in "abc":
+        collector = network.nodes[0].address.partition("#")[0]
+        nodes = study.document["protocol"]["nodes"]
+        device = Device(tmp_path / name, "8", collector, max_delta="0.001", nodes=nodes)
+        device.consent(device.fetch("summed"))
+        device.answer(study, {"hours": ANSWERS["hours"]}, "CODE")
+        assert device.flush(now=True).scheduled == 1
+        (queued,) = device.ledger.queued()
+        now[0] = queued.due
+        assert device.flush(now=True).sent == 1
     assert close_study(study, [TOKEN] * len(network.nodes)).total.questions["hours"].n == 3
-
-
-def test_invite_is_rejected_for_a_tokened_secure_sum(tokened, tmp_path):
-    with raises(InputError, "ticket.issuer_gives_them"):
-        write_invitations(tokened, 6, str(tmp_path / "invited"))
-    assert not (tmp_path / "invited").exists()

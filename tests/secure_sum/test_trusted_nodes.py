@@ -11,7 +11,7 @@ from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.explain import describe, odds_of
 from tests.kit.errors import raises
-from tests.secure_sum.conftest import INVITATION, build_study
+from tests.secure_sum.conftest import CODE, build_study, flush, tokened_study
 
 HONEST = [f"https://{name}.example#{NodeKeys.generate().fragment}" for name in ("university", "charity")]
 FOREIGN = NodeKeys.generate().fragment
@@ -25,19 +25,19 @@ def device_of(folder, **policy):
 
 def refuse(device, study, code):
     with raises(RefusedError, code):
-        device.answer(study, {"ever": True}, INVITATION)
+        device.answer(study, {"ever": True}, CODE)
     assert device.ledger.spent() == []
     assert device.ledger.queued() == []
 
 
 def test_study_with_only_trusted_nodes_is_answered(tmp_path):
     device = device_of(tmp_path, nodes=[HONEST[0].replace("#", "/#"), HONEST[1]])
-    device.answer(build_study("ever", nodes=HONEST), {"ever": True}, INVITATION)
+    device.answer(tokened_study("ever", nodes=HONEST), {"ever": True}, CODE)
     assert len(device.ledger.queued()) == 1
 
 
 def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
-    study = build_study("ever", nodes=HONEST)
+    study = tokened_study("ever", nodes=HONEST)
     allowing = device_of(tmp_path, allowed_hosts=["university.example", "charity.example"])
     refuse(allowing, study, "device.node_unknown")
     narrow = device_of(tmp_path / "other", allowed_hosts=["university.example"], nodes=HONEST)
@@ -57,7 +57,7 @@ def test_device_without_trusted_nodes_refuses_secure_sums(tmp_path):
 )
 def test_study_with_one_untrusted_node_is_refused(tmp_path, nodes, code):
     """The author adds a node of their own, or honest nodes' addresses with other keys."""
-    refuse(device_of(tmp_path, nodes=HONEST), build_study("ever", nodes=nodes), code)
+    refuse(device_of(tmp_path, nodes=HONEST), tokened_study("ever", nodes=nodes), code)
 
 
 @pytest.mark.attack(2)
@@ -65,7 +65,7 @@ def test_study_with_one_untrusted_node_is_refused(tmp_path, nodes, code):
 def test_two_nodes_on_one_host_are_refused(tmp_path, places):
     """One party runs all nodes at one host, and reads every answer exactly."""
     nodes = [f"https://one.example{place}#{NodeKeys.generate().fragment}" for place in places]
-    refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_host")
+    refuse(device_of(tmp_path, nodes=nodes), tokened_study("ever", nodes=nodes), "device.nodes_one_host")
 
 
 @pytest.mark.attack(2)
@@ -73,7 +73,7 @@ def test_two_nodes_on_one_host_are_refused(tmp_path, places):
 def test_two_nodes_that_share_a_key_are_refused(tmp_path, keys):
     """One party runs all nodes under two names."""
     nodes = [f"https://a.example#{FOREIGN}", f"https://b.example#{keys}"]
-    refuse(device_of(tmp_path, nodes=nodes), build_study("ever", nodes=nodes), "device.nodes_one_key")
+    refuse(device_of(tmp_path, nodes=nodes), tokened_study("ever", nodes=nodes), "device.nodes_one_key")
 
 
 LOCAL = ["http://127.0.0.1:6379", "https://[fe80::1]", "https://2130706433"]
@@ -85,7 +85,7 @@ def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch)
     """A study names a service in the person's network as a node, or an old ledger has shares for it."""
     monkeypatch.setattr(Direct, "exchange", lambda *_: pytest.fail("a request was made"))
     device = device_of(tmp_path, collector="https://collector.example", nodes=HONEST)
-    study = build_study("ever", nodes=[HONEST[0], f"{address}#{FOREIGN}"])
+    study = tokened_study("ever", nodes=[HONEST[0], f"{address}#{FOREIGN}"])
     refuse(device, study, "device.node_unknown")
     with device.ledger.writing() as connection:
         there = f"{HONEST[0].partition('#')[0]} {address}"
@@ -100,17 +100,18 @@ def test_device_sends_nothing_to_local_addresses(tmp_path, address, monkeypatch)
 
 
 @pytest.mark.attack(9)
+@pytest.mark.usefixtures("hurried")
 def test_redirect_by_trusted_node_is_not_followed(network, tmp_path):
     """A node sends a device's share on to another address."""
     study = network.publish("ever")
     nodes = [node.address for node in network.nodes]
     device = device_of(tmp_path, collector=network.nodes[0].url, nodes=nodes)
-    device.answer(study, {"ever": True}, INVITATION)
+    device.answer(study, {"ever": True}, CODE)
     asked = []
     network.nodes[2].trouble = lambda environment: asked.append(environment["PATH_INFO"])
     elsewhere = f"{network.nodes[2].url}/v1/elsewhere"
     network.nodes[1].trouble = lambda _environment: Response(status=307, headers={"Location": elsewhere})
-    device.flush(attempts=1)
+    flush(device, attempts=1)
     assert "/v1/elsewhere" not in asked
     assert len(asked) == 1
 

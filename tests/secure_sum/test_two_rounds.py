@@ -27,8 +27,8 @@ from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
 from schemas import Study
 from tests.kit.errors import raises
-from tests.ldp_client.issuers import Key, channel_of
-from tests.secure_sum.conftest import INVITATION, TOKEN, build_study
+from tests.ldp_client.issuers import Key, channel_of, keys, other_key
+from tests.secure_sum.conftest import CODE, TOKEN, build_study, flush
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
 DEVICES = 12
@@ -162,6 +162,7 @@ def guide_study(network):
     nodes = [node.address for node in network.nodes]
     document["protocol"] |= {"devices": DEVICES, "max_faulty": 2, "nodes": nodes}
     document["questions"][0]["mechanism"] |= {"epsilon": "10", "delta": "1e-4"}
+    document["channel"] = channel_of(network.issuer.url)
     return Study(document)
 
 
@@ -183,18 +184,18 @@ def answer_round(network, study, records, folder):
     """Every device fetches, consents, answers and sends; one ledger for both rounds."""
     for node in network.nodes:
         assert node.publish(study).status_code == 201
-    network.invite(study, len(records))
     collector = network.nodes[0].address.partition("#")[0]
     trusted = [node.address for node in network.nodes]
     for number, record in enumerate(records):
         device = Device(folder / str(number), "64", collector, max_delta="0.01", nodes=trusted)
         fetched = device.fetch(study.id)
         device.consent(fetched)
-        device.answer(fetched, {"work": record}, network.invitations.pop())
-        assert device.flush().sent == 1
+        device.answer(fetched, {"work": record}, CODE)
+        assert flush(device).sent == 1
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("hurried")
 def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch, capsys):
     """Run the guide's study and commands, with faster approximate fits."""
     monkeypatch.chdir(tmp_path)
@@ -203,12 +204,18 @@ def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch
     monkeypatch.setenv("LDPKIT_TOKEN", " ".join([TOKEN] * len(study.protocol.nodes)))
     Path("first.json").write_text(study.to_json())
     records = people(np.random.default_rng(8))
+    tokens = {"issuer": network.issuer.url, "keys": [{"key": keys()[1].text}]}
+    Path("tokens.json").write_text(json.dumps({"tokens": tokens}))
     for line in guide_blocks("")[0].splitlines():
         command = line.partition("ldpkit ")[2].split()
         if command[:2] == ["node", "close"]:
             study = Study.from_json(Path(command[2]).read_text())
             answer_round(network, study, records, Path("devices"))
-        assert main([*command, *(["--method", "gaussian_approx"] if command[0] == "fit" else [])]) in (0, 4)
+            command.append("--yes")
+            network.issuer.answers = [other_key] * DEVICES
+        if command[0] == "fit":
+            command += ["--method", "gaussian_approx"]
+        assert main(command) in (0, 4)
     assert "work: epsilon 40, delta 0.0004 are left" in capsys.readouterr().out
     found = json.loads(Path("posterior", "posterior.json").read_text())["questions"]["work"]
     slope = found["parameters"]["coefficient[hours]"]
@@ -220,7 +227,8 @@ def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch
 
 def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
     """The ledger adds them up: 0.2 and 0.8 of a cap of 1, and not one more."""
-    study = first_study(nodes=[node.address for node in network.nodes], devices=20)
+    plain = first_study(nodes=[node.address for node in network.nodes], devices=20)
+    study = Study({**plain.document, "channel": channel_of("https://issuer.example")})
     write_posterior(study, tmp_path)
     second, _ = second_study(study, tmp_path, "second")
     record = {"age": 1.0, "weight": 80.0, "rate": 5.0}
@@ -232,7 +240,7 @@ def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
         nodes=study.document["protocol"]["nodes"],
     )
     for one in (study, second):
-        device.answer(one, {"spread": record}, INVITATION)
+        device.answer(one, {"spread": record}, CODE)
     assert sum(spent.epsilon for spent in device.ledger.spent()) == 1
 
 

@@ -18,7 +18,6 @@ from collector.studies import publishing
 from ldpkit.cli import main
 from tests.collector.commands import operate
 from tests.collector.conftest import build_study
-from tests.secure_sum.conftest import build_study as summed_study
 
 FILES = ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
 
@@ -137,14 +136,3 @@ def test_init_can_be_repeated_after_a_full_disk(elsewhere, monkeypatch, capsys, 
         assert "No space" in capsys.readouterr().err
         assert main(["init", str(place)]) == 0
     assert "token" in settings_of(place)
-
-
-def test_invite_of_a_node_writes_all_lists_or_none(elsewhere, monkeypatch):
-    (elsewhere / "study.json").write_text(summed_study("ever").to_json())
-    out = elsewhere / "invited"
-    command = ["node", "invite", "study.json", "--count", "20", "--out", str(out)]
-    with full_after(2, monkeypatch):
-        assert main(command) == 3
-    assert not out.exists()
-    assert main(command) == 0
-    assert len((out / "invitations.txt").read_text().split()) == 20

@@ -9,7 +9,6 @@ from ldp_client.device import shares
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.errors import RefusedError
-from ldp_client.secure_sum.messages import node_invitation
 from ldpkit.cli import main
 from schemas import Study
 from tests import studies
@@ -26,9 +25,8 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
         body, invitation, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
 
     shares.put_shares(Direct(), Of(), lambda _place, outcome: outcome, b"token")
-    assert [a[4] for a in told] == [b"token"] * 2
-    assert [a[3] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
-    assert [a[5] for a in told] == [2 * sha256(b"\0").digest()] * 2
+    assert [a[3] for a in told] == [b"token"] * 2
+    assert [a[4] for a in told] == [2 * sha256(b"\0").digest()] * 2
 
 
 @pytest.mark.parametrize("sample_one_question", [False, True])
