@@ -35,9 +35,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from collector import store
 from collector.db import Database
 from collector.migrations import make
-from collector.secure_sum.node import Node, at_once
-from collector.secure_sum.summing import Opener, add_seeds, add_shares, share_ids
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
+from collector.nodes.node import Node, at_once
+from collector.nodes.summing import Opener, add_seeds, add_shares, share_ids
 from collector.store import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from collector.database_commands import add_database_commands
 from collector.issuer.cli import add_issuer
+from collector.nodes.cli import add_node
 from collector.oblivious.cli import add_ohttp
 from collector.operator.access_commands import add_access_commands
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.study_commands import add_study_commands
-from collector.secure_sum.cli import add_node
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command

@@ -19,6 +19,8 @@ from collector.keys import find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
+from collector.nodes.keys import NodeKeys
+from collector.nodes.node import Node
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
@@ -26,9 +28,7 @@ from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdraw import Deletions
 from collector.reports.writer import Change, Work, Writer
-from collector.secure_sum.node import Node
 from collector.settings import TOKEN_VARIABLE, Settings
-from collector.storage.node_keys import NodeKeys
 from collector.store import Arrivals, StudyOverview
 from collector.studies.publishing import CurrentStudies, load_keys
 from ldp_client.core.public_keys import PublicKey

@@ -11,9 +11,9 @@ from collector import problems
 from collector.api.auth import SECRET, WITHDRAWAL
 from collector.api.parameters import LARGEST_COUNT
 from collector.exports.formats import FORMATS
+from collector.nodes.statements import STATEMENT
 from collector.problems import Kind
 from collector.reports.intake import INVITATION
-from collector.secure_sum.statements import STATEMENT
 from collector.views.batches import MOST_REPORTS
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer
 from ldp_client.documents.report import ID_BYTES, REPORT

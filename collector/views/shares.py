@@ -30,11 +30,11 @@ from collector.api.openapi import (
 from collector.api.parameters import report_id_bytes
 from collector.context import current_collector
 from collector.keys import Role
+from collector.nodes import summing
+from collector.nodes.drawing import COMMITMENTS, Drawing
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
-from collector.secure_sum import summing
-from collector.secure_sum.drawing import COMMITMENTS, Drawing
 from collector.views.bodies import body_bytes, json_body, operators_json
 from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import StatementError

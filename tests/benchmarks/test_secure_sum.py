@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks.secure_sum import NODES, build_study, bytes_sent, measure
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
 
 
 def test_a_cell_is_measured_and_nothing_is_left_behind(tmp_path, capsys):

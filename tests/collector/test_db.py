@@ -20,10 +20,10 @@ from sqlalchemy.exc import DBAPIError
 from collector import create_app, store
 from collector import db as database_module
 from collector.db import Bounds, Database, Looks
+from collector.nodes.keys import NodeKeys
+from collector.nodes.node import Node
 from collector.problems import ProblemError
 from collector.reports.writer import Change
-from collector.secure_sum.node import Node
-from collector.storage.node_keys import NodeKeys
 from collector.store import add_sums, read_sums
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main

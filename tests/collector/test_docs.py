@@ -15,8 +15,8 @@ import pytest
 
 from collector import problems
 from collector.cli import add_commands
+from collector.nodes.node import MOST_DRAWING_BYTES
 from collector.problems import Kind
-from collector.secure_sum.node import MOST_DRAWING_BYTES
 from collector.settings import Settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.keys import new_key
+from collector.nodes.keys import NodeKeys
 from collector.oblivious.keys import GatewayKey
 from collector.storage.invitations import Spending
-from collector.storage.node_keys import NodeKeys
 from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness
 from ldp_client.core.tokens import draw

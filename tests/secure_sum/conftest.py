@@ -16,11 +16,11 @@ import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from collector import create_app
-from collector.secure_sum.aggregator import collect
-from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.statements import Statement, split_ids
-from collector.secure_sum.transcript import Transcript
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.aggregator import collect
+from collector.nodes.drawing import Drawing
+from collector.nodes.keys import NodeKeys
+from collector.nodes.statements import Statement, split_ids
+from collector.nodes.transcript import Transcript
 from ldp_client import Device, mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox

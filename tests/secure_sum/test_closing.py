@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.secure_sum import node as nodes
-from collector.secure_sum import summing
-from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.statements import Statement
-from collector.secure_sum.transcript import Transcript
+from collector.nodes import node as nodes
+from collector.nodes import summing
+from collector.nodes.drawing import Drawing
+from collector.nodes.statements import Statement
+from collector.nodes.transcript import Transcript
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.device import http
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError

@@ -11,11 +11,11 @@ from time import sleep
 import pytest
 
 from collector.db import Database
+from collector.nodes.drawing import Drawing
+from collector.nodes.keys import NodeKeys
+from collector.nodes.node import Node
+from collector.nodes.statements import Statement, set_digest
 from collector.problems import SET_CONFLICT, ProblemError
-from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.node import Node
-from collector.secure_sum.statements import Statement, set_digest
-from collector.storage.node_keys import NodeKeys
 from collector.studies import publishing
 from ldp_client.documents.errors import StatementError
 from tests.collector.conftest import ensure_database

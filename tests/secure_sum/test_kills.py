@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
 from ldp_client import Direct
 from ldp_client.core.tokens import token_in
 from ldp_client.device.requests import put_share

@@ -11,9 +11,9 @@ import pytest
 from collector import create_app
 from collector.api.health import NODE_OPERATIONS
 from collector.keys import Role, add_key
-from collector.secure_sum.statements import Statement, set_digest
-from collector.secure_sum.summing import Opener
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
+from collector.nodes.statements import Statement, set_digest
+from collector.nodes.summing import Opener
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import ensure_database

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from collector.secure_sum.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
+from collector.nodes.summing import CACHE_BYTES, MOST_AT_ONCE, Opener, add_seeds
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.secure_sum.messages import context, expand, seal, split
 from schemas import Study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.secure_sum import summing
+from collector.nodes import summing
 from tests.collector.answered import problem
 from tests.secure_sum.conftest import shares_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from werkzeug.wrappers import Response
 
-from collector.storage.node_keys import NodeKeys
+from collector.nodes.keys import NodeKeys
 from ldp_client import Device, Direct
 from ldp_client.device.outbox import MOST_BYTES, Queued, enqueue
 from ldp_client.documents.errors import InputError, RefusedError

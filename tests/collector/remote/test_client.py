@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
+from collector.nodes.client import NodeClient
 from collector.remote.client import require_private
 from collector.remote.download import fetch_reports, fetch_summary
-from collector.remote.nodes import NodeClient
 from ldp_client.documents.errors import InputError
 
 TOKEN = "operators-token-0123456789"

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from collector.nodes.client import NodeClient
 from collector.remote import client, download, nodes
 from collector.remote.download import fetch_reports, fetch_summary
-from collector.remote.nodes import NodeClient
 from ldp_client.device import http
 from ldp_client.documents.errors import TransferError
 from ldpkit.cli import main

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.secure_sum.drawing import Drawing
-from collector.secure_sum.statements import Statement, set_digest
+from collector.nodes.drawing import Drawing
+from collector.nodes.statements import Statement, set_digest
 from ldp_client import mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, SummaryError

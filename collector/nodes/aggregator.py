@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from collector.remote.nodes import NodeClient
-from collector.secure_sum.drawing import NONCE_BYTES, Drawing
-from collector.secure_sum.statements import Statement, set_digest, split_ids
-from collector.secure_sum.transcript import NodeSum, Transcript
+from collector.nodes.client import NodeClient
+from collector.nodes.drawing import NONCE_BYTES, Drawing
+from collector.nodes.statements import Statement, set_digest, split_ids
+from collector.nodes.transcript import NodeSum, Transcript
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError, TransferError
 from ldp_client.documents.fields import Hex, Integer

@@ -46,7 +46,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
 
 def run_keygen(arguments: argparse.Namespace) -> int:
     """ldpkit node keygen --out FILE"""
-    from collector.storage.node_keys import NodeKeys
+    from collector.nodes.keys import NodeKeys
 
     keys = NodeKeys.generate()
     keys.save(arguments.out)
@@ -57,8 +57,8 @@ def run_keygen(arguments: argparse.Namespace) -> int:
 
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit node close STUDY.json --out TOTAL.json"""
-    from collector.secure_sum.aggregator import collect
-    from collector.secure_sum.transcript import BEGINNINGS
+    from collector.nodes.aggregator import collect
+    from collector.nodes.transcript import BEGINNINGS
     from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_unwritable
     from summaries.summary import FORMAT as SUMMARY
 
@@ -128,7 +128,7 @@ def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
 
 def run_verify(arguments: argparse.Namespace) -> int:
     """ldpkit node verify STUDY.json TRANSCRIPT.json"""
-    from collector.secure_sum.transcript import Transcript
+    from collector.nodes.transcript import Transcript
 
     transcript = Transcript.from_json(read_bytes(arguments.transcript))
     total = transcript.total(_read_study(arguments.study))

@@ -14,7 +14,7 @@ from hashlib import sha256
 from heapq import nsmallest
 from typing import Any
 
-from collector.secure_sum.statements import Statement, set_digest, split_ids
+from collector.nodes.statements import Statement, set_digest, split_ids
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Constant, Hex

@@ -13,6 +13,17 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.db import Database
+from collector.nodes import summing
+from collector.nodes.drawing import (
+    BYTES_A_REPORT,
+    NONCE_BYTES,
+    Drawing,
+    check_commitments,
+    digest_of,
+)
+from collector.nodes.keys import NodeKeys
+from collector.nodes.statements import Statement, set_digest
+from collector.nodes.summing import Opener, add_shares
 from collector.problems import (
     SET_CONFLICT,
     SHARES_GONE,
@@ -21,18 +32,7 @@ from collector.problems import (
     ProblemError,
     unknown_study,
 )
-from collector.secure_sum import summing
-from collector.secure_sum.drawing import (
-    BYTES_A_REPORT,
-    NONCE_BYTES,
-    Drawing,
-    check_commitments,
-    digest_of,
-)
-from collector.secure_sum.statements import Statement, set_digest
-from collector.secure_sum.summing import Opener, add_shares
 from collector.settings import Settings
-from collector.storage.node_keys import NodeKeys
 from collector.store import PackedReport
 from collector.studies import publishing
 from ldp_client.device.outbox import MOST_BYTES
