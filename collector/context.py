@@ -23,7 +23,7 @@ from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
-from collector.reports import intake
+from collector.reports import intake, withdraw
 from collector.reports.limits import UploadLimits
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.withdraw import Deletions
@@ -126,7 +126,7 @@ class Collector:
         metrics = Metrics()
         writer = Writer(write, database.act, MOST_QUEUED, metrics.observe_commit, settings.patience)
         limits = UploadLimits(settings.upload_rate)
-        deletions = Deletions(settings.deletion_rate, metrics)
+        deletions = Deletions(withdraw.DELETION_RATE, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
         counts = _cached(database, store.study_overviews), _cached(database, store.arrivals)
         signers = load_keys(settings.signing_keys)

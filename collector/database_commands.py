@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import FILE_NAME, Settings, settings_with
+from collector.settings import FILE_NAME, Settings
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 
@@ -49,7 +49,7 @@ def _schema_of(database: Database) -> Schema:
 
 def run_token(_arguments: argparse.Namespace) -> int:
     """ldpkit token"""
-    token = settings_with().token
+    token = Settings.load().token
     if token is None:
         raise InputError(
             f"no token is set: start in the folder that has {FILE_NAME}", code="keys.no_token_set"
@@ -63,7 +63,7 @@ def run_migrate(arguments: argparse.Namespace) -> int:
     from collector.db import Database
     from collector.migrations import migrate
 
-    settings = settings_with(database=arguments.database)
+    settings = Settings.load(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
     migrate(database, _schema_of(database))
     print(f"{database.shown} is this release's")
@@ -77,7 +77,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
     from collector.issuer.maintenance import IS_COPY
     from collector.wal import COLLECTORS
 
-    settings = settings_with(database=arguments.database)
+    settings = Settings.load(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
     schema = _schema_of(database)
     if schema.table == COLLECTORS:
@@ -95,7 +95,7 @@ def run_restore(arguments: argparse.Namespace) -> int:
     from collector.db import Database
     from collector.wal import COLLECTORS
 
-    settings = settings_with(database=arguments.database)
+    settings = Settings.load(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
     replaced = restore(database, arguments.backup, COLLECTORS if arguments.database is None else None)
     kept = "" if replaced is None else f"; what was there is {replaced} now: delete it once all is well"

@@ -245,6 +245,16 @@ def sqlite_file(url: str) -> Path | None:
     return _file_of(_parse_url(url))
 
 
+def sqlite_url(file: Path) -> str:
+    """Return the URL of an SQLite file. Raises InputError if no URL can name it."""
+    if set("?%") & set(str(file)):
+        raise InputError(
+            f"{file}: no database URL can name it: choose a folder without '?' and '%'",
+            code="database.path_not_in_url",
+        )
+    return f"sqlite:///{file}"
+
+
 def is_disk_full(error: SQLAlchemyError) -> bool:
     """Return True if the error means that the database's disk is full."""
     cause = error.orig if isinstance(error, DBAPIError) else None

@@ -78,10 +78,9 @@ def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit issuer init [FOLDER] --address URL"""
     from sqlalchemy import insert
 
-    from collector.db import Database
+    from collector.db import Database, sqlite_url
     from collector.issuer.models import ISSUER, IssuerRow
     from collector.migrations import make
-    from collector.settings import sqlite_url
 
     try:
         address = WEB_ADDRESS.read(arguments.address, "--address", DocumentError)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import FILE_NAME, Settings, refuse_unknown_variables, sqlite_url
+from collector.settings import FILE_NAME, Settings, refuse_unknown_variables
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
 
@@ -50,6 +50,8 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit init [FOLDER] [--database URL]"""
+    from collector.db import sqlite_url
+
     refuse_unknown_variables()
     folder = Path(os.path.abspath(arguments.folder))
     if not folder.parent.is_dir():
@@ -126,7 +128,8 @@ def _from_inside(database: str, folder: Path) -> str:
     if not url.drivername.startswith("sqlite") or not url.database or url.database.startswith("file:"):
         return database
     path = Path(os.path.abspath(url.database))
-    return sqlite_url(path.relative_to(folder) if path.is_relative_to(folder) else path, url)
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else path
+    return url.set(database=str(inside)).render_as_string(hide_password=False)
 
 
 def make_database(settings: Settings, fill: Callable[[Connection], object] = lambda _: None) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collector.context import Collector
 
 WITHDRAWN = "withdrawn"
+# Deletions a second that one process makes for devices.
+DELETION_RATE = 100.0
 LOGGER = logging.getLogger("collector")
 
 
@@ -97,7 +99,7 @@ def _withdraw_stored(
 class Deletions:
     """The authorized deletions in one process: limited in rate, counted, and logged as counts.
 
-    rate: a second, 0 for no limit. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
+    rate: a second. Deletions of reports that are not stored get UNKNOWN_SHARE of it: an
     attacker can draw secrets, and each deletion leaves a row. A log line has the count since the last line.
     It is written for every LINE_EVERY deletions, or after LINE_SECONDS for at least LINE_LEAST: no line dates
     one deletion.

@@ -76,7 +76,7 @@ def test_scripts_call_commands_that_exist():
 def test_given_settings_exist():
     for service in OURS.values():
         given = {name: str(value) for name, value in service.get("environment", {}).items()}
-        Settings.from_environment({**given, "LDPKIT_CONFIG": ""})
+        Settings.load({**given, "LDPKIT_CONFIG": ""})
         refuse_unknown_variables(given)
     with raises(Exception, "settings.unknown_variable"):
         refuse_unknown_variables({"LDPKIT_LOG_FORMATS": "json"})

@@ -290,7 +290,7 @@ def test_init_creates_gateway_keys_that_rotate_and_retire(tmp_path, monkeypatch,
     assert file.stat().st_mode & 0o777 == 0o600
     assert 'ohttp_keys = "ohttp.keys"' in (tmp_path / "place" / "ldpkit.toml").read_text()
     monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "place" / "ldpkit.toml"))
-    assert Settings.from_environment().ohttp_keys == str(file)
+    assert Settings.load().ohttp_keys == str(file)
     _, first, _ = ldpkit("ohttp", "show", str(file))
     status, second, said = ldpkit("ohttp", "rotate", str(file))
     assert (status, ldpkit("ohttp", "show", str(file))[1]) == (0, second)

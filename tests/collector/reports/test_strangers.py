@@ -18,7 +18,8 @@ from tests.collector.conftest import Harness, build_report, build_study
 def harness(tmp_path, monkeypatch):
     # Nothing is gained back while the requests are made.
     monkeypatch.setattr(withdraw, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
-    made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}", deletion_rate="4")
+    monkeypatch.setattr(withdraw, "DELETION_RATE", 4.0)
+    made = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
     made.publish(build_study())
     yield made
     made.collector.close()

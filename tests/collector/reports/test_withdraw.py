@@ -27,7 +27,8 @@ def slow(make_harness, monkeypatch):
     monkeypatch.setattr(withdraw, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
 
     def make(rate):
-        harness = make_harness(deletion_rate=rate)
+        monkeypatch.setattr(withdraw, "DELETION_RATE", rate)
+        harness = make_harness()
         harness.publish(STUDY)
         return harness
 
@@ -99,7 +100,7 @@ def test_expired_and_withdrawn_reports_stay_out(habits):
 @pytest.mark.attack(15)
 def test_withdrawals_of_unknown_reports_are_rate_limited(slow):
     """Anyone can draw secrets and withdraw reports that never were, and each leaves a row: few are taken."""
-    harness = slow("5")
+    harness = slow(5.0)
     secrets = [os.urandom(16) for _ in range(7)]
     answers = [harness.withdraw(report_id_of(secret), secret=secret) for secret in secrets]
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
@@ -129,7 +130,7 @@ def test_only_its_own_secret_deletes_a_report(filled):
 @pytest.mark.attack(15)
 def test_deletions_are_rate_limited_and_logged_as_counts(slow, caplog):
     """Flood a collector with deletions: they are limited in rate, and the log counts them without ids."""
-    harness = slow("0.5")
+    harness = slow(0.5)
     reports = [build_report(STUDY) for _ in range(8)]
     harness.post([report.to_document() for report in reports])
     answers = [harness.withdraw(report.id, secret=report.secret) for report in reports]
