@@ -25,8 +25,8 @@ from ldp_client.files.disk import STREAM, name_new
 # Tables that a dump sorts, and their keys.
 ORDERED = {
     "reports": "study, id",
-    "invitations": "study, hash",
-    "spent_invitations": "study, tag",
+    "tickets": "study, hash",
+    "spent_tickets": "study, tag",
     "codes": "hash",
 }
 COMPLETE = b"-- PostgreSQL database dump complete"

@@ -104,7 +104,7 @@ class Collector:
         _check_token(settings.token, database)
         with database.read() as session:
             identity = store.identity(session)
-        secret = settings.invitation_secret
+        secret = settings.ticket_secret
         admission = intake.Admission(today, timedelta(days=settings.grace_days), secret)
         rules = RuleBook(database)
         upkeep = Upkeep(database, today, secret)

@@ -1,4 +1,4 @@
-"""A server's daily work: retention, used invitations, and the order of arrival removed from the files."""
+"""A server's daily work: retention, used tickets, and the order of arrival removed from the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from collector.db import LOCK_NOT_AVAILABLE, Database, WrongSumsError, is_of_all
 from collector.limiter import log_throttled
 from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.storage.invitations import delete_used_invitations
+from collector.storage.tickets import delete_used_tickets
 from collector.store import PARENT, insert_new, partition_names
 from ldp_client.documents.errors import InputError, LdpkitError
 
@@ -61,7 +61,7 @@ TELLTALE = {
 
 
 class Upkeep:
-    """Detects that a day has ended since the last upkeep. secret: from the setting invitation_key."""
+    """Detects that a day has ended since the last upkeep. secret: from the setting ticket_key."""
 
     def __init__(
         self,
@@ -129,12 +129,12 @@ class Upkeep:
             raise ProblemError(UNAVAILABLE, "the collector's clock is wrong; nothing was stored")
 
     def run(self, today: date, even_if_done: bool = False) -> bool:
-        """Delete used invitations and rewrite storage. Return True if there was anything to do.
+        """Delete used tickets and rewrite storage. Return True if there was anything to do.
 
         even_if_done: process all days, including today. Future days, from another clock, become today.
 
         Raises SQLAlchemyError and UnfinishedError: the next caller must do it again then. Raises InputError
-        with the studies whose invitations were used with another key: all other work is done then.
+        with the studies whose tickets were used with another key: all other work is done then.
         """
         left_out = self._database.act(lambda session: self._order(session, today, even_if_done))
         if left_out is None:
@@ -145,7 +145,7 @@ class Upkeep:
             self._give_back(today)
             raise
         if left_out:
-            kept = "used invitations could not be deleted, but all other upkeep was done"
+            kept = "used tickets could not be deleted, but all other upkeep was done"
             raise InputError(
                 "; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]),
                 code="ticket.used_not_deleted",
@@ -215,13 +215,13 @@ def _take_day(session: Session, today: date) -> date | None:
 
 
 def _delete_used(session: Session, secret: bytes) -> dict[str, str]:
-    """Delete the used invitations of every study. Return {study id: why} for studies where it failed."""
+    """Delete the used tickets of every study. Return {study id: why} for studies where it failed."""
     left_out = {}
     for study_id, number in store.study_numbers(session):
         # Uploads and withdrawals wait: they must not look for a row while it is moved.
         store.locked_study(session, study_id)
         try:
-            delete_used_invitations(session, number, secret)
+            delete_used_tickets(session, number, secret)
         except InputError as error:
             left_out[study_id] = str(error)
     return left_out

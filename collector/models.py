@@ -23,7 +23,7 @@ class StudyRow(Base):
     """A study's state. version: the version that devices get now; opens, closes: that version's days.
 
     deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
-    permanently. invited: whether a report needs an invitation. spending: see invitations.py. deletions: how
+    permanently. invited: whether a report needs a ticket. spending: see tickets.py. deletions: how
     many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
     withdrawn when the last complete export began.
     """
@@ -187,13 +187,13 @@ class DrawingRow(Base):
     drawing: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
-class InvitationRow(Base):
-    """An invitation that lets a report in. hash: SHA-256; the invitation itself is not stored.
+class TicketRow(Base):
+    """A ticket that lets a report in. hash: SHA-256; the ticket itself is not stored.
 
     public: canonical JSON of the public values that it carries, by field; NULL for none.
     """
 
-    __tablename__ = "invitations"
+    __tablename__ = "tickets"
     # Without rowid: no order of creation.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
@@ -202,10 +202,10 @@ class InvitationRow(Base):
     public: Mapped[str | None] = mapped_column(Text)
 
 
-class SpentInvitationRow(Base):
-    """A used invitation, not deleted yet. tag: does not reveal the invitation; see invitations.py."""
+class SpentTicketRow(Base):
+    """A used ticket, not deleted yet. tag: does not reveal the ticket; see tickets.py."""
 
-    __tablename__ = "spent_invitations"
+    __tablename__ = "spent_tickets"
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)

@@ -59,26 +59,26 @@ FORBIDDEN = Kind("forbidden", 403, "The key is for something else", "Use a key w
 SIGNATURE_REFUSED = Kind(
     "signature-refused", 403, "The signature is wrong", "Sign the study as it is, with a key that is trusted."
 )
-INVITATION_NEEDED = Kind(
-    "invitation-needed",
+TICKET_NEEDED = Kind(
+    "ticket-needed",
     403,
     "The study takes invited reports only",
-    "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
+    "Send the report by itself, with an unused ticket in the header LDPKit-Ticket.",
 )
-TOKEN_NEEDED = Kind(
-    "token-needed",
+TICKET_NEEDED = Kind(
+    "ticket-needed",
     401,
     "The study takes a token with each report",
     "Send the report by itself, with a token of the study's issuer: Authorization: PrivateToken token=….",
 )
-TOKEN_INVALID = Kind(
-    "token-invalid",
+TICKET_INVALID = Kind(
+    "ticket-invalid",
     401,
     "The token is not good for this study",
     "Send a token that the study's issuer signed for this version of it.",
 )
-TOKEN_SPENT = Kind(
-    "token-spent",
+TICKET_SPENT = Kind(
+    "ticket-spent",
     409,
     "The token was used for another report",
     "Keep the report; each token lets one in, and the issuer gives each person one.",

@@ -18,8 +18,8 @@ from collector.db import LOCK_NOT_AVAILABLE
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, require_sums, take_back_reports
-from collector.storage.invitations import disable_invitations
 from collector.storage.spent_tokens import forget_tokens
+from collector.storage.tickets import disable_tickets
 from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
@@ -150,7 +150,7 @@ def _begin(session: Session, study_id: str, before: date | None, by: str) -> tup
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
-    """Close a study permanently and delete its reports and invitations; return how many reports.
+    """Close a study permanently and delete its reports and tickets; return how many reports.
 
     The document stays, so that its id cannot get another meaning. Devices get it only by its version, and use
     it to check that the study's collector deletes their report. Raises as `delete_reports` does; then nothing
@@ -166,7 +166,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         publishing.close(session, study_id, deleted=True)
-        disable_invitations(session, number)
+        disable_tickets(session, number)
         forget_tokens(session, number)
 
     act(end)

@@ -127,7 +127,7 @@ class Settings:
     lock_timeout: float = _setting(2.0, _number, "seconds that a write waits for a locked database")
     grace_days: int = _setting(7, _whole(0, MOST_DAYS), "days after `closes` on which reports are taken")
     upload_rate: float = _setting(0.0, _number, "reports a second for one process; 0 for no limit")
-    invitation_key: str | None = _setting(None, _secret, "hides which invitation let which report in")
+    ticket_key: str | None = _setting(None, _secret, "hides which ticket let which report in")
     signing_keys: str | None = _setting(None, _text, "a file of public keys that publish what they signed")
     log_format: str = _setting("text", _log_form, "text, or json for one object a line")
     cors_origins: tuple[str, ...] = _setting((), _origins, "sites whose pages may send reports")
@@ -141,9 +141,9 @@ class Settings:
         return self.lock_timeout + 3.0
 
     @property
-    def invitation_secret(self) -> bytes:
-        """The invitation_key's bytes; b"" without a key."""
-        return (self.invitation_key or "").encode()
+    def ticket_secret(self) -> bytes:
+        """The ticket_key's bytes; b"" without a key."""
+        return (self.ticket_key or "").encode()
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -202,7 +202,7 @@ def server_settings(**changes: Any) -> Settings:
     """Return `Settings.load` for a server.
 
     Raises:
-        InputError: as `load`; if LDPKIT_TOKEN is not the server's token; and if the file's invitation_key, to
+        InputError: as `load`; if LDPKIT_TOKEN is not the server's token; and if the file's ticket_key, to
             which a server binds its database permanently, is for another database.
     """
     settings, file = Settings.load(**changes), settings_file(os.environ)
@@ -213,13 +213,13 @@ def server_settings(**changes: Any) -> Settings:
             "take the token out of the file",
             code="settings.token_variable_differs",
         )
-    values = {} if file is None or PREFIX + "INVITATION_KEY" in os.environ else _read_file(file)
+    values = {} if file is None or PREFIX + "TICKET_KEY" in os.environ else _read_file(file)
     database = _absolute(settings.database, Path())
-    if "invitation_key" in values and values.get("database", database) != database:
+    if "ticket_key" in values and values.get("database", database) != database:
         raise InputError(
-            f"the invitation_key of {file} is for the database that it names, and you named another: start "
-            f"in the folder of that one, or set {PREFIX}INVITATION_KEY to its servers' key",
-            code="settings.invitation_key_of_other_database",
+            f"the ticket_key of {file} is for the database that it names, and you named another: start "
+            f"in the folder of that one, or set {PREFIX}TICKET_KEY to its servers' key",
+            code="settings.ticket_key_of_other_database",
         )
     return settings
 

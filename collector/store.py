@@ -102,7 +102,7 @@ class PackedReport(NamedTuple):
 class StudyState(NamedTuple):
     """The state of a study that uploads need. number: its key in the reports table. final: see models.py.
 
-    invited: whether every version's reports need an invitation. spending, deletions: see models.py.
+    invited: whether every version's reports need a ticket. spending, deletions: see models.py.
     """
 
     number: int

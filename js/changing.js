@@ -1,4 +1,4 @@
-/** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
+/** What becomes of reports that were made: that a person agrees, has another ticket, or wants them deleted. */
 
 import { fail } from "./errors.js";
 import { isText } from "./shapes.js";
@@ -23,21 +23,21 @@ export function consent(memory, origin, { digest }) {
   return report;
 }
 
-/** Return an invitation without what surrounded it in a letter, or that of a whole link. */
-export function readInvitation(given) {
-  if (!isText(given)) fail("input", "must be text", "invitation");
+/** Return a ticket without what surrounded it in a letter, or that of a whole link. */
+export function readTicket(given) {
+  if (!isText(given)) fail("input", "must be text", "ticket");
   const ends = /^["'<>()[\],.;:`]+|["'<>()[\],.;:`]+$/g;
-  return given.replace(/[^!-~]/g, "").split("#invitation=").at(-1).replace(ends, "");
+  return given.replace(/[^!-~]/g, "").split("#ticket=").at(-1).replace(ends, "");
 }
 
-/** Give another invitation to the latest report that waits to be sent. */
-export function invite(memory, origin, studyId, given) {
-  const invitation = readInvitation(given);
+/** Give another ticket to the latest report that waits to be sent. */
+export function giveTicket(memory, origin, studyId, given) {
+  const ticket = readTicket(given);
   const isIts = ofStudy(memory, origin, studyId);
-  // Held, queued or uninvited.
-  const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);
+  // Held, queued or ticketless.
+  const waits = memory.reports.findLast((report) => isIts(report) && /^[hqt]/.test(report.state) && !report.token);
   if (!waits) return;
-  waits.invitation = invitation;
+  waits.ticket = ticket;
   // A request for a token that was put off is one for another code now.
   delete waits.due;
   // Of another stratum, perhaps: the issuer may name its key.
@@ -57,7 +57,7 @@ export function withdraw(memory, origin, studyId) {
     // It leaves at a moment of its own, but keeps that when it is withdrawn again.
     if (report.state !== "withdrawn") delete report.due;
     delete report.token;
-    Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
+    Object.assign(report, { state: "withdrawn", body: "", ticket: "" });
   }
   return asked.length;
 }

@@ -24,23 +24,23 @@ const values = plain((value) => {
 
 const keys = listOf(record({ key }, { public: values }), 1, 64, "key");
 const batches = record({ hours: whole(1, 168) });
-const CHANNEL = record({ batches }, { tokens: record({ issuer, keys }) });
+const CHANNEL = record({ batches }, { tickets: record({ issuer, keys }) });
 
 /** Reads how a study's reports leave. Throws LdpkitError "study". */
 export function read(study) {
-  const { tokens } = CHANNEL(study.channel, "channel");
+  const { tickets } = CHANNEL(study.channel, "channel");
   const { refuseToday } = study;
   // Before anything is answered.
   study.refuseToday = (collector, transport) => {
     refuseToday?.();
-    // Left from a trial: no report would ever leave, and whoever listens here would get the invitation.
-    check(!HERE.test(tokens?.issuer) || HERE.test(collector), "channel");
-    check(!tokens || !transport.relay, "channel.tokens");
+    // Left from a trial: no report would ever leave, and whoever listens here would get the ticket.
+    check(!HERE.test(tickets?.issuer) || HERE.test(collector), "channel");
+    check(!tickets || !transport.relay, "channel.tickets");
   };
   const carried = study.public?.filter(({ source }) => source) ?? [];
   const strata = [];
-  tokens?.keys.forEach(({ public: given = {} }, index) => {
-    const path = `channel.tokens.keys[${index}].public`;
+  tickets?.keys.forEach(({ public: given = {} }, index) => {
+    const path = `channel.tickets.keys[${index}].public`;
     for (const name in given) {
       check(isSpelled(carried.find(({ id }) => id === name), given[name]), `${path}.${name}`);
     }

@@ -16,7 +16,7 @@ const loadSending = () => import("./sending.js").catch(unloaded);
  * Open the device of this browser profile and origin, or of another ledger, as index.d.ts says.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
- * for good) or "uninvited" until it is given an invitation that the collector takes. A "withdrawn" one
+ * for good) or "ticketless" until it is given a ticket that the collector takes. A "withdrawn" one
  * has lost its body and waits for its deletion.
  */
 export async function openDevice({
@@ -48,8 +48,8 @@ export async function openDevice({
   if (former[0]) await changing("adopt")(former);
 
   /** Perturb, count and keep, in one transaction. */
-  async function answer(study, answers, invitation = "") {
-    if (invitation !== "") invitation = (await loadChanging()).readInvitation(invitation);
+  async function answer(study, answers, ticket = "") {
+    if (ticket !== "") ticket = (await loadChanging()).readTicket(ticket);
     study.refuseToday?.(collector, transport);
     // Before the transaction, which would not wait for a hash.
     const identity = await drawIdentity(random);
@@ -76,7 +76,7 @@ export async function openDevice({
       // 4. The report, in place of an earlier one that nobody agreed to, which never leaves.
       const { closes, channel } = study;
       const report = {
-        ...version, ...where, ...made, closes, channel, publisher: "", state: "held", invitation,
+        ...version, ...where, ...made, closes, channel, publisher: "", state: "held", ticket,
       };
       const isPast = (other) => isIts(study, other) && other.state === "held";
       memory.reports = memory.reports.filter((other) => !isPast(other)).concat(report);
@@ -97,11 +97,11 @@ export async function openDevice({
     epsilonLeft: () => read((memory) => nearest(leftOf(budget.epsilon, memory.spent, "epsilon"))),
     told: () => loadTold().then(({ told }) => read((memory) => told(memory, budget))),
     consent: changing("consent"),
-    invite: changing("invite"),
+    giveTicket: changing("giveTicket"),
     withdraw: changing("withdraw"),
     async flush(options) {
-      // What is queued, uninvited or withdrawn waits for something.
-      const waits = await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)));
+      // What is queued, ticketless or withdrawn waits for something.
+      const waits = await read(({ reports }) => reports.some(({ state }) => /^[qtw]/.test(state)));
       if (waits) await (await loadSending()).send({ ...kept, ...where, transport, move: changing("move") }, options);
     },
   };

@@ -1,5 +1,5 @@
 /**
- * `<ldp-study src="https://collect.example.org/s/habits" lang="fr" invitation="CODE">`: a study's page in a
+ * `<ldp-study src="https://collect.example.org/s/habits" lang="fr" ticket="CODE">`: a study's page in a
  * frame. Importing the module defines the element. Each state but "loading" is also a bubbling event.
  */
 export class StudyElement extends HTMLElement {

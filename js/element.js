@@ -11,7 +11,7 @@ const STYLE = `:host { display: block; height: 42rem } :host([hidden]) { display
 iframe { width: 100%; height: 100%; border: 0 }`;
 
 export class StudyElement extends HTMLElement {
-  static observedAttributes = ["src", "lang", "invitation"];
+  static observedAttributes = ["src", "lang", "ticket"];
 
   #frame;
   #late;
@@ -84,7 +84,7 @@ export class StudyElement extends HTMLElement {
   }
 }
 
-/** The study's page, in the element's language and with its invitation. Throws an Error for what a frame may not show. */
+/** The study's page, in the element's language and with its ticket. Throws an Error for what a frame may not show. */
 function addressOf(element) {
   const src = element.getAttribute("src") ?? "";
   const refuseUnless = (good, words) => {
@@ -97,8 +97,8 @@ function addressOf(element) {
   // What is of the page's own origin the page could read.
   refuseUnless(address.origin !== location.origin, "be of another origin than this page: link to it instead");
   if (element.lang) address.searchParams.set("lang", element.lang);
-  const invitation = element.getAttribute("invitation");
-  if (invitation) address.hash = new URLSearchParams({ invitation });
+  const ticket = element.getAttribute("ticket");
+  if (ticket) address.hash = new URLSearchParams({ ticket });
   return address;
 }
 

@@ -85,8 +85,8 @@ export type Question = NumberQuestion | ChoiceQuestion | RecordQuestion;
 /** What a report says in clear. Numbers have bounds and step, choices have labels. */
 export interface PublicField extends Field {
   readonly step?: Rational;
-  /** Where the invitation carries the value, so that it may be left out of the answers. */
-  readonly source?: "invitation";
+  /** Where the ticket carries the value, so that it may be left out of the answers. */
+  readonly source?: "ticket";
   /** From an answer to what is sent. Throws LdpkitError "answer" for what is none of the field's values. */
   toSend(answer: string | number): string;
 }
@@ -95,8 +95,8 @@ export interface PublicField extends Field {
 export interface Channel {
   /** A report leaves at a moment drawn from the window of so many hours after that in which it was ready. */
   readonly batches: { readonly hours: number };
-  /** An issuer, at a base URL, gives a blind token for an invitation, once; the collector takes one a report. */
-  readonly tokens?: {
+  /** An issuer, at a base URL, gives a blind token for a ticket, once; the collector takes one a report. */
+  readonly tickets?: {
     readonly issuer: string;
     /** Each with the public values that it stands for; in base64. */
     readonly keys: readonly { readonly key: string; readonly public?: { readonly [field: string]: string } }[];
@@ -161,11 +161,11 @@ export function mechanismFor(question: Question): {
 };
 
 /**
- * held: written, waits for consent. queued: may leave. uninvited: the collector takes it with an unused
- * invitation only. sent: the collector has it. refused: it will not take it; it may have it where the answer to an
+ * held: written, waits for consent. queued: may leave. ticketless: the collector takes it with an unused
+ * ticket only. sent: the collector has it. refused: it will not take it; it may have it where the answer to an
  * earlier attempt was lost. withdrawn: its body is wiped, and its deletion is asked for until that is acknowledged.
  */
-export type ReportState = "held" | "queued" | "uninvited" | "sent" | "refused" | "withdrawn";
+export type ReportState = "held" | "queued" | "ticketless" | "sent" | "refused" | "withdrawn";
 
 /** A report in the ledger; what else stands there is ldpkit's own. */
 export interface StoredReport {
@@ -218,7 +218,7 @@ export interface Told {
 /** Makes a device's requests as `fetch` does; `oblivious` makes one. */
 export interface Transport {
   (url: string, options: RequestInit): Promise<Response>;
-  /** Of the relay, if there is one: then studies with an issuer of tokens and reports above 252 KiB are refused. */
+  /** Of the relay, if there is one: then studies with an issuer of tickets and reports above 252 KiB are refused. */
   readonly relay?: string;
 }
 
@@ -239,13 +239,13 @@ export interface Device {
   readonly transport: Transport;
   /**
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
-   * report is held. invitation: what the operator of an invited study handed out.
+   * report is held. ticket: what the operator of an invited study handed out.
    * Rejects with LdpkitError "input", "answer", "closed", "answered", "budget" or "study"; then nothing is written.
    * "study": also for a report above 1 MiB, and for what the transport's relay does not take. "answered": also for a
    * version below one that was answered, another document of that version, and a public field with the id of a question
    * that this study asked before.
    */
-  answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
+  answer(study: Study, answers: Answers, ticket?: string): Promise<StoredReport>;
   /**
    * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
    * study of memoized questions only can be answered once in each version.
@@ -265,8 +265,8 @@ export interface Device {
    * gives too, give that report. Returns it, nothing where none is left.
    */
   consent(study: Pick<Study, "digest"> | StoredReport): Promise<StoredReport | undefined>;
-  /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */
-  invite(studyId: string, invitation: string): Promise<void>;
+  /** Give what waits to be sent to a study another ticket. Rejects as `withdraw` does. */
+  giveTicket(studyId: string, ticket: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study of this collector, and have those reports deleted that may have left:
    * how many these are. What left in a batch is deleted in one. Spends stay, and no question is asked again. Rejects with
@@ -275,7 +275,7 @@ export interface Device {
   withdraw(studyId: string): Promise<number>;
   /**
    * Ask for deletions and send what is queued, in random order, each up to `attempts` times (5) with full jitter. For a
-   * study with a channel call it again, best at every start and after `due`: tokens come first. now: ask for deletions at
+   * study with a channel call it again, best at every start and after `due`: requests for tokens come first. now: ask for deletions at
    * once that else leave in a batch; who watches may then tell whose they were.
    */
   flush(options?: { attempts?: number; now?: boolean }): Promise<void>;

@@ -5,7 +5,7 @@ import { randomUint32, systemRandom } from "./randomness.js";
 
 const HOUR_MS = 36e5;
 const coin = () => randomUint32(systemRandom) & 1;
-const awaitsToken = ({ body, channel, token }) => body && channel?.tokens && !token;
+const awaitsToken = ({ body, channel, token }) => body && channel?.tickets && !token;
 
 /** A moment drawn evenly from the window after that of `now`, in milliseconds since 1970 as Date.now() is. */
 export function drawDue({ batches: { hours } }, now = Date.now(), random = systemRandom) {
@@ -32,11 +32,11 @@ export const choose = (origin, now, relay) => (memory) => {
     return !(report.due > moment);
   }
 
-  const waits = (report) => /^[quw]/.test(report.state) && report.origin === origin;
+  const waits = (report) => /^[qtw]/.test(report.state) && report.origin === origin;
   const due = memory.reports.filter((report) => waits(report) && isDue(report));
-  // A token request carries the person's invitation, so a batched report never leaves next to it. A first token request
+  // A token request carries the person's ticket, so a batched report never leaves next to it. A first token request
   // goes first. Among retries chance decides, so none blocks the others permanently.
-  const asking = due.filter((report) => awaitsToken(report) && report.invitation);
+  const asking = due.filter((report) => awaitsToken(report) && report.ticket);
   const batched = due.filter((report) => report.channel && !awaitsToken(report) && !isHurried(report));
   const isFirst = asking.some(({ asked }) => !asked);
   // Through a relay one batched request leaves at a time, because two at once belong to one person.
@@ -54,16 +54,16 @@ export const inBatches = (step, move, left, now) => async (transport, url, repor
   if (!body && now) return step(transport, url, report);
   const drawn = { due: drawDue(channel) };
   if (awaitsToken(report)) {
-    const { obtain } = await import("./tokens.js").catch(unloaded);
+    const { obtain } = await import("./tickets.js").catch(unloaded);
     const { changes, again } = await obtain(transport, report, move);
     // Its time begins when it has one.
     return { changes: { ...changes, ...(changes.token && drawn) }, again };
   }
   // The person withdrew it meanwhile.
   if (!due) return { changes: drawn };
-  // Never both: an invitation says who somebody is.
+  // Never both: a ticket says who somebody is.
   const more = { Authorization: `PrivateToken token="${token}"` };
-  const { changes, again } = await step(transport, url, { ...report, ...(token && { invitation: "", more }) });
+  const { changes, again } = await step(transport, url, { ...report, ...(token && { ticket: "", more }) });
   // Nothing of it waits any more: neither does its moment stay.
   if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "", due: 0 } };
   if (changes.state === null) return { changes };

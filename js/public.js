@@ -11,7 +11,7 @@ const PLACES = 9;
 const UNIT = 10n ** 9n;
 const MOST_FIELDS = 16;
 
-const OPTIONAL = { text: text(1000), source: oneOf("invitation") };
+const OPTIONAL = { text: text(1000), source: oneOf("ticket") };
 const CHOICE = record({ id: identifier, choices: listOf(text(200), 2, 1000) }, OPTIONAL);
 const NUMBER = record({ id: identifier, bounds, step: decimal(([n]) => n > 0n) }, OPTIONAL);
 

@@ -5,7 +5,7 @@ import { unloaded } from "./errors.js";
 import { randomUint32, systemRandom } from "./randomness.js";
 import { findPublisher, put, remove } from "./upload.js";
 
-const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
+const REQUESTS = { queued: put, ticketless: put, withdrawn: remove };
 const LONGEST_MS = 3e5;
 
 /** Ask for deletions and send queued reports, byte for byte as written, from a device and its ledger. */

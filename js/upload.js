@@ -19,17 +19,17 @@ export const findPublisher = (transport, url, { version, digest }) =>
 
 /** Send a report, perhaps with more headers: {changes, again}, as above. */
 export function put(transport, url, report) {
-  const { body, invitation, more } = report;
-  const invited = invitation && { "LDPKit-Invitation": invitation };
-  const headers = { "Content-Type": JSON_TYPE, ...invited, ...more };
+  const { body, ticket, more } = report;
+  const shown = ticket && { "LDPKit-Ticket": ticket };
+  const headers = { "Content-Type": JSON_TYPE, ...shown, ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
-    if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
+    if (/^(stored|duplicate)$/.test(result)) return { state: "sent", ticket: "", reason: "" };
     const isRefused = /^report-(invalid|conflict|withdrawn)$/.test(problem);
     const isLate = problem === "study-closed" && isOver(report.closes, date);
     if (said.digest === report.digest && (isRefused || isLate)) {
-      return { state: "refused", invitation: "", reason };
+      return { state: "refused", ticket: "", reason };
     }
-    return { state: problem === "invitation-needed" ? "uninvited" : "queued", reason };
+    return { state: problem === "ticket-needed" ? "ticketless" : "queued", reason };
   };
   return request(transport, url, changesOf, { method: "PUT", body, headers }, report);
 }

@@ -37,14 +37,14 @@ def quantise_answers(
 def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = True) -> "dict[str, str]":
     """Return the values that a report carries without noise: {public field id: value}, in the study's order.
 
-    invited: accept that values from an invitation are missing, because the collector adds them. Raises
+    invited: accept that values from a ticket are missing, because the collector adds them. Raises
     AnswerError for a value that is missing or that the study does not list.
     """
     values = {}
     for field in study.public:
         if field.id in answers:
             values[field.id] = field.value_of(answers[field.id])
-        elif not (invited and field.from_invitation):
+        elif not (invited and field.from_ticket):
             raise AnswerError.say("core.no_answer", field.id)
     return values
 
@@ -89,7 +89,7 @@ def report_of(
 
 
 def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
-    """Raise AnswerError unless public values fit the study; values from an invitation may be missing."""
+    """Raise AnswerError unless public values fit the study; values from a ticket may be missing."""
     wrong = study.wrong_public(public, invited=True) if study.public or public else None
     if wrong:
         raise AnswerError(*wrong, code="answer.public_invalid")

@@ -261,7 +261,7 @@ def public(
     high: Number | None = None,
     step: Number = 1,
     text: Spoken = "",
-    by_invitation: bool = False,
+    by_ticket: bool = False,
 ) -> dict[str, Any]:
     """Define a public field, which is sent without noise alongside the answers, such as a region or an age.
 
@@ -272,7 +272,7 @@ def public(
         high: its upper bound.
         step: from one number to the next.
         text: what people read.
-        by_invitation: whether invitations carry its value, so people are not asked for it.
+        by_ticket: whether tickets carry its value, so people are not asked for it.
 
     Returns:
         The field, for `study(…, public=[…])`.
@@ -289,7 +289,7 @@ def public(
         found |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
     else:
         found["choices"] = list(choices or ())
-    return found | ({"text": text} if text else {}) | ({"source": "invitation"} if by_invitation else {})
+    return found | ({"text": text} if text else {}) | ({"source": "ticket"} if by_ticket else {})
 
 
 def study(

@@ -1,4 +1,4 @@
-"""Warnings and refusals for authors: how a study's reports leave, and what invitations carry."""
+"""Warnings and refusals for authors: how a study's reports leave, and what tickets carry."""
 
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.public import PublicField
@@ -35,11 +35,11 @@ def channel_warnings(study: Study, words: Words = ENGLISH) -> list[str]:
 
 def without_key(study: Study) -> tuple[int, list[str]]:
     """Return how many strata have no token key, and the first few in words; (0, []) without tokens."""
-    tokens = study.channel.tokens if study.channel is not None else None
-    if tokens is None:
+    tickets = study.channel.tickets if study.channel is not None else None
+    if tickets is None:
         return 0, []
     # Each key has listed values, and no two keys share them.
-    count, have = count_strata(study) - len(tokens.keys), [key.public for key in tokens.keys]
+    count, have = count_strata(study) - len(tickets.keys), [key.public for key in tickets.keys]
     shown: list[str] = []
     place = 0
     while len(shown) < min(count, SHOWN):
@@ -57,15 +57,15 @@ def issuer_warnings(study: Study, collector: str, words: Words = ENGLISH) -> lis
         return []
     here = channel.left_from_trial(collector)
     lines = [words.say("channel.warning_here", place=visible(url)) for url in here]
-    if channel.tokens is not None and _host_of(channel.tokens.issuer) == _host_of(collector):
+    if channel.tickets is not None and _host_of(channel.tickets.issuer) == _host_of(collector):
         lines.append(words.say("channel.warning_issuer"))
     return lines
 
 
 def names_in_words(study: Study, words: Words = ENGLISH) -> list[str]:
-    """Return warnings for fields with so many values that an invitation's value may identify one person.
+    """Return warnings for fields with so many values that a ticket's value may identify one person.
 
-    Add a line if the fields together may: an invitation carries all of them.
+    Add a line if the fields together may: a ticket carries all of them.
     """
     carried = study.carried
     lines = [
@@ -97,18 +97,18 @@ def _stratum(fields: tuple[PublicField, ...], place: int) -> dict[str, str]:
 
 
 def require_keys(study: Study) -> None:
-    """Raise StudyError if invitations may carry a value that no key has: its stratum would get no tokens.
+    """Raise StudyError if tickets may carry a value that no key has: its stratum would get no tokens.
 
     This check is for authors. Devices accept such studies: participants in other strata answer, and must be
     able to withdraw.
     """
-    tokens = study.channel.tokens if study.channel is not None else None
-    if tokens is None:
+    tickets = study.channel.tickets if study.channel is not None else None
+    if tickets is None:
         return
     for field in study.carried:
-        have = {key.public[field.id] for key in tokens.keys}
+        have = {key.public[field.id] for key in tickets.keys}
         if len(have) < field.size:
-            raise StudyError("channel.tokens.keys", _problem(field, have), code="study.stratum_key_missing")
+            raise StudyError("channel.tickets.keys", _problem(field, have), code="study.stratum_key_missing")
 
 
 def _problem(field: PublicField, have: set[str]) -> str:

@@ -185,6 +185,6 @@ def _check_beside_paper(parsed: dict[str, Any]) -> None:
         if question.get("refusal") and question["id"] in on_paper:
             problem = "does not go with paper, whose matrix has no row for it"
             raise StudyError(f"questions[{index}].refusal", problem, code="study.refusal_with_paper")
-    if parsed["channel"] is not None and parsed["channel"]["tokens"] is not None:
+    if parsed["channel"] is not None and parsed["channel"]["tickets"] is not None:
         problem = "do not go with paper, which has no tokens"
-        raise StudyError("channel.tokens", problem, code="study.tokens_with_paper")
+        raise StudyError("channel.tickets", problem, code="study.tickets_with_paper")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from collector.reports.intake import INVITATION
+from collector.reports.intake import TICKET
 from collector.views.handling import IDENTITY
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ REPORTS = re.compile(r"/v1/studies/[^/]+/reports")
 REPORT = re.compile(r"/v1/studies/[^/]+/reports/[^/]+")
 # The methods that devices use at each address.
 METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
-SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal")
+SENT = ("Content-Type", TICKET, "LDPKit-Withdrawal")
 # The header of a report's token. Only PUT may carry it: with other methods it could be an operator's key.
 TOKEN, WITH_TOKEN = "Authorization", "PUT"
 READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")

@@ -13,7 +13,7 @@ from collector.api.parameters import LARGEST_COUNT
 from collector.exports.formats import FORMATS
 from collector.nodes.statements import STATEMENT
 from collector.problems import Kind
-from collector.reports.intake import INVITATION
+from collector.reports.intake import TICKET
 from collector.views.batches import MOST_REPORTS
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer
 from ldp_client.documents.report import ID_BYTES, REPORT
@@ -91,7 +91,7 @@ SCHEMAS: Document = {
             **LISTED,
             "by_day": {"type": "array", "items": object_of({"day": TEXT, "reports": COUNT})},
             "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
-            "invitations_left": {"type": ["integer", "null"]},
+            "tickets_left": {"type": ["integer", "null"]},
             "issuer": TEXT_OR_NULL,
             "refused": {"type": "object", "additionalProperties": COUNT},
             "retention": {"type": "array", "items": KEPT},
@@ -100,8 +100,8 @@ SCHEMAS: Document = {
     ),
     "Retention": object_of({"retention": {"type": "array", "items": KEPT}}),
     "Deleted": object_of({"id": TEXT, "deleted": COUNT, "complete": {"type": "boolean"}}),
-    "Invitations": object_of(
-        {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
+    "Tickets": object_of(
+        {"tickets": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
     ),
     "Named": object_of({"id": TEXT}),
     "Upkeep": object_of({"wrong": {"type": "array", "items": object_of({"study": TEXT, "version": COUNT})}}),
@@ -188,11 +188,11 @@ WITHDRAWAL_HEADER = {
     "schema": SECRET.json_schema(),
     "description": "What the report's id is made of; without it an operator's key is needed.",
 }
-INVITATION_HEADER = {
-    "name": INVITATION,
+TICKET_HEADER = {
+    "name": TICKET,
     "in": "header",
     "schema": TEXT,
-    "description": "An unused invitation, if the study takes invited reports only.",
+    "description": "An unused ticket, if the study takes invited reports only.",
 }
 VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
 FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
@@ -214,7 +214,7 @@ ENCODING = {
 EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
-TOKENS = (problems.TOKEN_NEEDED, problems.TOKEN_INVALID, problems.TOKEN_SPENT)
+TOKENS = (problems.TICKET_NEEDED, problems.TICKET_INVALID, problems.TICKET_SPENT)
 # OpenAPI excludes Authorization from parameters.
 TOKEN_NOTE = "If the study has tokens, Authorization carries one, as in RFC 9577."
 # Problems of a deletion, which needs the report's secret or a key.

@@ -1,4 +1,4 @@
-"""Routes for operators: studies and their health, invitations, keys, the audit log."""
+"""Routes for operators: studies and their health, tickets, keys, the audit log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from collector.context import Collector, current_collector
 from collector.daily import documents_of
 from collector.keys import Role, list_keys
 from collector.operator import actions
-from collector.operator.actions import make_invitations, require_token
+from collector.operator.actions import make_tickets, require_token
 from collector.operator.overview import Seen, listed, status_of
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.retention import kept_of
@@ -36,13 +36,13 @@ from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 
 operating = Blueprint("operating", __name__, url_prefix="/v1")
-# Each invitation is a line of the answer; larger numbers take several requests.
-MOST_INVITATIONS = 10_000
+# Each ticket is a line of the answer; larger numbers take several requests.
+MOST_TICKETS = 10_000
 MOST_LINES = 10_000
 LINES = 100
 MOST_STUDIES = 1000
-INVITATIONS = Record(
-    {"count": Integer(1, MOST_INVITATIONS)},
+TICKETS = Record(
+    {"count": Integer(1, MOST_TICKETS)},
     {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
 )
 UPKEEP = Record({}, {"date": Day(), "recount": Boolean()})
@@ -88,30 +88,30 @@ def _document(collector: Collector, study: StudyOverview) -> Study:
     return collector.rules.find(study.id, study.version).study
 
 
-@operating.post("/studies/<study_id>/invitations")
+@operating.post("/studies/<study_id>/tickets")
 @requires(Role.OPERATE)
 def invite(study_id: str) -> Response:
-    """Make invitations and return them, only now; from then on, only invited reports are admitted."""
-    asked = INVITATIONS.read(json_body(), "", StatementError)
+    """Make tickets and return them, only now; from then on, only invited reports are admitted."""
+    asked = TICKETS.read(json_body(), "", StatementError)
     public = {one["field"]: one["value"] for one in asked["public"] or ()}
-    made = make_invitations(current_collector(), study_id, asked["count"], public, acting_key())
-    invitations, warnings = made
-    return jsonify(invitations=invitations, warnings=warnings)
+    made = make_tickets(current_collector(), study_id, asked["count"], public, acting_key())
+    tickets, warnings = made
+    return jsonify(tickets=tickets, warnings=warnings)
 
 
-@operating.post("/studies/<study_id>/invitations/revoke")
+@operating.post("/studies/<study_id>/tickets/revoke")
 @requires(Role.OPERATE)
-def revoke_invitations(study_id: str) -> Response:
-    """Forget the invitations, so that only new ones admit reports."""
-    actions.revoke_invitations(current_collector(), study_id, acting_key())
+def revoke_tickets(study_id: str) -> Response:
+    """Forget the tickets, so that only new ones admit reports."""
+    actions.revoke_tickets(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
-@operating.post("/studies/<study_id>/invitations/disable")
+@operating.post("/studies/<study_id>/tickets/disable")
 @requires(Role.OPERATE)
-def disable_invitations(study_id: str) -> Response:
-    """Forget the invitations and admit reports without invitations."""
-    actions.disable_invitations(current_collector(), study_id, acting_key())
+def disable_tickets(study_id: str) -> Response:
+    """Forget the tickets and admit reports without tickets."""
+    actions.disable_tickets(current_collector(), study_id, acting_key())
     return jsonify(id=study_id)
 
 
@@ -201,27 +201,27 @@ OPERATIONS = (
     ),
     Operation(
         "post",
-        "/v1/studies/{study_id}/invitations",
-        "makeInvitations",
-        "Make invitations, and let only invited reports in from now on.",
-        {200: ("The invitations, shown only once", json_of("Invitations"))},
+        "/v1/studies/{study_id}/tickets",
+        "makeTickets",
+        "Make tickets, and let only invited reports in from now on.",
+        {200: ("The tickets, shown only once", json_of("Tickets"))},
         (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
-        {JSON: INVITATIONS.json_schema()},
+        {JSON: TICKETS.json_schema()},
     ),
     *(
         Operation(
             "post",
-            f"/v1/studies/{{study_id}}/invitations/{name}",
-            f"{name}Invitations",
+            f"/v1/studies/{{study_id}}/tickets/{name}",
+            f"{name}Tickets",
             text,
             {200: ("Done", json_of("Named"))},
             (*KEY, problems.STATEMENT_INVALID, problems.STUDY_UNKNOWN, *WRITE),
             (STUDY_ID,),
         )
         for name, text in (
-            ("revoke", "Revoke the invitations, so that only new ones admit reports."),
-            ("disable", "Revoke the invitations and admit reports without invitations."),
+            ("revoke", "Revoke the tickets, so that only new ones admit reports."),
+            ("disable", "Revoke the tickets and admit reports without tickets."),
         )
     ),
     Operation(

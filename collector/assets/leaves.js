@@ -6,7 +6,7 @@ const MINUTE = { dateStyle: "long", timeStyle: "short", numberingSystem: "latn" 
 const HOUR_MS = 36e5;
 let clock;
 
-const hostOf = ({ tokens }) => new URL(tokens.issuer).host;
+const hostOf = ({ tickets }) => new URL(tickets.issuer).host;
 
 const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(moment);
 
@@ -16,7 +16,7 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
  */
 export function howItLeaves({ state, channel, token, asked, due } = {}) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
-  if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
+  if (!due) return state === "queued" && channel.tickets && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
   const stratum = token ? countedAs(channel, asked) : "";
   return [whenItLeaves(state, channel, due), stratum].join(" ").trim();
 }
@@ -29,7 +29,7 @@ function whenItLeaves(state, channel, due) {
 
 /** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */
 function countedAs(channel, asked) {
-  const values = Object.entries(channel.tokens.keys[asked.place].public ?? {}).map(([field, value]) => `${field}: ${value}`);
+  const values = Object.entries(channel.tickets.keys[asked.place].public ?? {}).map(([field, value]) => `${field}: ${value}`);
   return values[0] ? say("script.leaves.stratum", { issuer: hostOf(channel), values: values.join(", ") }) : "";
 }
 

@@ -132,7 +132,7 @@ const ACTS = {
     run: async ({ study }) => `Version ${(await post(studyPath(study, "/open"))).version} takes reports on its days.`,
   },
   invite: {
-    title: "Make invitations",
+    title: "Make tickets",
     text: "From then on only invited people can take part. Each link lets one report in, and is shown once.",
     fields: ({ fields }) => [
       labelled("How many, up to 1000", element("input", "", { name: "count", type: "number", min: 1, max: 1000, value: 10, required: true })),
@@ -140,9 +140,9 @@ const ACTS = {
     ],
     async run({ study, link }, values) {
       const carried = [...values].filter(([name]) => name.startsWith("public.")).map(([name, value]) => ({ field: name.slice(7), value }));
-      const { invitations, warnings } = await post(studyPath(study, "/invitations"), { count: Number(values.get("count")), public: carried });
-      const said = [`${invitations.length} invitations were made; they are shown this once.`, ...warnings].join(" ");
-      return [said, invitations.map((word) => `${new URL(link, location)}#invitation=${word}`)];
+      const { tickets, warnings } = await post(studyPath(study, "/tickets"), { count: Number(values.get("count")), public: carried });
+      const said = [`${tickets.length} tickets were made; they are shown this once.`, ...warnings].join(" ");
+      return [said, tickets.map((word) => `${new URL(link, location)}#ticket=${word}`)];
     },
   },
   expire: {

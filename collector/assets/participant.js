@@ -1,7 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
 import { mechanismFor, openDevice, parseStudy } from "../../js/index.js";
-import { readInvitation } from "../../js/changing.js";
+import { readTicket } from "../../js/changing.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
@@ -74,7 +74,7 @@ function beside(problem) {
   return said;
 }
 
-/** Links to the fields, as buttons: an address behind # may be an invitation. */
+/** Links to the fields, as buttons: an address behind # may be a ticket. */
 function listOf(entries) {
   const list = document.createElement("ul");
   for (const { name, asked, problem, boxOf = asked } of entries) {
@@ -101,14 +101,14 @@ function why(reason, channel) {
   return say(`script.reason.${kind}`, { status, problem });
 }
 
-/** The same page in another language has the same invitation. */
-function keepInvitation() {
+/** The same page in another language has the same ticket. */
+function keepTicket() {
   for (const link of document.querySelectorAll("[hreflang]")) link.hash = location.hash;
 }
 
 async function start() {
-  keepInvitation();
-  addEventListener("hashchange", keepInvitation);
+  keepTicket();
+  addEventListener("hashchange", keepTicket);
   if (!isSecureContext) throw new Error(say("script.https"));
   const study = await parseStudy(find("study").textContent);
   const shownHere = await shownIn(study, find("study").dataset.language);
@@ -139,7 +139,7 @@ async function start() {
     hasShown ||= Boolean(report);
     const kept = report?.state ?? (answered || hasShown ? "gone" : "");
     const state = answered ? kept : entries ? "checked" : "new";
-    // The report of an earlier version stays the person's to send, to invite or to withdraw.
+    // The report of an earlier version stays the person's to send, to give a ticket or to withdraw.
     const states = state === "new" ? [state, kept] : [state];
     for (const part of document.querySelectorAll("[data-when]")) {
       part.hidden = !part.dataset.when.split(" ").some((when) => states.includes(when));
@@ -253,7 +253,7 @@ async function start() {
       return;
     }
     const answers = inOwnLabels(answersIn(confirmed, asked), shownHere, study);
-    await device.answer(study, answers, invitation("answers"));
+    await device.answer(study, answers, ticket("answers"));
   });
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
@@ -264,8 +264,8 @@ async function start() {
     await flush();
   });
   on("again", "submit", () => flush());
-  on("invite", "submit", async () => {
-    await device.invite(study.id, invitation("invite"));
+  on("ticket", "submit", async () => {
+    await device.giveTicket(study.id, ticket("ticket"));
     await show();
     await flush();
   });
@@ -288,13 +288,13 @@ async function start() {
 }
 
 /**
- * The invitation that the person was given: what they typed into that form, else what the address carries behind
+ * The ticket that the person was given: what they typed into that form, else what the address carries behind
  * its #, which browsers never send and servers never log.
  */
-function invitation(form) {
-  const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
-  const typed = [...find(form).querySelectorAll(".invitation")].map(({ value }) => value);
-  return [carried, ...typed].map(readInvitation).findLast(Boolean) ?? "";
+function ticket(form) {
+  const carried = new URLSearchParams(location.hash.slice(1)).get("ticket") ?? "";
+  const typed = [...find(form).querySelectorAll(".ticket")].map(({ value }) => value);
+  return [carried, ...typed].map(readTicket).findLast(Boolean) ?? "";
 }
 
 /** The report's bytes, and what they say in the words of the version that it answers. */

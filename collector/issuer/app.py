@@ -10,7 +10,7 @@ from collector.issuer.models import ISSUER
 from collector.issuer.token_issuer import TokenIssuer, require_no_copy
 from collector.migrations import check
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
-from collector.reports.intake import INVITATION
+from collector.reports.intake import TICKET
 from collector.views.handling import harden, response_of
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, to_base64url
 
@@ -26,7 +26,7 @@ CORS = (
 )
 ASKED_FIRST = (
     ("Access-Control-Allow-Methods", "POST"),
-    ("Access-Control-Allow-Headers", f"Content-Type, {INVITATION}"),
+    ("Access-Control-Allow-Headers", f"Content-Type, {TICKET}"),
     ("Access-Control-Max-Age", "7200"),
 )
 DEFAULTS = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"), *CORS)
@@ -50,7 +50,7 @@ def create_issuer(url: str) -> Flask:
         if request.mimetype != REQUEST_TYPE:
             raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
         request.max_content_length = REQUEST_BYTES + 1
-        answer = giving.answer(request.headers.get(INVITATION, ""), request.get_data(cache=False))
+        answer = giving.answer(request.headers.get(TICKET, ""), request.get_data(cache=False))
         return Response(answer, content_type=RESPONSE_TYPE)
 
     @app.route(TOKENS, methods=["OPTIONS"])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEXT = """\
 made {database}
 next, in {folder}:
-  ldpkit issuer key STUDY_ID          # a key for a study; prints its document's channel.tokens
+  ldpkit issuer key STUDY_ID          # a key for a study; prints its document's channel.tickets
   ldpkit issuer invite STUDY_ID --count N --out codes.csv
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
@@ -44,7 +44,7 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     init.add_argument("--address", required=True, metavar="URL", help="where devices reach it")
     init.add_argument("--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new")
     init.set_defaults(run=run_init)
-    text = "make a key for a study or a stratum; print its channel.tokens"
+    text = "make a key for a study or a stratum; print its channel.tickets"
     key = with_database(add_command(commands, "key", text, "issuer key habits --public region=north"))
     key.add_argument("study", metavar="STUDY_ID")
     key.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
@@ -116,7 +116,7 @@ def run_key(arguments: argparse.Namespace) -> int:
         print(REMOVED.format(codes=counted(codes, "code")), file=sys.stderr)
     elif not block["keys"]:
         raise InputError(f"study {arguments.study[:64]} has no key here", code="issuer.unknown_study")
-    print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False), file=standard_output())
+    print(json.dumps({"tickets": block}, indent=2, ensure_ascii=False), file=standard_output())
     return 0
 
 

@@ -196,7 +196,7 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
 
 
 def tokens_block(session: Session, study_id: str) -> dict[str, object]:
-    """Return the member `channel.tokens` of the study's document."""
+    """Return the member `channel.tickets` of the study's document."""
     keys: list[dict[str, object]] = []
     for row in keys_of(session, study_id):
         public = json.loads(row.public)

@@ -13,7 +13,7 @@ from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.order_erasing import Forgetting
 from collector.issuer.signing import FaultError, SigningKey
 from collector.limiter import Limiter, log_throttled
-from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, UNAVAILABLE, Kind, ProblemError
+from collector.problems import INTERNAL, OVERLOADED, TICKET_NEEDED, UNAVAILABLE, Kind, ProblemError
 from collector.reports.limits import TokenBucket
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE, short_id_of
 from ldp_client.documents.errors import InputError
@@ -31,23 +31,23 @@ REQUEST_INVALID = Kind(
 KEY_UNKNOWN = Kind(
     "token-key-unknown",
     422,
-    "The study of this invitation has no such key",
+    "The study of this ticket has no such key",
     "Ask with a key that the study's document names.",
 )
 KEY_OTHER = Kind(
     "token-key-other",
     409,
-    "The invitation is for another stratum",
+    "The ticket is for another stratum",
     "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
 )
 TOKEN_ISSUED = Kind(
     "token-issued",
     409,
-    "This invitation's token was given",
+    "This ticket's token was given",
     "The very request that it was given for is answered again; no other one is.",
 )
 TOO_MANY_CODES = Kind(
-    "too-many-codes", 429, "Too many unknown invitations", "Send the invitation that you were given.", 1
+    "too-many-codes", 429, "Too many unknown tickets", "Send the ticket that you were given.", 1
 )
 KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOKEN_ISSUED, TOO_MANY_CODES)
 
@@ -68,7 +68,7 @@ class TokenIssuer:
         if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
             raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
         if not code:
-            raise ProblemError(INVITATION_NEEDED, "the header LDPKit-Invitation is missing")
+            raise ProblemError(TICKET_NEEDED, "the header LDPKit-Ticket is missing")
         self._forgetting.run_if_due()
         with self._room.hold():
             private = self._database.act(lambda session: self._claim(session, code, body))
@@ -89,16 +89,16 @@ class TokenIssuer:
             row.request = digest
             session.flush()
         elif row.request != digest:
-            raise ProblemError(TOKEN_ISSUED, "another request with this invitation was answered")
+            raise ProblemError(TOKEN_ISSUED, "another request with this ticket was answered")
         return key.private
 
     def _unknown(self) -> ProblemError:
         seconds = self._wrong.let_in(1)
-        log_throttled(logging.WARNING, "an invitation came that this issuer did not make", code="wrong-code")
+        log_throttled(logging.WARNING, "a ticket came that this issuer did not make", code="wrong-code")
         if seconds:
-            return ProblemError(TOO_MANY_CODES, "a right invitation is taken at any time")
+            return ProblemError(TOO_MANY_CODES, "a right ticket is taken at any time")
         self._wrong.settle(1, 1)
-        return ProblemError(INVITATION_NEEDED, "no such invitation was made here")
+        return ProblemError(TICKET_NEEDED, "no such ticket was made here")
 
 
 def require_no_copy(session: Session) -> None:
@@ -119,11 +119,11 @@ def _key_of(row: CodeRow, keys: list[TokenKeyRow], short_id: int) -> TokenKeyRow
     if short_id_of(key.spki) == short_id:
         return key
     if short_id in [short_id_of(other.spki) for other in keys]:
-        detail = f"the invitation is for key {place} of its study"
+        detail = f"the ticket is for key {place} of its study"
         # The id is also sent, because a study may name the keys in another order, or only some of them.
         more = {"key": place, "key_id": short_id_of(key.spki)}
         raise ProblemError(KEY_OTHER, detail, more=more)
-    raise ProblemError(KEY_UNKNOWN, "no key of the invitation's study has this id")
+    raise ProblemError(KEY_UNKNOWN, "no key of the ticket's study has this id")
 
 
 def _fits(key: TokenKeyRow, body: bytes) -> bool:

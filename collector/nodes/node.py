@@ -95,9 +95,9 @@ class Node:
         which they differ. Raises StudyError, ProblemError.
         """
         self.check_size(study)
-        if study.channel is None or study.channel.tokens is None:
+        if study.channel is None or study.channel.tickets is None:
             problem = "is missing: without tokens, anyone could choose whom an answer is summed with"
-            raise StudyError("channel.tokens", problem, code="study.tokens_missing")
+            raise StudyError("channel.tickets", problem, code="study.tickets_missing")
         if (sent := body_size(study)) > MOST_BYTES:
             problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
             raise StudyError("questions", problem, code="study.questions_not_summable")

@@ -42,7 +42,7 @@ REPORT = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}/reports/[0-9a-f]{32}
 STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}(/signed)?(\?version=[0-9]{1,7})?")
 ROUTES = {"PUT": REPORT, "DELETE": REPORT, "GET": STUDY}
 # Header fields that devices send. An operator's key in a device's request is refused: see _fields_of.
-SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-invitation", "ldpkit-withdrawal"))
+SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-ticket", "ldpkit-withdrawal"))
 # A request with these fields cannot be a message in one piece (RFC 9110, sections 7.6 and 8).
 REFUSED = frozenset(
     ("connection", "content-encoding", "expect", "keep-alive", "proxy-authorization", "proxy-connection")

@@ -1,1 +1,1 @@
-"""What operators control: keys, invitations and retention."""
+"""What operators control: keys, tickets and retention."""

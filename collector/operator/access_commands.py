@@ -40,19 +40,19 @@ LINES, MOST_LINES = 100, 10_000
 
 def add_access_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register them."""
-    text = "make invitations to a study, as links and QR codes; from then on only they let a report in"
+    text = "make tickets to a study, as links and QR codes; from then on only they let a report in"
     invite = add_remote(subparsers, "invite", text, "invite habits --count 500 --out links.csv", run_invite)
     invite.add_argument("study", metavar="STUDY_ID")
     action = invite.add_mutually_exclusive_group(required=True)
     action.add_argument("--count", type=int, metavar="N", help="make so many")
     action.add_argument(
-        "--disable", action="store_true", help="revoke all invitations and admit reports without them"
+        "--disable", action="store_true", help="revoke all tickets and admit reports without them"
     )
-    text = "revoke all invitations: people need new ones"
+    text = "revoke all tickets: people need new ones"
     action.add_argument("--revoke-all", action="store_true", help=text)
-    text = "for a public field that invitations carry, once for each: its value in these invitations"
+    text = "for a public field that tickets carry, once for each: its value in these tickets"
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
-    text = "a new file: links, one a line, or *.csv with numbers, invitations and links (default: print them)"
+    text = "a new file: links, one a line, or *.csv with numbers, tickets and links (default: print them)"
     invite.add_argument("--out", metavar="FILE", help=text)
     invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
     invite.add_argument(
@@ -119,7 +119,7 @@ def day_of(option: str, text: str) -> date:
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit invite STUDY_ID (--count N … | --disable | --revoke-all) [--json]"""
     if arguments.count is None:
-        return _change_invitations(arguments)
+        return _change_tickets(arguments)
     if not 1 <= arguments.count <= MOST:
         raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}", code="ticket.wrong_count")
     if arguments.qr and arguments.count > MOST_PICTURES:
@@ -130,19 +130,19 @@ def run_invite(arguments: argparse.Namespace) -> int:
     collector = collector_of(arguments, "inviting")
     page = _place_of_links(arguments.address or collector.url, arguments.study)
     status = collector.status(arguments.study)
-    made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
+    made = f"{counted(arguments.count, 'ticket')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
         _rehearse(collector, status, public)
         with new_place(arguments.out, arguments.qr):
             # An empty file is removed again; an existing file is refused.
             pass
-        others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
+        others = "" if status["tickets_left"] is not None else "; from then on only they let a report in"
         show(_invited(arguments, []), arguments.json, lambda _: [f"would make {made}{others}"])
         return 0
     if arguments.qr:
-        # Import it first: without it, the invitations would be made but not drawn.
+        # Import it first: without it, the tickets would be made but not drawn.
         import segno  # noqa: F401
-    link = f"{page}/s/{arguments.study}#invitation="
+    link = f"{page}/s/{arguments.study}#ticket="
     # With --json, the links are part of the one JSON object on standard output.
     kept = io.StringIO() if arguments.json and not arguments.out else None
     try:
@@ -151,7 +151,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
             write = writer(file if kept is None else kept, arguments.out or "", arguments.qr, link)
             _make_all(collector, arguments.study, arguments.count, public, write)
     finally:
-        # No other copy exists, so show the invitations made before an error too.
+        # No other copy exists, so show the tickets made before an error too.
         if kept is not None and kept.tell():
             _show_all(arguments, kept.getvalue().splitlines())
     if arguments.json and kept is None:
@@ -160,8 +160,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _change_invitations(arguments: argparse.Namespace) -> int:
-    """Forget the invitations. Raises UsageError for options of --count."""
+def _change_tickets(arguments: argparse.Namespace) -> int:
+    """Forget the tickets. Raises UsageError for options of --count."""
     for_new = (*arguments.public, arguments.out, arguments.qr, arguments.address, arguments.dry_run)
     if any(for_new):
         raise UsageError(
@@ -169,11 +169,11 @@ def _change_invitations(arguments: argparse.Namespace) -> int:
         )
     study_id = arguments.study
     if arguments.disable:
-        collector_of(arguments, "inviting").disable_invitations(study_id)
+        collector_of(arguments, "inviting").disable_tickets(study_id)
         said = f"everybody's reports to {study_id} are let in"
     else:
-        collector_of(arguments, "inviting").revoke_invitations(study_id)
-        said = f"only new invitations let a report to {study_id} in"
+        collector_of(arguments, "inviting").revoke_tickets(study_id)
+        said = f"only new tickets let a report to {study_id} in"
     show({"study": study_id, "done": True}, arguments.json, lambda _: [said])
     return 0
 
@@ -196,7 +196,7 @@ def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[s
 
     if status["state"] in OVER:
         raise InputError(
-            f"study {status['id']} was {status['state']}: its invitations would admit no reports",
+            f"study {status['id']} was {status['state']}: its tickets would admit no reports",
             code="ticket.study_ended",
         )
     document = collector.published(status["id"])
@@ -208,11 +208,11 @@ def _invited(arguments: argparse.Namespace, links: list[str] | None) -> dict[str
     """Return the result of inviting, for programs. links: the links that are in no file."""
     count = arguments.count if links is None else len(links)
     places = {"links": links, "file": arguments.out, "folder": arguments.qr}
-    return {"study": arguments.study, "invitations": count, "done": bool(count), **places}
+    return {"study": arguments.study, "tickets": count, "done": bool(count), **places}
 
 
 def _place_of_links(address: str, study_id: str) -> str:
-    """Return the base URL of links, checked before invitations are made. Raises InputError."""
+    """Return the base URL of links, checked before tickets are made. Raises InputError."""
     from collector.remote.client import require_address
 
     require_address(address)
@@ -234,7 +234,7 @@ def _place_of_links(address: str, study_id: str) -> str:
 
 def _say_what_undoes(study_id: str, done: int) -> None:
     print(
-        f"{counted(done, 'invitation')} written; others may have been made and lost. `ldpkit invite "
+        f"{counted(done, 'ticket')} written; others may have been made and lost. `ldpkit invite "
         f"{study_id} --disable` admits all reports again; after --revoke-all, only new ones are valid",
         file=sys.stderr,
     )
@@ -247,19 +247,19 @@ def _make_all(
     public: dict[str, str],
     write: Callable[[list[str]], None],
 ) -> None:
-    """Make the invitations and write them, AT_ONCE at a time. Raises the collector's refusals."""
+    """Make the tickets and write them, AT_ONCE at a time. Raises the collector's refusals."""
     from collector.remote.client import RefusalError
 
     done = 0
     try:
         while done < count:
-            invitations, warnings = collector.invite(study_id, min(AT_ONCE, count - done), public)
+            tickets, warnings = collector.invite(study_id, min(AT_ONCE, count - done), public)
             for line in warnings if not done else ():
                 print(visible(line), file=sys.stderr)
-            write(invitations)
-            done += len(invitations)
+            write(tickets)
+            done += len(tickets)
     except RefusalError:
-        print(f"{counted(done, 'invitation')} written; the others were not made", file=sys.stderr)
+        print(f"{counted(done, 'ticket')} written; the others were not made", file=sys.stderr)
         raise
     except (LdpkitError, OSError):
         _say_what_undoes(study_id, done)

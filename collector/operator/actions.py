@@ -61,14 +61,14 @@ def open_study(collector: Collector, study_id: str, by: Key) -> int:
     return version
 
 
-def make_invitations(
+def make_tickets(
     collector: Collector, study_id: str, count: int, public: Mapping[str, str], by: Key
 ) -> tuple[list[str], list[str]]:
-    """Make invitations; return them, which are shown only now, and warnings about what they carry.
+    """Make tickets; return them, which are shown only now, and warnings about what they carry.
 
     Raises ProblemError.
     """
-    secret = collector.settings.invitation_secret
+    secret = collector.settings.ticket_secret
     if not secret:
         raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
 
@@ -76,22 +76,22 @@ def make_invitations(
         late = timedelta(collector.settings.grace_days)
         inviting.refuse_ended(session, study_id, collector.today(), late)
         made = inviting.invite(session, study_id, count, secret, public, by.name)
-        return made, inviting.warnings_of_invitations(session, study_id)
+        return made, inviting.warnings_of_tickets(session, study_id)
 
-    return _change_invitations(collector, study_id, act)
-
-
-def revoke_invitations(collector: Collector, study_id: str, by: Key) -> None:
-    """Forget a study's invitations, so that only new ones admit reports. Raises ProblemError."""
-    _change_invitations(collector, study_id, partial(inviting.revoke, study_id=study_id, by=by.name))
+    return _change_tickets(collector, study_id, act)
 
 
-def disable_invitations(collector: Collector, study_id: str, by: Key) -> None:
-    """Forget a study's invitations and admit reports without invitations. Raises ProblemError."""
-    _change_invitations(collector, study_id, partial(inviting.disable, study_id=study_id, by=by.name))
+def revoke_tickets(collector: Collector, study_id: str, by: Key) -> None:
+    """Forget a study's tickets, so that only new ones admit reports. Raises ProblemError."""
+    _change_tickets(collector, study_id, partial(inviting.revoke, study_id=study_id, by=by.name))
 
 
-def _change_invitations(collector: Collector, study_id: str, act: Callable[[Session], T]) -> T:
+def disable_tickets(collector: Collector, study_id: str, by: Key) -> None:
+    """Forget a study's tickets and admit reports without tickets. Raises ProblemError."""
+    _change_tickets(collector, study_id, partial(inviting.disable, study_id=study_id, by=by.name))
+
+
+def _change_tickets(collector: Collector, study_id: str, act: Callable[[Session], T]) -> T:
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)
     with _refusing_input(), _without_hurry(collector) as database:
@@ -121,7 +121,7 @@ def keep_up(collector: Collector, day: date | None, by: Key) -> None:
         collector.writer.act(begin)
         try:
             with _refusing_input(), _without_hurry(collector) as database:
-                upkeep = Upkeep(database, collector.today, collector.settings.invitation_secret)
+                upkeep = Upkeep(database, collector.today, collector.settings.ticket_secret)
                 upkeep.run(today, even_if_done=True)
         except UnfinishedError as error:
             raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None

@@ -40,7 +40,7 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     add_certainty(expire)
     add_json(expire)
     add_study_change(subparsers, "delete", "close a study permanently and delete its reports", run_delete)
-    text = "delete used invitations and the order of reports now, as a server does once a day"
+    text = "delete used tickets and the order of reports now, as a server does once a day"
     upkeep = add_remote(subparsers, "upkeep", text, "upkeep --recount", run_upkeep)
     text = "this day (UTC), if a clock was wrong: reports from future days are dated today"
     action = upkeep.add_mutually_exclusive_group()

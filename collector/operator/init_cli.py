@@ -26,7 +26,7 @@ SETTINGS = """\
 # Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
 database = {database}
 token = {token}
-invitation_key = {invitation_key}
+ticket_key = {ticket_key}
 ohttp_keys = {ohttp_keys}
 """
 NEXT = """\
@@ -83,7 +83,7 @@ def _write_settings(folder: Path, database: str) -> None:
     from collector.keys import new_word
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
-    values["invitation_key"] = new_word(TOKEN_BYTES)
+    values["ticket_key"] = new_word(TOKEN_BYTES)
     values["ohttp_keys"] = GATEWAY_KEYS_NAME
     _make_gateway_keys(folder / GATEWAY_KEYS_NAME)
     text = SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()})

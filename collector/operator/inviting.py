@@ -1,4 +1,4 @@
-"""Invitations: one-time words, shown once and stored as hashes. An invited study takes no other report."""
+"""Tickets: one-time words, shown once and stored as hashes. An invited study takes no other report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, store
 from collector.keys import hash_key, new_word
-from collector.storage.invitations import (
-    add_invitations,
-    disable_invitations,
+from collector.storage.tickets import (
+    add_tickets,
+    disable_tickets,
     has_values,
-    revoke_invitations,
+    revoke_tickets,
 )
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.public import PublicField
@@ -21,11 +21,11 @@ from ldp_client.words.text import counted
 from schemas import Study
 from schemas.channel_warnings import names_in_words
 
-INVITATION_BYTES = 16
+TICKET_BYTES = 16
 MOST_AT_ONCE = 1_000_000
 NO_KEY = (
-    "no invitation_key is set, and the database's log would tell which invitation sent which report: start"
-    " the server in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY"
+    "no ticket_key is set, and the database's log would tell which ticket sent which report: start"
+    " the server in the folder that has ldpkit.toml, or set LDPKIT_TICKET_KEY"
 )
 
 
@@ -37,26 +37,26 @@ def invite(
     public: Mapping[str, str] | None = None,
     by: str = audit_log.BY_TOKEN,
 ) -> list[str]:
-    """Make invitations; from now on the study takes invited reports only.
+    """Make tickets; from now on the study takes invited reports only.
 
     Args:
         session: the transaction.
         study_id: the study.
-        count: how many invitations to make.
-        secret: the bytes of the setting invitation_key.
-        public: the values of the study's public fields that the invitations carry.
+        count: how many tickets to make.
+        secret: the bytes of the setting ticket_key.
+        public: the values of the study's public fields that the tickets carry.
         by: the name of the key that makes them.
 
     Raises:
-        InputError: the study takes no such invitations.
+        InputError: the study takes no such tickets.
     """
     _refuse_over(session, study_id)
     _refuse_tokens(session, study_id)
     carried = _carried(session, study_id, public or {})
-    invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
-    add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
-    audit_log.record(session, by, "invite", study_id, counted(count, "invitation"))
-    return invitations
+    tickets = [new_word(TICKET_BYTES) for _ in range(count)]
+    add_tickets(session, _number(session, study_id), map(hash_key, tickets), secret, carried)
+    audit_log.record(session, by, "invite", study_id, counted(count, "ticket"))
+    return tickets
 
 
 def _refuse_over(session: Session, study_id: str) -> None:
@@ -65,18 +65,18 @@ def _refuse_over(session: Session, study_id: str) -> None:
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
         raise InputError(
-            f"study {study_id} was {how}: its invitations admit no reports, and none was made",
+            f"study {study_id} was {how}: its tickets admit no reports, and none was made",
             code="ticket.study_closed",
         )
 
 
 def _refuse_tokens(session: Session, study_id: str) -> None:
-    """Raise InputError if the study takes tokens: invitations made here would link people and reports."""
+    """Raise InputError if the study takes blind tickets: tickets made here would link people and reports."""
     study = _current(session, study_id)
-    if study is not None and study.channel is not None and study.channel.tokens is not None:
+    if study is not None and study.channel is not None and study.channel.tickets is not None:
         raise InputError(
-            f"study {study.id} takes tokens, so that people and reports cannot be linked: its issuer makes "
-            "the invitations, with `ldpkit issuer invite`",
+            f"study {study.id} takes blind tickets, so that people and reports cannot be linked: its "
+            "issuer makes them, with `ldpkit issuer invite`",
             code="ticket.issuer_gives_them",
         )
 
@@ -87,7 +87,7 @@ def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) 
     if last is None or today - last <= late:
         return
     raise InputError(
-        f"study {study_id} ended on {last}: its invitations admit no reports, and none was made; publish a "
+        f"study {study_id} ended on {last}: its tickets admit no reports, and none was made; publish a "
         "version with a later `closes` first",
         code="ticket.study_over",
     )
@@ -111,8 +111,8 @@ def _last_day(session: Session, study_id: str) -> date | None:
     return max(days)
 
 
-def warnings_of_invitations(session: Session, study_id: str) -> list[str]:
-    """Return a warning for each field that a study's invitations carry if its values may name a person."""
+def warnings_of_tickets(session: Session, study_id: str) -> list[str]:
+    """Return a warning for each field that a study's tickets carry if its values may name a person."""
     study = _current(session, study_id)
     return names_in_words(study) if study else []
 
@@ -123,19 +123,19 @@ def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict
 
 
 def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
-    """Return the values that invitations carry, spelt as in reports. Raises InputError if they do not fit."""
+    """Return the values that tickets carry, spelt as in reports. Raises InputError if they do not fit."""
     fields = _carried_by(study)
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
             raise InputError(
-                f"public field {name[:64]}: invitations to {study.id} carry {known}",
+                f"public field {name[:64]}: tickets to {study.id} carry {known}",
                 code="ticket.unknown_public_field",
             )
     for name in fields:
         if name not in public:
             raise InputError(
-                f"public field {name}: its value is missing, which invitations carry",
+                f"public field {name}: its value is missing, which tickets carry",
                 code="ticket.public_value_missing",
             )
     try:
@@ -147,39 +147,39 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
 
 
 def disable(session: Session, study_id: str, by: str) -> None:
-    """Forget a study's invitations and admit reports without invitations. Raises InputError.
+    """Forget a study's tickets and admit reports without tickets. Raises InputError.
 
-    If invitations carry public values, nothing is changed: no report is taken without these values.
+    If tickets carry public values, nothing is changed: no report is taken without these values.
     """
     carried = ", ".join(carried_fields(session, study_id))
     if carried:
         raise InputError(
-            f"the invitations to {study_id} carry {carried}, which every report needs: nothing was "
+            f"the tickets to {study_id} carry {carried}, which every report needs: nothing was "
             "changed. To admit all reports, publish a version without such fields; --revoke-all forgets "
-            "invitations",
+            "tickets",
             code="ticket.disable_carries_values",
         )
     number = _number(session, study_id)
     if has_values(session, number):
         raise InputError(
-            f"invitations to an earlier version of {study_id} carry public values, without which no report "
+            f"tickets to an earlier version of {study_id} carry public values, without which no report "
             "of that version is taken, however late: nothing was changed. A version without such fields lets "
-            "everybody in already, unless other invitations were made; --revoke-all, then --disable, "
+            "everybody in already, unless other tickets were made; --revoke-all, then --disable, "
             "gives up both",
             code="ticket.disable_earlier_version",
         )
-    disable_invitations(session, number)
-    audit_log.record(session, by, "disable invitations", study_id)
+    disable_tickets(session, number)
+    audit_log.record(session, by, "disable tickets", study_id)
 
 
 def revoke(session: Session, study_id: str, by: str) -> None:
-    """Forget a study's invitations, so that only new ones admit reports. Raises InputError."""
-    revoke_invitations(session, _number(session, study_id))
-    audit_log.record(session, by, "revoke invitations", study_id)
+    """Forget a study's tickets, so that only new ones admit reports. Raises InputError."""
+    revoke_tickets(session, _number(session, study_id))
+    audit_log.record(session, by, "revoke tickets", study_id)
 
 
 def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
-    """Return the public fields whose values the invitations to a study carry now."""
+    """Return the public fields whose values the tickets to a study carry now."""
     study = _current(session, study_id)
     return _carried_by(study) if study else {}
 

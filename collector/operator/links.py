@@ -1,4 +1,4 @@
-"""Invitations as links and QR codes, in the only files that have them; disk space is reserved first."""
+"""Tickets as links and QR codes, in the only files that have them; disk space is reserved first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER_OF_OWNER = 0o700
 MOST = 1_000_000
 # Fills a file until its lines are written.
 PIECE = b"\n" * (1 << 16)
-# Characters of an invitation, and at most of its number and the separators.
+# Characters of a ticket, and at most of its number and the separators.
 CHARACTERS, MORE = 22, 12
 
 
@@ -32,7 +32,7 @@ def new_place(path: str | None, folder: str | None, room: int = 0) -> Iterator[I
 
     Only their owner may read them. Raises InputError.
 
-    room: bytes to reserve for the file on its disk, before the invitations exist that only the file will
+    room: bytes to reserve for the file on its disk, before the tickets exist that only the file will
     have.
     """
     if folder:
@@ -97,26 +97,26 @@ def _new_folder(path: str) -> None:
 
 
 def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
-    """Return a function that writes invitations to a file and as pictures. link: the part before the word."""
+    """Return a function that writes tickets to a file and as pictures. link: the part before the word."""
     rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
     numbers: Iterator[int] = iter(range(1, MOST + 1))
 
-    def write(invitations: list[str]) -> None:
-        numbered = [(number, invitation) for invitation, number in zip(invitations, numbers)]
+    def write(tickets: list[str]) -> None:
+        numbered = [(number, ticket) for ticket, number in zip(tickets, numbers)]
         with saying(path or "standard output"):
             if rows and numbered[0][0] == 1:
-                rows.writerow(["number", "invitation", "link"])
-            for number, invitation in numbered:
+                rows.writerow(["number", "ticket", "link"])
+            for number, ticket in numbered:
                 if rows:
-                    rows.writerow([number, invitation, link + invitation])
+                    rows.writerow([number, ticket, link + ticket])
                 else:
-                    print(link + invitation, file=file)
+                    print(link + ticket, file=file)
             file.flush()
             if path not in ("", STREAM):
                 os.fsync(file.fileno())
-        # The line is written first, so that a failed picture loses no invitation.
-        for number, invitation in numbered if pictures else ():
-            _draw(link + invitation, os.path.join(str(pictures), f"invitation-{number:05}.svg"))
+        # The line is written first, so that a failed picture loses no ticket.
+        for number, ticket in numbered if pictures else ():
+            _draw(link + ticket, os.path.join(str(pictures), f"ticket-{number:05}.svg"))
 
     return write
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.retention import Kept
-from collector.storage.invitations import count_unused
+from collector.storage.tickets import count_unused
 from collector.store import Arrivals, StudyOverview
 from ldp_client.words.text import counted
 from schemas import Study
@@ -98,7 +98,7 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     """Return the lines of a `status_of` result for people."""
     left = status["days_left"]
     until = "" if left is None else f", {counted(left, 'day')} left with today"
-    invitations = status["invitations_left"]
+    tickets = status["tickets_left"]
     refused = ", ".join(f"{name} {number}" for name, number in status["refused"].items())
     versions = ", ".join(
         f"{one['version']} ({counted(one['reports'], 'report')})" for one in status["versions"]
@@ -112,8 +112,8 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
         f"refused\t{refused or 'nothing'} (since the collector started)",
         *(f"retention\t{kept_in_one_line(one)}" for one in status["retention"]),
     ]
-    if invitations is not None:
-        lines.append(f"invited\t{counted(invitations, 'invitation')} left")
+    if tickets is not None:
+        lines.append(f"invited\t{counted(tickets, 'ticket')} left")
     if status.get("issuer") is not None:
         lines.append(f"tokens\tof {status['issuer']}, one a report")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
@@ -143,15 +143,15 @@ def status_of(
         if one.study == study.number:
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
-    # As `Rules.needs_invitation`: if invitations carry values, they are needed even if none were made yet.
-    tokens = document.channel.tokens if document.channel else None
-    needs_invitations = tokens is None and (study.invited or bool(document.carried))
+    # As `Rules.needs_ticket`: if tickets carry values, they are needed even if none were made yet.
+    tickets = document.channel.tickets if document.channel else None
+    needs_tickets = tickets is None and (study.invited or bool(document.carried))
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
         "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
-        "invitations_left": count_unused(session, study.number) if needs_invitations else None,
-        "issuer": None if tokens is None else tokens.issuer,
+        "tickets_left": count_unused(session, study.number) if needs_tickets else None,
+        "issuer": None if tickets is None else tickets.issuer,
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
     }
@@ -163,8 +163,8 @@ def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
     said = [_refusals(status)]
     if status["state"] == "open":
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
-        if status["invitations_left"] == 0:
-            said.append("no invitation is left: no other person can take part")
+        if status["tickets_left"] == 0:
+            said.append("no ticket is left: no other person can take part")
     said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
     return [line for line in said if line]
 

@@ -99,7 +99,7 @@ def _require_keys(study: Study, path: str) -> None:
     try:
         require_keys(study)
     except StudyError as error:
-        raise InputError(f"{path}: {error}", code="publish.token_keys_missing") from None
+        raise InputError(f"{path}: {error}", code="publish.ticket_keys_missing") from None
 
 
 def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, path: str) -> None:
@@ -110,7 +110,7 @@ def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, 
     before: the current version of this study.
     """
     from collector.remote.client import RefusalError
-    from collector.studies.token_keys import has_key_of, keys_in, keys_of
+    from collector.studies.ticket_keys import has_key_of, keys_in, keys_of
 
     new = keys_of(study) - keys_in(before)
     try:
@@ -121,7 +121,7 @@ def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, 
         return
     for other in [one["id"] for one in listed if one["id"] != study.id]:
         if new & keys_in(collector.published(other) or b""):
-            raise InputError(f"{path}: {has_key_of(other, study)}", code="publish.token_key_of_other_study")
+            raise InputError(f"{path}: {has_key_of(other, study)}", code="publish.ticket_key_of_other_study")
 
 
 def _state_of(collector: RemoteCollector, study_id: str) -> str:

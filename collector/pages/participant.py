@@ -92,7 +92,7 @@ def page(study_id: str) -> Response:
     address = str(escape(_address(study_id))).encode()
     language = _language(_offered(rules.study), rules.study.languages)
     origins = tuple(sorted({*_all_origins(), *origins_of(rules.study.channel)}))
-    invited = rules.needs_invitation(published.state)
+    invited = rules.needs_ticket(published.state)
     text = _rendered(rules, invited, season, language, origins).replace(ADDRESS.encode(), address)
     response = _secured(make_response(text), language, origins)
     response.headers["Cache-Control"] = "no-cache"
@@ -155,8 +155,8 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         mechanisms=rules.mechanisms,
         over=season == "over",
         early=season == "early",
-        # The token issuer also takes an invitation.
-        invited=invited or (channel is not None and channel.tokens is not None),
+        # The token issuer also takes a ticket.
+        invited=invited or (channel is not None and channel.tickets is not None),
         channel=channel,
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),

@@ -32,7 +32,7 @@ def truth(value: Any) -> Any:
 
 
 def word(value: Any) -> Any:
-    """Check a key or an invitation as collectors make them, because it goes into headers and links."""
+    """Check a key or a ticket as collectors make them, because it goes into headers and links."""
     return _checked(value, isinstance(value, str) and WORD.fullmatch(value) is not None)
 
 
@@ -104,7 +104,7 @@ STATUS = besides(
         **LISTED,
         by_day=list_of(members(day=text, reports=number)),
         versions=list_of(members(version=number, reports=number)),
-        invitations_left=maybe(number),
+        tickets_left=maybe(number),
         refused=counts,
         attention=list_of(text),
         retention=list_of(members(**KEPT)),
@@ -112,7 +112,7 @@ STATUS = besides(
     retention=[],
 )
 VERSION = members(version=number)
-INVITATIONS = members(invitations=list_of(word), warnings=list_of(text))
+TICKETS = members(tickets=list_of(word), warnings=list_of(text))
 UPKEEP = members(wrong=list_of(members(study=text, version=number)))
 KEY = besides(members(key=word, warnings=list_of(text)), warnings=[])
 KEYS = members(

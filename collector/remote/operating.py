@@ -26,7 +26,7 @@ WHO = "the collector"
 SECONDS = 60.0
 # A large database is rewritten.
 UPKEEP_SECONDS = 3600.0
-# Enough for ten thousand invitations, or lines of the audit log.
+# Enough for ten thousand tickets, or lines of the audit log.
 MOST_BYTES = 16 << 20
 # Each request deletes a hundred thousand reports.
 MOST_REQUESTS = 10_000
@@ -140,29 +140,29 @@ class RemoteCollector:
         raise TransferError(f"{self.url} goes on deleting without end", code="server.deletes_without_end")
 
     def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
-        """Make invitations; return them, and warnings about what they carry."""
+        """Make tickets; return them, and warnings about what they carry."""
         asked = {
             "count": count,
             "public": [{"field": name, "value": public[name]} for name in sorted(public)],
         }
-        path = f"{_path(study_id)}/invitations"
+        path = f"{_path(study_id)}/tickets"
 
         def read(body: Any) -> tuple[list[str], list[str]]:
-            found = answers.INVITATIONS(body)
-            if len(found["invitations"]) != count:
+            found = answers.TICKETS(body)
+            if len(found["tickets"]) != count:
                 raise ValueError
-            return found["invitations"], found["warnings"]
+            return found["tickets"], found["warnings"]
 
         found: tuple[list[str], list[str]] = self._json("POST", path, read, _bytes(asked), False)
         return found
 
-    def revoke_invitations(self, study_id: str) -> None:
-        """Forget a study's invitations, so that only new ones admit reports."""
-        self._json("POST", f"{_path(study_id)}/invitations/revoke", lambda body: body["id"], b"{}")
+    def revoke_tickets(self, study_id: str) -> None:
+        """Forget a study's tickets, so that only new ones admit reports."""
+        self._json("POST", f"{_path(study_id)}/tickets/revoke", lambda body: body["id"], b"{}")
 
-    def disable_invitations(self, study_id: str) -> None:
-        """Forget a study's invitations and admit reports without invitations."""
-        self._json("POST", f"{_path(study_id)}/invitations/disable", lambda body: body["id"], b"{}")
+    def disable_tickets(self, study_id: str) -> None:
+        """Forget a study's tickets and admit reports without tickets."""
+        self._json("POST", f"{_path(study_id)}/tickets/disable", lambda body: body["id"], b"{}")
 
     def keep_up(self, day: str | None, recount: bool) -> list[dict[str, Any]]:
         """Run the daily upkeep now; return the versions whose summary was wrong, if reports are recounted.

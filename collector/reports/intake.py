@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from collector.context import Collector
 
-INVITATION = "LDPKit-Invitation"
+TICKET = "LDPKit-Ticket"
 # A device goes by its own calendar, which may be a day ahead of UTC.
 EARLY = timedelta(days=1)
 
@@ -59,7 +59,7 @@ class Admission(NamedTuple):
     """The inputs that decide whether reports are admitted.
 
     today: the clock, which knows days only. late: how long reports are accepted after a study closes.
-    secret: from the setting invitation_key.
+    secret: from the setting ticket_key.
     """
 
     today: Callable[[], date]
@@ -109,15 +109,15 @@ def submit(
     collector: Collector,
     study_id: str,
     reports: Sequence[PackedReport],
-    invitation: str | None = None,
+    ticket: str | None = None,
     token: bytes | None = None,
 ) -> Outcomes:
     """Store checked reports, durable on return. Return one outcome each, in their order.
 
-    invitation, token: sent with a single report; the token as its nonce's hash. Raises ProblemError for a
+    ticket, token: sent with a single report; the token as its nonce's hash. Raises ProblemError for a
     study that is not published, and when too many reports arrive.
     """
-    hashed = None if invitation is None else hash_key(invitation)
+    hashed = None if ticket is None else hash_key(ticket)
     upload = Upload(study_id, reports, hashed, token)
     outcomes: Outcomes
     if collector.limits.unlimited or not reports:
@@ -133,17 +133,17 @@ def submit_one(
     collector: Collector,
     study_id: str,
     report: PackedReport,
-    invitation: str | None = None,
+    ticket: str | None = None,
     authorization: str | None = None,
     nonce: bytes | None = None,
 ) -> Receipt:
     """Store one checked report, durable on return. Raises ProblemError when it is rejected.
 
-    invitation, authorization: the headers sent with it. nonce: the only nonce that its token may have.
+    ticket, authorization: the headers sent with it. nonce: the only nonce that its token may have.
     """
     rules = collector.rules.find(study_id, report.version)
     report, token = with_token(rules, report, authorization, nonce)
-    (outcome,) = submit(collector, study_id, [report], invitation, token)
+    (outcome,) = submit(collector, study_id, [report], ticket, token)
     if isinstance(outcome, ProblemError):
         raise outcome
     count(collector, study_id, [outcome])
@@ -280,9 +280,9 @@ def _store_study(
     refusals = _refusals(study, find, study_id, day, admission.late, versions)
     of_version = partial(find, study_id)
     require_same(store.document_digests(session, study.number), map(of_version, versions))
-    is_invited = any(of_version(version).needs_invitation(study) for version in versions)
+    has_ticketed = any(of_version(version).needs_ticket(study) for version in versions)
     takes_tokens = any(of_version(version).tokens is not None for version in versions)
-    look_first = look_first or is_invited or takes_tokens or bool(refusals)
+    look_first = look_first or has_ticketed or takes_tokens or bool(refusals)
     ids = {report.id for report in reports}
     # If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
     first: dict[bytes, PackedReport] = {}
@@ -291,21 +291,21 @@ def _store_study(
             first.setdefault(report.id, report)
     held = store.held_reports(session, study.number, ids) if look_first else {}
     fresh = [one for one in first.values() if one.id not in held]
-    fresh, uninvited = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
+    fresh, ticketless = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
     fresh, tokenless = tokened_reports(session, of_version, study.number, uploads, fresh)
-    uninvited = {**uninvited, **tokenless}
+    ticketless = {**ticketless, **tokenless}
     first.update((report.id, report) for report in fresh)
     stored = store.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
     if len(stored) == len(reports):
         return [Receipt.STORED] * len(reports)
     held.update(store.held_reports(session, study.number, ids - held.keys() - stored))
-    if is_invited:
+    if has_ticketed:
         reports = [as_stored(of_version, one, held.get(one.id, first.get(one.id, one))) for one in reports]
     if not stored and all([held.get(report.id) == report for report in reports]):
         return [Receipt.DUPLICATE] * len(reports)
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [_outcome(one, held, stored, refusals.get(one.version, uninvited.get(one.id))) for one in reports]
+    return [_outcome(one, held, stored, refusals.get(one.version, ticketless.get(one.id))) for one in reports]
 
 
 def _outcome(

@@ -82,14 +82,14 @@ class OneQuestionLayout(Layout):
 class PublicPlaces:
     """The public values of a report: for each field its value's index plus one, or 0 for none yet.
 
-    size: bytes that they take. is_invited: whether an invitation has to carry some of them.
+    size: bytes that they take. has_ticketed: whether a ticket has to carry some of them.
     """
 
     def __init__(self, fields: Sequence[PublicField]) -> None:
         self._fields = tuple(fields)
         self._widths = [(field.size.bit_length() + 7) // 8 for field in self._fields]
         self.size = sum(self._widths)
-        self.is_invited = any(field.from_invitation for field in self._fields)
+        self.has_ticketed = any(field.from_ticket for field in self._fields)
 
     def pack(self, values: Mapping[str, str]) -> bytes:
         """Return the values in bytes; each must be a value of its field."""
@@ -111,31 +111,31 @@ class PublicPlaces:
         return all(self._numbers(packed))
 
     def agrees(self, sent: bytes, stored: bytes) -> bool:
-        """Return True if the sent report equals the stored report, apart from its invitation's values."""
+        """Return True if the sent report equals the stored report, apart from its ticket's values."""
         values = zip(self._numbers(sent), self._numbers(stored))
         return sent[self.size :] == stored[self.size :] and all(n in (0, kept) for n, kept in values)
 
     def filled(self, packed: bytes, carried: Mapping[str, str]) -> bytes:
-        """Return the report with the values of its invitation.
+        """Return the report with the values of its ticket.
 
-        Raises ReportError if the invitation lacks a value, or the report states another value.
+        Raises ReportError if the ticket lacks a value, or the report states another value.
         """
         values = self.unpack(packed)
         for field in self._fields:
-            if not field.from_invitation:
+            if not field.from_ticket:
                 continue
             value = carried.get(field.id, "")
             if field.place(value) is None:
                 raise ReportError(
                     f"public.{field.id}",
-                    "the invitation carries no value of this field",
-                    code="report.invitation_lacks_value",
+                    "the ticket carries no value of this field",
+                    code="report.ticket_lacks_value",
                 )
             if values.setdefault(field.id, value) != value:
                 raise ReportError(
                     f"public.{field.id}",
-                    "is another value than the invitation carries",
-                    code="report.invitation_value_differs",
+                    "is another value than the ticket carries",
+                    code="report.ticket_value_differs",
                 )
         return self.pack(values) + packed[self.size :]
 

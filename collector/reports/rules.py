@@ -19,7 +19,7 @@ import numpy as np
 from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
-from collector.problems import TOKEN_INVALID, UNAVAILABLE, ProblemError
+from collector.problems import TICKET_INVALID, UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
 from collector.reports.packing import Layout, PublicPlaces, layout_of
 from collector.reports.tokens import TokenCheck
@@ -154,24 +154,24 @@ class Rules:
         public = PublicPlaces(study.public)
         tally = ReportCounter(study, mechanisms, layout)
         tokens = None
-        if study.channel is not None and study.channel.tokens is not None:
-            tokens = TokenCheck(study, study.channel.tokens)
+        if study.channel is not None and study.channel.tickets is not None:
+            tokens = TokenCheck(study, study.channel.tickets)
         return cls(study, mechanisms, layout, public, form, tally, kept_until(study), tokens)
 
-    def needs_invitation(self, study: StudyState) -> bool:
-        """Return True if this version's reports need an invitation.
+    def needs_ticket(self, study: StudyState) -> bool:
+        """Return True if this version's reports need a ticket.
 
-        They do if the operator demands it for all versions. If invitations carry values, the operator cannot
-        lift the requirement. A version with tokens never needs invitations.
+        They do if the operator demands it for all versions. If tickets carry values, the operator cannot
+        lift the requirement. A version with tokens never needs tickets.
         """
-        return self.tokens is None and (study.invited or self.public.is_invited)
+        return self.tokens is None and (study.invited or self.public.has_ticketed)
 
     def filled(self, report: PackedReport, carried: Mapping[str, str]) -> bytes:
         """Return payloads with the public values of the token's key. Raises ProblemError if values differ."""
         try:
             return self.public.filled(report.payloads, carried)
         except ReportError as error:
-            raise ProblemError(TOKEN_INVALID, "is another value than the token's key", error.field) from None
+            raise ProblemError(TICKET_INVALID, "is another value than the token's key", error.field) from None
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

@@ -10,7 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from collector.problems import TOKEN_INVALID, TOKEN_NEEDED, TOKEN_SPENT, ProblemError
+from collector.problems import TICKET_INVALID, TICKET_NEEDED, TICKET_SPENT, ProblemError
 from collector.reports.writer import Upload
 from collector.storage.spent_tokens import spend_tokens
 from collector.store import PackedReport
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from collector.reports.rules import Rules
-    from ldp_client.documents.channel import Tokens
+    from ldp_client.documents.channel import Tickets
     from schemas import Study
 
 NONCE = slice(2, 34)
@@ -42,17 +42,17 @@ class Good(NamedTuple):
 class TokenCheck:
     """The check of the tokens that one version of a study accepts."""
 
-    def __init__(self, study: Study, tokens: Tokens) -> None:
-        self.issuer = tokens.name
-        self._challenge = challenge_of(tokens.name, study.digest)
-        self._keys = {key_id_of(key.spki): (key, _public_key(key)) for key in tokens.keys}
-        header = challenge_header(self._challenge, tokens.keys[0].spki)
+    def __init__(self, study: Study, tickets: Tickets) -> None:
+        self.issuer = tickets.name
+        self._challenge = challenge_of(tickets.name, study.digest)
+        self._keys = {key_id_of(key.spki): (key, _public_key(key)) for key in tickets.keys}
+        header = challenge_header(self._challenge, tickets.keys[0].spki)
         # RFC 9110 requires this header in a 401. Devices know its values from the study.
         self._asking = {"WWW-Authenticate": header}
 
     def needed(self, detail: str) -> ProblemError:
         """Return the problem of a report without a token."""
-        return ProblemError(TOKEN_NEEDED, detail, headers=self._asking)
+        return ProblemError(TICKET_NEEDED, detail, headers=self._asking)
 
     def check(self, authorization: str | None, nonce: bytes | None = None) -> Good:
         """Check a header's token. nonce: the only nonce that it may have. Raises ProblemError."""
@@ -78,7 +78,7 @@ class TokenCheck:
         return Good(hashlib.sha256(token[NONCE]).digest(), key)
 
     def _invalid(self, detail: str) -> ProblemError:
-        return ProblemError(TOKEN_INVALID, detail, headers=self._asking)
+        return ProblemError(TICKET_INVALID, detail, headers=self._asking)
 
 
 def _public_key(key: TokenKey) -> rsa.RSAPublicKey:
@@ -121,7 +121,7 @@ def tokened_reports(
     free = [report for report in fresh if report.id not in wanted]
     if not wanted:
         return Tokened(free, {})
-    spent = ProblemError(TOKEN_SPENT, "the token let another report in")
+    spent = ProblemError(TICKET_SPENT, "the token let another report in")
     refused = dict.fromkeys(wanted, spent)
     by_nonce: dict[bytes, PackedReport] = {}
     for upload in uploads:

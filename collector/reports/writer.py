@@ -31,11 +31,11 @@ Action = Callable[[Session], Any]
 
 @dataclass(frozen=True)
 class Upload:
-    """Checked reports for one study. invitation, token: the hash, for a single report."""
+    """Checked reports for one study. ticket, token: the hash, for a single report."""
 
     study: str
     reports: Sequence[PackedReport]
-    invitation: bytes | None = None
+    ticket: bytes | None = None
     token: bytes | None = None
 
 

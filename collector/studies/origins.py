@@ -26,9 +26,9 @@ CHANNEL_KEY = b'"channel":{'
 
 def origins_of(channel: Channel | None) -> list[str]:
     """Return the origins that devices of a study contact besides the collector: its issuer, if it has one."""
-    if channel is None or channel.tokens is None:
+    if channel is None or channel.tickets is None:
         return []
-    parts = urlsplit(channel.tokens.issuer)
+    parts = urlsplit(channel.tickets.issuer)
     return [f"{parts.scheme}://{parts.netloc}"]
 
 

@@ -29,11 +29,11 @@ from collector.problems import (
     deleted_study,
     unknown_study,
 )
-from collector.storage.invitations import count_unused
+from collector.storage.tickets import count_unused
 from collector.store import StudyState
 from collector.studies.memoized import refuse_changed_questions
 from collector.studies.origins import require_room
-from collector.studies.token_keys import refuse_keys_of_others
+from collector.studies.ticket_keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
@@ -133,13 +133,11 @@ def publish(session: Session, study: Study) -> bool:
 
 
 def _refuse_both(session: Session, row: StudyRow, study: Study) -> None:
-    """Raise ProblemError for tokens together with invitations, which would link people and reports again."""
-    takes_tokens = study.channel is not None and study.channel.tokens is not None
+    """Raise ProblemError for blind tickets beside direct ones, which would link people and reports."""
+    takes_tokens = study.channel is not None and study.channel.tickets is not None
     if takes_tokens and (row.invited or count_unused(session, row.number)):
-        detail = (
-            "this study has invitations, so it cannot use tokens too: use another id for a study with tokens"
-        )
-        raise ProblemError(STUDY_CONFLICT, detail, "channel.tokens")
+        detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
+        raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
 
 
 def is_closed(session: Session, study_id: str) -> bool:

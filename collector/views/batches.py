@@ -11,7 +11,7 @@ from collector.problems import (
     BATCH_WRONG,
     BODY_TOO_LARGE,
     STUDY_UNKNOWN,
-    TOKEN_NEEDED,
+    TICKET_NEEDED,
     ProblemError,
 )
 from collector.reports import intake
@@ -101,7 +101,7 @@ def _check(collector: Collector, study_id: str, member: Any) -> Checked:
         return report
     except (ReportError, ProblemError) as error:
         problem = problem_of(error)
-        if problem.kind in (STUDY_UNKNOWN, TOKEN_NEEDED):
+        if problem.kind in (STUDY_UNKNOWN, TICKET_NEEDED):
             raise
         return problem
 

@@ -32,7 +32,7 @@ JSON = "application/json"
 JSON_TYPES = frozenset(
     [JSON] + [f"application/json;{space}charset={name}" for space in ("", " ") for name in ("utf-8", "UTF-8")]
 )
-INVITATION = "HTTP_" + intake.INVITATION.upper().replace("-", "_")
+TICKET = "HTTP_" + intake.TICKET.upper().replace("-", "_")
 LONGEST_LENGTH = 12
 # The names of the views for one report and for many.
 ROUTES = ("reports.put", "reports.post")
@@ -64,7 +64,7 @@ class FastUploads:
             if reports is None:
                 environ["wsgi.input"] = BytesIO(body)
                 return self.plain(environ, start_response)
-            along = environ.get(INVITATION), environ.get("HTTP_AUTHORIZATION")
+            along = environ.get(TICKET), environ.get("HTTP_AUTHORIZATION")
             status, document = self._store(study_id, report_id, reports, *along)
         except Exception as error:
             problem = problem_of(error)
@@ -107,10 +107,10 @@ class FastUploads:
         study_id: str,
         report_id: str | None,
         reports: Sequence[PackedReport],
-        invitation: str | None,
+        ticket: str | None,
         authorization: str | None,
     ) -> tuple[str, dict[str, Any]]:
         if report_id is None:
             return "200 OK", batches.store(self._collector, study_id, reports)
-        receipt = intake.submit_one(self._collector, study_id, reports[0], invitation, authorization)
+        receipt = intake.submit_one(self._collector, study_id, reports[0], ticket, authorization)
         return STATUS[receipt], {"id": report_id, "result": receipt.value}

@@ -8,10 +8,10 @@ from collector import problems
 from collector.api.auth import withdrawing_key
 from collector.api.openapi import (
     ENCODING,
-    INVITATION_HEADER,
     REPORT_ID,
     RIGHT,
     STUDY_ID,
+    TICKET_HEADER,
     TOKEN_NOTE,
     TOKENS,
     UPLOAD,
@@ -50,7 +50,7 @@ def put(study_id: str, report_id: str) -> Response:
         with intake.naming_study(collector, study_id, report.version):
             packed = intake.check(collector, study_id, report)
     with intake.naming_study(collector, study_id, report.version):
-        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization")
+        along = request.headers.get(intake.TICKET), request.headers.get("Authorization")
         receipt = intake.submit_one(collector, study_id, packed, *along)
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
@@ -94,14 +94,14 @@ OPERATIONS = (
             *UPLOAD,
             problems.REPORT_INVALID,
             problems.VERSION_UNKNOWN,
-            problems.INVITATION_NEEDED,
+            problems.TICKET_NEEDED,
             *TOKENS,
             problems.REPORT_CONFLICT,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,
             problems.STUDY_NOT_OPEN,
         ),
-        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
+        (STUDY_ID, REPORT_ID, ENCODING, TICKET_HEADER),
         json_of("Report"),
     ),
     Operation(
@@ -110,7 +110,7 @@ OPERATIONS = (
         "uploadReports",
         "Store many reports; failed ones are listed and the others are durable.",
         {200: ("What became of each", json_of("BatchResult"))},
-        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TOKEN_NEEDED),
+        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TICKET_NEEDED),
         (STUDY_ID, ENCODING),
         json_of("Batch"),
     ),

@@ -34,16 +34,16 @@ def draw_due(channel, now, random):
     return (now // length + 1) * length + int.from_bytes(random(8), "big") % length
 
 
-def header_now(study, report_id, issuer, invitation, now, random):
+def header_now(study, report_id, issuer, ticket, now, random):
     """[fields] that the report leaves with at this moment; None while it does not leave."""
     channel = study.channel
     if not channel:
-        return [("LDPKit-Invitation", invitation)] if invitation else []
+        return [("LDPKit-Ticket", ticket)] if ticket else []
     if now is None:
         return None
     kept = ledger.leaving_of(report_id)
-    if channel.tokens and not kept.get("token"):
-        obtain(study, report_id, kept, issuer, invitation, now, random)
+    if channel.tickets and not kept.get("token"):
+        obtain(study, report_id, kept, issuer, ticket, now, random)
         return None
     due, length = kept.get("due"), channel.hours * HOUR_S
     # A clock that was moved far back would never come there. Where one jumped ahead, or a board slept, the
@@ -54,7 +54,7 @@ def header_now(study, report_id, issuer, invitation, now, random):
         return None
     if due > now:
         return None
-    return [("Authorization", header_of(unhexlify(kept["token"])))] if channel.tokens else []
+    return [("Authorization", header_of(unhexlify(kept["token"])))] if channel.tickets else []
 
 
 def postpone(study, report_id, now, random, is_late=False):
@@ -62,10 +62,10 @@ def postpone(study, report_id, now, random, is_late=False):
     ledger.keep_leaving(report_id, {"due": draw_due(study.channel, now, random), "late": is_late})
 
 
-def obtain(study, report_id, kept, issuer, invitation, now, random):
+def obtain(study, report_id, kept, issuer, ticket, now, random):
     """Ask for the token, and once more with the key that the issuer names; else it is asked for later."""
-    # Another invitation is of another stratum, perhaps: the issuer may name its key.
-    if kept.get("turned") and kept.get("invitation") != invitation:
+    # Another ticket is of another stratum, perhaps: the issuer may name its key.
+    if kept.get("turned") and kept.get("ticket") != ticket:
         kept = dict(kept, turned=False)
     for _ in range(2):
         # Written before it leaves: a lost answer is asked for again, by the very same request.
@@ -73,7 +73,7 @@ def obtain(study, report_id, kept, issuer, invitation, now, random):
             kept = prepared(study, report_id, kept, random)
         asking = asking_of(study, kept)
         try:
-            answer = ask(study, issuer, invitation, asking.body)
+            answer = ask(study, issuer, ticket, asking.body)
         except (OSError, ValueError):
             return
         status, headers, body = answer
@@ -83,11 +83,11 @@ def obtain(study, report_id, kept, issuer, invitation, now, random):
             given = {"token": hexlify(token).decode(), "due": draw_due(study.channel, now, random)}
             return ledger.keep_leaving(report_id, given, whole=True)
         other = said(headers, body, "application/problem+json")
-        place, turned = named_key(study.channel.tokens.keys, other)
+        place, turned = named_key(study.channel.tickets.keys, other)
         is_named = other.get("type") == PROBLEM + "token-key-other" and place is not None
         if not is_named or kept.get("turned", 0) >= turned or place == kept["key"]:
             return
-        kept = {"key": place, "turned": turned, "invitation": invitation}
+        kept = {"key": place, "turned": turned, "ticket": ticket}
 
 
 def named_key(keys, other):
@@ -107,24 +107,24 @@ def named_key(keys, other):
 def prepared(study, report_id, kept, random):
     """What is drawn for one token, durable before it is used."""
     key = kept.get("key", 0)
-    nonce, salt, factor = draw(study.channel.tokens.keys[key], random)
+    nonce, salt, factor = draw(study.channel.tickets.keys[key], random)
     drawn = {"key": key, "turned": kept.get("turned", 0), "factor": f"{factor:x}"}
-    drawn["invitation"] = kept.get("invitation", "")
+    drawn["ticket"] = kept.get("ticket", "")
     drawn.update(nonce=hexlify(nonce).decode(), salt=hexlify(salt).decode())
     ledger.keep_leaving(report_id, drawn, whole=True)
     return drawn
 
 
 def asking_of(study, kept):
-    tokens = study.channel.tokens
-    challenge = challenge_of(tokens.name, study.digest)
+    tickets = study.channel.tickets
+    challenge = challenge_of(tickets.name, study.digest)
     secrets = unhexlify(kept["nonce"]), unhexlify(kept["salt"]), int(kept["factor"], 16)
-    return Asking(tokens.keys[kept["key"]], challenge, *secrets)
+    return Asking(tickets.keys[kept["key"]], challenge, *secrets)
 
 
-def ask(study, issuer, invitation, body):
-    fields = [("Content-Type", REQUEST_TYPE), ("LDPKit-Invitation", invitation)]
-    return issuer.request("POST", path_of(study.channel.tokens.issuer) + "/v1/tokens", fields, body)
+def ask(study, issuer, ticket, body):
+    fields = [("Content-Type", REQUEST_TYPE), ("LDPKit-Ticket", ticket)]
+    return issuer.request("POST", path_of(study.channel.tickets.issuer) + "/v1/tokens", fields, body)
 
 
 def path_of(url):
@@ -134,9 +134,9 @@ def path_of(url):
 
 def issuer_of(study, roots):
     """The study's issuer over TLS, None where it has none."""
-    if not (study.channel and study.channel.tokens):
+    if not (study.channel and study.channel.tickets):
         return None
-    scheme, _, rest = study.channel.tokens.issuer.partition("://")
+    scheme, _, rest = study.channel.tickets.issuer.partition("://")
     if scheme != "https":
         raise RuntimeError("the issuer is not reached over TLS")
     host, _, port = rest.partition("/")[0].partition(":")

@@ -37,8 +37,8 @@ def write_ledger(ledger):
 
 def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
-    tokens = study.channel and study.channel.tokens
-    if tokens and not tokens.issuer.startswith("https://"):
+    tickets = study.channel and study.channel.tickets
+    if tickets and not tickets.issuer.startswith("https://"):
         raise RuntimeError("its issuer is not reached over TLS")
     fields = [field.id for field in study.public]
     if any([name in answers for name in fields]) or any([name not in fields for name in public]):

@@ -6,10 +6,10 @@ holds about 180 KB for choices, 250 KB for a number, 290 KB for records; sampled
 (SP 800-90B), and raises RandomnessError. Single-precision floats lose accuracy far below the noise.
 
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
-that this board answers, "invitation": where the study's collector, or its issuer, wants one}; roots.der: the
+that this board answers, "ticket": where the study's collector, or its issuer, wants one}; roots.der: the
 certificate authority of both. `answers` says what it is asked. With another study in its configuration the
 board answers that one too, within its budget; of one study it answers one version. Change the study once the
-board has ended: what still waits for a token then has lost its invitation.
+board has ended: what still waits for a token then has lost its ticket.
 """
 
 import json
@@ -144,12 +144,12 @@ def send_report(collector, config, roots, text, at):
     about = known(collector, config, ledger.entry_of(ledger.read_ledger(), report["id"]), report["version"])
     study, report_id, _, _, digest, closes, channel, _, _ = about
     leaving = Leaving(digest, channel)
-    issuer, invitation = issuer_of(leaving, roots), config.get("invitation", "")
+    issuer, ticket = issuer_of(leaving, roots), config.get("ticket", "")
     if study != config["study"]:
         if issuer and not ledger.leaving_of(report_id).get("token"):
-            raise ValueError("no token without the invitation to the study before")
-        invitation = ""
-    more = header_now(leaving, report_id, issuer, invitation, moment, random)
+            raise ValueError("no token without the ticket to the study before")
+        ticket = ""
+    more = header_now(leaving, report_id, issuer, ticket, moment, random)
     if more is None:
         return
     publisher = publisher_of(collector, about)

@@ -149,7 +149,7 @@ const STEPS = {
   sent: says("It was sent. Thank you."),
   refused: says("The collector does not take it any more."),
   withdrawn: says("It was withdrawn."),
-  uninvited: says("This study is by invitation."),
+  ticketless: says("This study is by ticket."),
   // The report was withdrawn: the ledger has none.
   before: says("You answered here before. A question is asked once."),
 };

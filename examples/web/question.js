@@ -21,7 +21,7 @@ async function refresh(device, study) {
   shown = report?.body ?? "";
   show("report", shown);
   const said = { held: "", queued: "It waits, and is sent when you come back.", sent: "It was sent. Thank you.",
-    uninvited: "It waits for an invitation.", refused: "The collector refused it." };
+    ticketless: "It waits for a ticket.", refused: "The collector refused it." };
   show("said", answered ? (said[report?.state] ?? "You answered here before. A question is asked once.") : "");
 }
 

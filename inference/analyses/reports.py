@@ -191,10 +191,10 @@ def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDAr
 
 
 def public_value(report: Report, field: str) -> str:
-    """Return a report's public value. Raises InputError if only the invitation had it."""
+    """Return a report's public value. Raises InputError if only the ticket had it."""
     if field not in report.public:
         raise InputError(
-            f"report {report.id} has no {field}, which was in its invitation: export the reports from their "
+            f"report {report.id} has no {field}, which was in its ticket: export the reports from their "
             "collector, which adds it",
             code="report.public_value_missing",
         )

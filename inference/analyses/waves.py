@@ -169,7 +169,7 @@ def _fields(studies: Mapping[str, Study], names: Sequence[str]) -> Iterator[str]
 _ASKED: Mapping[str, Callable[[PublicField], object]] = {
     "is worded differently": lambda field: field.text,
     "has other bounds or steps": lambda field: (field.bounds, field.step),
-    "comes from another source (the invitation, or the person)": lambda field: field.from_invitation,
+    "comes from another source (the ticket, or the person)": lambda field: field.from_ticket,
 }
 
 

@@ -30,24 +30,24 @@ def add_derive(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     project.add_argument("--out", required=True, metavar="STUDY2.json")
     project.add_argument("--id", metavar="ID", help="id of the second study (default: the first's and -2)")
     text = "output of `ldpkit issuer key` for the second study, if the first takes tokens"
-    project.add_argument("--tokens", metavar="FILE", help=text)
+    project.add_argument("--tickets", metavar="FILE", help=text)
     project.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the auxiliary data")
     project.set_defaults(run=run_project)
 
 
 def run_project(arguments: argparse.Namespace) -> int:
-    """ldpkit derive STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--tokens FILE]"""
+    """ldpkit derive STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--tickets FILE]"""
     study = load_study(arguments.study)
     from inference.results.saving import RESULT
 
     read = [arguments.study, arguments.found, str(Path(arguments.found, RESULT))]
-    read += [arguments.tokens] if arguments.tokens else []
+    read += [arguments.tickets] if arguments.tickets else []
     refuse_replacing(arguments.out, read)
     refuse_replacing_other(arguments.out, FORMAT)
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
-    from inference.projection.token_keys import second_tokens, with_tokens
+    from inference.projection.ticket_keys import second_tokens, with_tokens
 
     check_seed(arguments.seed)
     new_id = arguments.id or f"{study.id}-2"
@@ -55,7 +55,7 @@ def run_project(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--id {new_id}: is the first study's: the second needs another id", code="derive.id_taken"
         )
-    tokens = second_tokens(study, new_id, arguments.tokens)
+    tokens = second_tokens(study, new_id, arguments.tickets)
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
     is_new = _write(arguments.out, with_tokens(second, tokens).to_json() + "\n", read)
     print("\n".join(line for one in projected for line in projection_lines(one)))

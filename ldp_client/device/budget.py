@@ -292,10 +292,10 @@ def disclosures_of(ledger: Ledger) -> list[Disclosure]:
         entry_of(study, origin).reports[_STATES[state]] += 1
     for study, origin, channel, token, key in together:
         entry = entry_of(study, origin)
-        tokens = parse_canonical(channel).get("tokens")
-        awaits = tokens is not None and not token
+        tickets = parse_canonical(channel).get("tickets")
+        awaits = tickets is not None and not token
         entry.untokened += awaits
         entry.batched += not awaits
-        stratum = tokens["keys"][key].get("public") if token else None
+        stratum = tickets["keys"][key].get("public") if token else None
         entry.strata += [stratum] if stratum else []
     return list(entries.values())

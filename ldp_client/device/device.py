@@ -32,9 +32,9 @@ from ldp_client.device.outbox import (
     Queued,
     due_of,
     enqueue,
-    invite,
+    give_ticket,
     note_channel,
-    plain_invitation,
+    plain_ticket,
     refuse_full,
     withdraw_reports,
 )
@@ -232,7 +232,7 @@ class Device:
         self,
         study: Study,
         answers: dict[str, Any],
-        invitation: str = "",
+        ticket: str = "",
         *,
         public: dict[str, Any] | None = None,
     ) -> str:
@@ -243,7 +243,7 @@ class Device:
         Args:
             study: the study, as `fetch` or `accept` returned it.
             answers: {question id: answer}, for each question of the study.
-            invitation: the code that the operator of an invited study handed out. It travels with the report,
+            ticket: the code that the operator of an invited study handed out. It travels with the report,
                 not in it. In a study with tokens, only their issuer gets it.
             public: {public field id: value}, which leaves in clear. If the device requires consent, these
                 values may also be among the answers.
@@ -258,10 +258,10 @@ class Device:
                 and delta and of those recomputed from the integers that draw the noise.
             RefusedError: the policy, the study's days or a missing consent forbid it; a value would leave
                 without noise that had noise before, or is not given as public; or 500 reports wait.
-            InputError: the invitation is not text.
+            InputError: the ticket is not text.
             LedgerError: the ledger cannot be used; nothing was answered.
         """
-        invitation = plain_invitation(invitation)
+        ticket = plain_ticket(ticket)
         refuse_no_study(study)
         terms, origin = terms_of(study), self.ledger.origin
         with self.ledger.writing() as connection:
@@ -292,11 +292,11 @@ class Device:
             if study.protocol is not None:
                 from ldp_client.device.shares import queued_shares
 
-                queued = queued_shares(terms, values, self.policy.nodes, invitation, due, origin)
+                queued = queued_shares(terms, values, self.policy.nodes, ticket, due, origin)
             else:
                 report = perturb_answers(study, mechanisms, values, self._random)
                 body, answered = report.to_json(), set(report.payloads)
-                queued = Queued.of(study, report, self.collector, body, due, invitation, origin)
+                queued = Queued.of(study, report, self.collector, body, due, ticket, origin)
             # 5. Write spends, permanent answers and report in the ledger's one transaction.
             write_spends(connection, terms, origin, fresh, answered)
             remember(connection, terms, origin, remembering, fresh)
@@ -305,23 +305,23 @@ class Device:
             enqueue(connection, queued, self.transport.most_report_bytes)
             return queued.report_id
 
-    def invite(self, study_id: str, invitation: str) -> None:
-        """Give a waiting report another invitation, as the first was not accepted.
+    def give_ticket(self, study_id: str, ticket: str) -> None:
+        """Give a waiting report another ticket, as the first was not accepted.
 
-        An invitation admits one report. If several versions' reports wait, a report without an invitation
+        A ticket admits one report. If several versions' reports wait, a report without a ticket
         gets it, else the latest version's report. Nothing changes if a report has it already.
 
         Args:
             study_id: the study's id.
-            invitation: the new invitation; "" removes the invitations of all waiting reports.
+            ticket: the new ticket; "" removes the tickets of all waiting reports.
 
         Raises:
-            InputError: the device does not know the study, or the invitation is not text.
+            InputError: the device does not know the study, or the ticket is not text.
         """
-        invitation = plain_invitation(invitation)
+        ticket = plain_ticket(ticket)
         with self.ledger.writing() as connection:
             refuse_unknown(connection, study_id)
-            invite(connection, study_id, invitation)
+            give_ticket(connection, study_id, ticket)
 
     def flush(self, attempts: int = 5, now: bool = False) -> Flushed:
         """Send due reports to this device's collector, and request the deletion of withdrawn reports.

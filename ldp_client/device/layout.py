@@ -27,7 +27,7 @@ CREATE TABLE reports (
   id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
-  invitation TEXT NOT NULL) WITHOUT ROWID;
+  ticket TEXT NOT NULL) WITHOUT ROWID;
 """
 
 # The identity of the collector that serves a document at a base URL, and the pinned keys that signed it.

@@ -34,7 +34,7 @@ LOCK_SECONDS = 10.0
 _SEALED = (
     "SELECT origin, study, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3",
     "SELECT id, secret, collector, origin, study, version, document, closes, state, due, digest, "
-    "invitation FROM reports ORDER BY id",
+    "ticket FROM reports ORDER BY id",
     "SELECT document, collector, identity FROM identities ORDER BY 1, 2",
     "SELECT document, keys FROM signed ORDER BY document",
     "SELECT origin, study, question, noise, hex(answer) FROM permanent ORDER BY 1, 2, 3",

@@ -28,15 +28,15 @@ MOST_PENDING = 500
 MOST_BYTES = Direct.most_report_bytes
 WAITS = "state IN ('queued', 'trying')"
 # Reports whose study uses tokens: a report gets its token before its own moment is drawn.
-_AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tokens"%')"""
-_SELECTED = "id, collector, study, body, due, invitation, secret, version, document, closes, origin, digest"
+_AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tickets"%')"""
+_SELECTED = "id, collector, study, body, due, ticket, secret, version, document, closes, origin, digest"
 
 
 class Queued(NamedTuple):
     """A report that waits to be sent: its id, collector, study's id, exact bytes and due time.
 
     collector: base URL, "" if it was not known when the report was made; for a secure sum the base URLs of
-    its nodes. due: seconds since 1970, 0 for at once. invitation: for a study that takes invited reports
+    its nodes. due: seconds since 1970, 0 for at once. ticket: for a study that takes invited reports
     only. secret: the hexadecimal digits that a deletion must present.
     version, document, closes: the answered study's version, digest and last day ("" for none). origin: of the
     study's collector, "" if it was not known. A report whose deletion is requested has no body.
@@ -47,7 +47,7 @@ class Queued(NamedTuple):
     study: str
     body: str
     due: int = 0
-    invitation: str = ""
+    ticket: str = ""
     secret: str = ""
     version: int = 0
     document: str = ""
@@ -62,12 +62,12 @@ class Queued(NamedTuple):
         collector: str,
         body: str,
         due: int,
-        invitation: str = "",
+        ticket: str = "",
         origin: str = "",
     ) -> "Queued":
         """Return a fresh report, as it will leave for this collector or these nodes."""
         asked = (study.version, study.digest, study.closes or "", origin)
-        return cls(report.id, collector, study.id, body, due, invitation, report.secret.hex(), *asked)
+        return cls(report.id, collector, study.id, body, due, ticket, report.secret.hex(), *asked)
 
     @property
     def nodes(self) -> list[str]:
@@ -75,7 +75,7 @@ class Queued(NamedTuple):
         return self.collector.split(" ") if " " in self.collector else []
 
     def __repr__(self) -> str:
-        # Logs and error reports show this: no body, secret, invitation or id.
+        # Logs and error reports show this: no body, secret, ticket or id.
         return f"Queued({self.study!r}, version {self.version})"
 
 
@@ -84,16 +84,16 @@ def digest_of(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
-def plain_invitation(given: Any) -> str:
-    """Return an invitation without blanks, quotes and dashes from the letter it was copied from.
+def plain_ticket(given: Any) -> str:
+    """Return a ticket without blanks, quotes and dashes from the letter it was copied from.
 
-    A header could not hold them. For a whole link, return the invitation that it carries, as `readInvitation`
+    A header could not hold them. For a whole link, return the ticket that it carries, as `readTicket`
     of js/changing.js does. Raises InputError unless `given` is text.
     """
     if not isinstance(given, str):
-        raise InputError.say("device.text", name="invitation", found=type(given).__name__)
+        raise InputError.say("device.text", name="ticket", found=type(given).__name__)
     text = "".join([character for character in given if "!" <= character <= "~"])
-    return text.rpartition("#invitation=")[2].strip("\"'<>()[],.;:`")
+    return text.rpartition("#ticket=")[2].strip("\"'<>()[],.;:`")
 
 
 def now() -> float:
@@ -123,7 +123,7 @@ def due_of(study: Study, window: float) -> int:
     """
     if study.channel is None:
         return due_within(window)
-    return 0 if study.channel.tokens else in_next_window(study.channel.hours)
+    return 0 if study.channel.tickets else in_next_window(study.channel.hours)
 
 
 def due_within(window: float) -> int:
@@ -161,11 +161,11 @@ class Channels:
     def awaits_token(self, report: Queued) -> bool:
         """Return True if the report still has to request a token."""
         channel = self.of(report)
-        return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
+        return channel is not None and channel.tickets is not None and report.report_id not in self._tokens
 
     def asks_token(self, report: Queued) -> bool:
-        """Return True if its next request shows the person's invitation to an issuer."""
-        return bool(report.body and report.invitation) and self.awaits_token(report)
+        """Return True if its next request shows the person's ticket to an issuer."""
+        return bool(report.body and report.ticket) and self.awaits_token(report)
 
     def has_asked(self, report: Queued) -> bool:
         """Return True if a token was requested, though perhaps not given."""
@@ -204,26 +204,26 @@ def enqueue(connection: sqlite3.Connection, report: Queued, most: int) -> None:
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.collector, report.origin)
     asked = (report.study, report.version, report.document, report.closes)
-    row = (*whose, *asked, "queued", report.due, digest, report.body, report.invitation)
+    row = (*whose, *asked, "queued", report.due, digest, report.body, report.ticket)
     connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def invite(connection: sqlite3.Connection, study_id: str, invitation: str) -> None:
-    """Give one of the study's waiting reports another invitation, as it admits one: the latest version's.
+def give_ticket(connection: sqlite3.Connection, study_id: str, ticket: str) -> None:
+    """Give one of the study's waiting reports another ticket, as it admits one: the latest version's.
 
-    A report without an invitation comes first. Nothing changes if a waiting report already has that
-    invitation. "" removes the invitations of all waiting reports.
+    A report without a ticket comes first. Nothing changes if a waiting report already has that
+    ticket. "" removes the tickets of all waiting reports.
     """
     has_token = "id IN (SELECT report FROM tokens WHERE token <> '')"
     waiting = f"study = ? AND is_own(origin) AND {WAITS} AND NOT {has_token}"
-    query = f"SELECT id, invitation FROM reports WHERE {waiting} ORDER BY invitation = '' DESC, version DESC"
+    query = f"SELECT id, ticket FROM reports WHERE {waiting} ORDER BY ticket = '' DESC, version DESC"
     rows = connection.execute(query, (study_id,)).fetchall()
-    given = [] if invitation in [kept for _, kept in rows] else rows[:1]
-    for report_id, _ in given if invitation else rows:
-        connection.execute("UPDATE reports SET invitation = ? WHERE id = ?", (invitation, report_id))
-        # A postponed token request now uses another invitation.
+    given = [] if ticket in [kept for _, kept in rows] else rows[:1]
+    for report_id, _ in given if ticket else rows:
+        connection.execute("UPDATE reports SET ticket = ? WHERE id = ?", (ticket, report_id))
+        # A postponed token request now uses another ticket.
         connection.execute(f"UPDATE reports SET due = 0 WHERE id = ? AND {_AWAITS}", (report_id,))
-        # The new invitation may be of another stratum: the issuer may name its key.
+        # The new ticket may be of another stratum: the issuer may name its key.
         connection.execute("UPDATE tokens SET turned = 0 WHERE report = ?", (report_id,))
 
 
@@ -259,7 +259,7 @@ def conclude(connection: sqlite3.Connection, report_id: str, state: str) -> None
 
     Only its id is kept. Nothing changes if it was withdrawn meanwhile.
     """
-    wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
+    wiped = "state = ?, due = 0, digest = ?, body = '', ticket = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
     connection.execute(query, (state, digest_of(""), report_id))
     forget_tokens(connection)
@@ -286,7 +286,7 @@ def withdraw_reports(connection: sqlite3.Connection, study_id: str) -> int:
     # A deletion that is already pending keeps its time, however often the person withdraws.
     asked = {report.report_id for report in withdrawn(connection)}
     connection.execute(f"UPDATE reports SET due = 0 WHERE {its} AND state <> 'withdrawn'", (study_id,))
-    wiped = "state = 'withdrawn', digest = ?, body = '', invitation = ''"
+    wiped = "state = 'withdrawn', digest = ?, body = '', ticket = ''"
     query = f"UPDATE reports SET {wiped} WHERE {its}"
     count = connection.execute(query, (digest_of(""), study_id)).rowcount
     forget_tokens(connection)

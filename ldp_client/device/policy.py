@@ -68,17 +68,17 @@ class Policy:
         Raises RefusedError for a host that is not allowed, that is on this device while the collector is
         elsewhere, or that the device's relay does not reach. Raises UsageError without https.
         """
-        tokens = study.channel.tokens if study.channel is not None else None
+        tickets = study.channel.tickets if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
-        if relay and (tokens or nodes):
+        if relay and (tickets or nodes):
             raise RefusedError.say("device.beyond_the_relay", study=study.id)
         for url in study.channel.left_from_trial(collector) if study.channel else []:
-            # No report would ever leave, and any program that listens here would get the invitation.
+            # No report would ever leave, and any program that listens here would get the ticket.
             raise RefusedError.say("device.place_here", study=study.id, place=url)
         for url in nodes:
             self.node_url(url)
-        if tokens is not None:
-            self.base_url(tokens.issuer)
+        if tickets is not None:
+            self.base_url(tickets.issuer)
 
     def node_url(self, text: str) -> str:
         """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""

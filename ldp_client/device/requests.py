@@ -109,14 +109,12 @@ def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
     return answer
 
 
-def put_report(
-    transport: Transport, url: str, body: str, invitation: str = "", token: bytes = b""
-) -> Outcome:
-    """Send a report once. It waits if its invitation or token is not accepted.
+def put_report(transport: Transport, url: str, body: str, ticket: str = "", token: bytes = b"") -> Outcome:
+    """Send a report once. It waits if its ticket or token is not accepted.
 
-    invitation: for a study that takes invited reports only. token: for a study that takes tokens.
+    ticket: for a study that takes invited reports only. token: for a study that takes tokens.
     """
-    return _put(transport, url, body.encode("utf-8"), "application/json", invitation, token)
+    return _put(transport, url, body.encode("utf-8"), "application/json", ticket, token)
 
 
 def put_share(transport: Transport, url: str, share: bytes, token: bytes, digests: bytes) -> Outcome:
@@ -129,7 +127,7 @@ def _put(
     url: str,
     body: bytes,
     media_type: str,
-    invitation: str,
+    ticket: str,
     token: bytes,
     digests: bytes = b"",
 ) -> Outcome:
@@ -137,10 +135,10 @@ def _put(
     if token:
         if digests:
             headers[SHARES] = hexlify(digests).decode()
-        # Never both: an invitation identifies the person, a token must not.
+        # Never both: a ticket identifies the person, a token must not.
         headers["Authorization"] = header_of(token)
-    elif invitation:
-        headers["LDPKit-Invitation"] = invitation
+    elif ticket:
+        headers["LDPKit-Ticket"] = ticket
     return _ask(transport, urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
 
 
@@ -184,11 +182,11 @@ def _ask(
         problem=problem,
         detail=printable(document.get("detail", ""), MOST_CHARACTERS),
     )
-    if problem == "invitation-needed":
+    if problem == "ticket-needed":
         field = printable(str(document.get("field", "")), MOST_CHARACTERS)
         if field.startswith("public."):
-            return Outcome("kept", say("device.other_invitation", field=field, reason=reason))
-        return Outcome("kept", say("device.uninvited"))
+            return Outcome("kept", say("device.other_ticket", field=field, reason=reason))
+        return Outcome("kept", say("device.ticket_refused"))
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
     digest = printable(document.get("digest", ""))

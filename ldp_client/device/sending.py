@@ -122,12 +122,12 @@ class Sender:
         Shares name their nodes; other reports may not know their collector yet.
         """
         channel = self._channels.of(report)
-        tokens = channel.tokens if channel is not None else None
-        if self._transport.relay and (tokens or report.nodes):
+        tickets = channel.tickets if channel is not None else None
+        if self._transport.relay and (tickets or report.nodes):
             return say("device.beyond_the_relay", study=report.study)
         try:
-            if tokens is not None:
-                self._policy.base_url(tokens.issuer)
+            if tickets is not None:
+                self._policy.base_url(tickets.issuer)
             for url in report.nodes:
                 self._policy.node_url(url)
             self._policy.base_url(self._collector)
@@ -140,7 +140,7 @@ class Sender:
     def _apart(self, deletions: list[Queued], uploads: list[Queued]) -> tuple[list[Queued], list[Queued]]:
         """Return both lists without the requests that must leave in another window.
 
-        A token request carries the person's invitation, so a batched report never leaves next to it. A first
+        A token request carries the person's ticket, so a batched report never leaves next to it. A first
         token request goes first. Among retries chance decides, so none blocks the others permanently. Through
         a relay one batched request leaves at a time, because two at once belong to one person.
         """

@@ -33,7 +33,7 @@ Judge = Callable[[str, Outcome], Outcome]
 
 
 def queued_shares(
-    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, invitation: str, due: int, origin: str
+    terms: Terms, answers: dict[str, Any], trusted: TrustedNodes, ticket: str, due: int, origin: str
 ) -> Queued:
     """Return the sealed shares of one device's answers; `collector` names their nodes.
 
@@ -42,7 +42,7 @@ def queued_shares(
     report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted)
     body = _written([message.body for message in messages])
     nodes = " ".join([message.node for message in messages])
-    return Queued.of(terms.study, report, nodes, body, due, invitation, origin)
+    return Queued.of(terms.study, report, nodes, body, due, ticket, origin)
 
 
 def body_size(study: Study) -> int:

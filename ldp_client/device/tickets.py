@@ -1,8 +1,8 @@
-"""The tokens with which reports leave: requested from their study's issuer with the person's invitation.
+"""The tokens with which reports leave: requested from their study's issuer with the person's ticket.
 
 A report first gets its token from the issuer, who knows the person. In another window it leaves with the
 token, which identifies no person. Each request's contents are durable before the request leaves, so a lost
-answer is requested again with the same contents. Once the token arrives, blinding and invitation are deleted:
+answer is requested again with the same contents. Once the token arrives, blinding and ticket are deleted:
 then nothing on this device links the two.
 
 Only the signature of a key that the study names makes a token. Any other answer leaves the report as it was.
@@ -21,7 +21,7 @@ from ldp_client.device import outbox
 from ldp_client.device.http import MOST_CHARACTERS
 from ldp_client.device.requests import Outcome, pause_of, strange
 from ldp_client.device.shares import nonce_for
-from ldp_client.documents.channel import Channel, Tokens
+from ldp_client.documents.channel import Channel, Tickets
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
@@ -58,7 +58,7 @@ class Held(NamedTuple):
 def prepared(
     ledger: Ledger,
     report: Queued,
-    tokens: Tokens,
+    tickets: Tickets,
     bound: bytes,
     other: tuple[int, int] | None = None,
 ) -> Held | None:
@@ -71,7 +71,7 @@ def prepared(
         row = connection.execute(query, (report.report_id,)).fetchone()
         if row is None or other is not None:
             key, turned = other or (0, 0)
-            nonce, salt, factor = draw(tokens.keys[key], urandom)
+            nonce, salt, factor = draw(tickets.keys[key], urandom)
             secrets = (hexlify(bound or nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
             row = (key, turned, *secrets)
             # Skip a report that was withdrawn meanwhile.
@@ -86,7 +86,7 @@ def keep_token(connection: sqlite3.Connection, report_id: str, token: bytes, hou
     """Store a token, delete its request and draw when the report leaves; skip a withdrawn report."""
     given = "token = ?, nonce = '', salt = '', factor = ''"
     connection.execute(f"UPDATE tokens SET {given} WHERE report = ?", (hexlify(token).decode(), report_id))
-    query = f"UPDATE reports SET due = ?, invitation = '' WHERE id = ? AND {outbox.WAITS}"
+    query = f"UPDATE reports SET due = ?, ticket = '' WHERE id = ? AND {outbox.WAITS}"
     connection.execute(query, (outbox.in_next_window(hours), report_id))
     outbox.forget_tokens(connection)
 
@@ -96,48 +96,48 @@ def ask_token(transport: Transport, ledger: Ledger, report: Queued, channel: Cha
 
     The outcome is "sent" once the token is stored and the report's time is drawn.
     """
-    tokens = channel.tokens
-    assert tokens is not None
-    if not report.invitation:
-        return Outcome("kept", say("device.token_uninvited"))
+    tickets = channel.tickets
+    assert tickets is not None
+    if not report.ticket:
+        return Outcome("kept", say("device.no_ticket"))
     try:
         bound = nonce_for(report)
-        held = prepared(ledger, report, tokens, bound)
-        answer = _ask(transport, report, tokens, held) if held else None
-        other = _other_key(answer, tokens, held) if held and answer else None
+        held = prepared(ledger, report, tickets, bound)
+        answer = _ask(transport, report, tickets, held) if held else None
+        other = _other_key(answer, tickets, held) if held and answer else None
         if other is not None:
-            held = prepared(ledger, report, tokens, bound, other)
-            answer = _ask(transport, report, tokens, held) if held else None
+            held = prepared(ledger, report, tickets, bound, other)
+            answer = _ask(transport, report, tickets, held) if held else None
     except TransferError as error:
         return Outcome("waiting", say("device.no_issuer", reason=error))
     if held is None or answer is None:
         return Outcome("withdrawn")
     if answer.status != 200 or answer.media_type != RESPONSE_TYPE:
-        return _refusal(answer, tokens)
-    token = _asking(report, tokens, held).token(answer.body, urandom)
+        return _refusal(answer, tickets)
+    token = _asking(report, tickets, held).token(answer.body, urandom)
     if token is None:
-        return Outcome("kept", say("device.token_unsigned", issuer=tokens.name))
+        return Outcome("kept", say("device.token_unsigned", issuer=tickets.name))
     with ledger.writing() as connection:
         keep_token(connection, report.report_id, token, channel.hours)
     return Outcome("sent")
 
 
-def _asking(report: Queued, tokens: Tokens, held: Held) -> Asking:
-    challenge = challenge_of(tokens.name, report.document)
+def _asking(report: Queued, tickets: Tickets, held: Held) -> Asking:
+    challenge = challenge_of(tickets.name, report.document)
     secrets = (unhexlify(held.nonce), unhexlify(held.salt), int(held.factor, 16))
-    return Asking(tokens.keys[held.key], challenge, *secrets)
+    return Asking(tickets.keys[held.key], challenge, *secrets)
 
 
-def _ask(transport: Transport, report: Queued, tokens: Tokens, held: Held) -> Answer:
+def _ask(transport: Transport, report: Queued, tickets: Tickets, held: Held) -> Answer:
     """Return the issuer's answer. Raises TransferError."""
     headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
-    headers["LDPKit-Invitation"] = report.invitation
-    body = _asking(report, tokens, held).body
-    request = urllib.request.Request(tokens.issuer + TOKEN_PATH, body, headers, method="POST")
+    headers["LDPKit-Ticket"] = report.ticket
+    body = _asking(report, tickets, held).body
+    request = urllib.request.Request(tickets.issuer + TOKEN_PATH, body, headers, method="POST")
     return transport.exchange(request)
 
 
-def _other_key(answer: Answer, tokens: Tokens, held: Held) -> tuple[int, int] | None:
+def _other_key(answer: Answer, tickets: Tickets, held: Held) -> tuple[int, int] | None:
     """Return the study's key that the issuer names instead of the requested key, and how it was named.
 
     It is followed once per report: an issuer that keeps naming keys could tell people apart. A second time is
@@ -147,36 +147,36 @@ def _other_key(answer: Answer, tokens: Tokens, held: Held) -> tuple[int, int] | 
         return None
     document = answer.document
     by_id = document.get("key_id")
-    ids = _ids_of(tokens)
+    ids = _ids_of(tickets)
     named = document.get("key") if by_id is None else ids.index(by_id) if by_id in ids else None
-    if not isinstance(named, int) or isinstance(named, bool) or not 0 <= named < len(tokens.keys):
+    if not isinstance(named, int) or isinstance(named, bool) or not 0 <= named < len(tickets.keys):
         return None
     turned = BY_PLACE if by_id is None else BY_ID
     return (named, turned) if named != held.key and held.turned < turned else None
 
 
-def _ids_of(tokens: Tokens) -> list[int]:
-    return [short_id_of(key.spki) for key in tokens.keys]
+def _ids_of(tickets: Tickets) -> list[int]:
+    return [short_id_of(key.spki) for key in tickets.keys]
 
 
-def _refusal(answer: Answer, tokens: Tokens) -> Outcome:
+def _refusal(answer: Answer, tickets: Tickets) -> Outcome:
     """Return the outcome of the issuer's refusal.
 
-    No refusal is final: the person may get another invitation, or withdraw the report.
+    No refusal is final: the person may get another ticket, or withdraw the report.
     """
     document, problem = answer.document, answer.problem
     key_id = document.get("key_id")
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
-    if problem == "invitation-needed":
-        return Outcome("kept", say("device.token_invitation"))
+    if problem == "ticket-needed":
+        return Outcome("kept", say("device.ticket_unknown"))
     if problem == "token-issued":
-        return Outcome("stuck", say("device.token_issued"))
+        return Outcome("stuck", say("device.ticket_spent"))
     if problem == "token-key-unknown":
-        return Outcome("stuck", say("device.token_key"))
-    if problem == "token-key-other" and isinstance(key_id, int) and key_id not in _ids_of(tokens):
+        return Outcome("stuck", say("device.ticket_key"))
+    if problem == "token-key-other" and isinstance(key_id, int) and key_id not in _ids_of(tickets):
         # The key of a stratum that the study omits.
-        return Outcome("stuck", say("device.token_stratum"))
+        return Outcome("stuck", say("device.ticket_stratum"))
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)
     reason = say("device.problem", status=answer.status, problem=problem, detail=detail)
     return Outcome(pause_of(answer.status), reason)

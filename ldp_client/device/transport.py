@@ -43,7 +43,7 @@ class Transport:
         """Make a request and return its whole answer, whatever its status.
 
         Args:
-            request: the request, for a URL of the collector, of an issuer of tokens or of a node.
+            request: the request, for a URL of the collector, of an issuer of tickets or of a node.
             most: the bytes of the body to read, 0 for the default.
 
         Raises:
@@ -85,7 +85,7 @@ class Oblivious(Transport):
     """Sends all requests, encrypted for one collector's gateway, through one relay (RFC 9458).
 
     The relay sees who sends, when, and one of a few sizes. The collector sees the content, and when the relay
-    forwards it. The relay reaches this collector alone, so studies with an issuer of tokens or with nodes
+    forwards it. The relay reaches this collector alone, so studies with an issuer of tickets or with nodes
     cannot be answered.
 
     Args:

@@ -101,7 +101,7 @@ class Delivery:
             self._note(report, self._collector, found.identity)
             if not found.identity:
                 return found
-        outcome = put_report(self._transport, self._url(report), report.body, report.invitation, token)
+        outcome = put_report(self._transport, self._url(report), report.body, report.ticket, token)
         return judge(self._collector, outcome)
 
     def delete(self, report: Queued) -> Outcome:

@@ -82,7 +82,7 @@ _KEY = Record({"key": TokenSpki()}, {"public": PublicValues()})
 CHANNEL = Record(
     {"batches": Record({"hours": Integer(1, MOST_HOURS)})},
     {
-        "tokens": Record(
+        "tickets": Record(
             {
                 "issuer": WEB_ADDRESS,
                 "keys": ListOf(_KEY, 1, MOST_KEYS, repeats=True),
@@ -100,38 +100,38 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     if parsed["respondent"] == "holder":
         problem = "does not go with the respondent 'holder', whose statistics bear its name"
         raise StudyError("channel", problem, code="study.channel_for_holders")
-    if channel["tokens"] is not None:
-        _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
+    if channel["tickets"] is not None:
+        _check_strata(parsed["public"] or (), channel["tickets"]["keys"])
 
 
 def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, Any], ...]") -> None:
-    """Raise StudyError unless each key has its own values of the public fields that invitations carry."""
+    """Raise StudyError unless each key has its own values of the public fields that tickets carry."""
     fields = [PublicField(one) for one in public]
-    carried = {field.id: field for field in fields if field.from_invitation}
+    carried = {field.id: field for field in fields if field.from_ticket}
     seen: "list[dict[str, str]]" = []
     for index, key in enumerate(keys):
-        path, values = f"channel.tokens.keys[{index}]", key["public"] or {}
+        path, values = f"channel.tickets.keys[{index}]", key["public"] or {}
         if key["key"] in [other["key"] for other in keys[:index]]:
-            raise StudyError(f"{path}.key", "occurs twice", code="study.duplicate_token_key")
+            raise StudyError(f"{path}.key", "occurs twice", code="study.duplicate_ticket_key")
         _check_values(values, carried, f"{path}.public")
         if values in seen:
             problem = "must differ from every other key's: two keys of one stratum tell people apart"
-            raise StudyError(f"{path}.public", problem, code="study.token_public_invalid")
+            raise StudyError(f"{path}.public", problem, code="study.ticket_public_invalid")
         seen.append(values)
 
 
 def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", path: str) -> None:
     for name in sorted(values):
         if name not in carried:
-            problem = "is no public field of this study that invitations carry"
-            raise StudyError(f"{path}.{name}", problem, code="study.token_value_unknown_field")
+            problem = "is no public field of this study that tickets carry"
+            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_unknown_field")
         if carried[name].place(values[name]) is None:
             problem = "is not one of the values that the study lists"
-            raise StudyError(f"{path}.{name}", problem, code="study.token_value_not_listed")
+            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_not_listed")
     for name in sorted(carried):
         if name not in values:
             problem = "is missing: the token's key adds it to a report"
-            raise StudyError(f"{path}.{name}", problem, code="study.token_value_missing")
+            raise StudyError(f"{path}.{name}", problem, code="study.ticket_value_missing")
 
 
 class TokenKey:
@@ -152,8 +152,8 @@ class TokenKey:
         self.public: "dict[str, str]" = dict(parsed["public"] or {})
 
 
-class Tokens:
-    """The issuer that gives each person one token, and the keys that check tokens.
+class Tickets:
+    """The issuer of blind tickets, and the keys that sign the tokens bought with them.
 
     Args:
         parsed: its part of a study document, as CHANNEL reads it.
@@ -178,16 +178,16 @@ class Channel:
 
     Attributes:
         hours: the length of each window; a report that becomes ready in a window leaves in the next window.
-        tokens: the tokens' issuer and keys, or None.
+        tickets: the issuer of blind tickets and its keys, or None.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.hours: int = parsed["batches"]["hours"]
-        self.tokens: "Optional[Tokens]" = Tokens(parsed["tokens"]) if parsed["tokens"] else None
+        self.tickets: "Optional[Tickets]" = Tickets(parsed["tickets"]) if parsed["tickets"] else None
 
     def left_from_trial(self, collector: str) -> "list[str]":
         """Return the issuer's URL if it names the local machine although the collector is remote."""
-        issuer = [self.tokens.issuer] if self.tokens else []
+        issuer = [self.tickets.issuer] if self.tickets else []
         return [] if is_here(collector) else [url for url in issuer if is_here(url)]
 
 

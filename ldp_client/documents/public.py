@@ -20,12 +20,12 @@ MOST_VALUES = 1_000_000
 # With these limits, each value has one short spelling without an exponent.
 MOST_PLACES = 9
 LARGEST = 10**12
-INVITATION = "invitation"
+TICKET = "ticket"
 # The rounding error of a float that is accepted, as a fraction of a step.
 _TOLERANCE = Rational(1, 1000)
 _EXACT = Rational(0)
 
-_OPTIONAL: "dict[str, Any]" = {"text": Spoken(1000), "source": Constant(INVITATION)}
+_OPTIONAL: "dict[str, Any]" = {"text": Spoken(1000), "source": Constant(TICKET)}
 _CHOICE = Record({"id": Identifier(), "choices": ListOf(Spoken(200), 2, MOST_CHOICES)}, _OPTIONAL)
 
 
@@ -86,7 +86,7 @@ class PublicField:
         bounds: the lowest and highest value of a number.
         step: the distance between neighbouring values of a number.
         longest: the most bytes that a value takes in a report.
-        from_invitation: whether the invitation carries the value, so that the device need not ask.
+        from_ticket: whether the ticket carries the value, so that the device need not ask.
         size: the number of values.
     """
 
@@ -96,7 +96,7 @@ class PublicField:
         self.choices: "tuple[str, ...]" = parsed.get("choices", ())
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.step: "Optional[Rational]" = parsed.get("step")
-        self.from_invitation: bool = parsed["source"] == INVITATION
+        self.from_ticket: bool = parsed["source"] == TICKET
         self.size = len(self.choices)
         self.longest = max([self.length(label) for label in self.choices]) if self.choices else 0
         self._places = {label: place for place, label in enumerate(self.choices)}

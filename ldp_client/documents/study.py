@@ -87,7 +87,7 @@ class Study:
         sections: groups of questions that are shown together, in order, each question once; empty if not
             stated.
         public: the fields that reports carry without noise, in the document's order; carried: the public
-            fields whose values come with the invitation.
+            fields whose values come with the ticket.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
     Raises:
@@ -149,7 +149,7 @@ class Study:
             for name in section.questions:
                 self.question(name).list_title = section.title
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
-        self.carried = tuple([field for field in self.public if field.from_invitation])
+        self.carried = tuple([field for field in self.public if field.from_ticket])
 
     @classmethod
     def from_json(cls, text: "str | bytes") -> "Self":
@@ -267,7 +267,7 @@ class Study:
 
         Args:
             values: {field id: value}, as the report has them.
-            invited: whether an invitation still adds the fields that it carries, so that they may be missing.
+            invited: whether a ticket still adds the fields that it carries, so that they may be missing.
 
         Returns:
             (field, problem) of the first value that is wrong, or None if all are right.
@@ -279,7 +279,7 @@ class Study:
             if known[name].place(values[name]) is None:
                 return name, "is not one of the values that the study lists"
         for field in self.public:
-            if field.id not in values and not (invited and field.from_invitation):
+            if field.id not in values and not (invited and field.from_ticket):
                 return field.id, "is missing"
         return None
 

@@ -46,9 +46,9 @@ def perturb_file(
     Raises InputError with the line, if the reports file exists, and for memoized questions, which need state
     for each person. Raises RefusedError for a secure sum, or whose reports need tokens.
     """
-    if study.channel is not None and study.channel.tokens is not None:
+    if study.channel is not None and study.channel.tickets is not None:
         # Refuse before any noise is drawn: its privacy budget would be wasted.
-        raise RefusedError.say("files.tokenless", study=study.id)
+        raise RefusedError.say("files.takes_tickets", study=study.id)
     return _perturb(study, answers_path, reports_path, progress, note, refusals)
 
 
@@ -111,7 +111,7 @@ def _refuse_unasked(study: Study, refusals: bool) -> None:
 def _quantised_people(
     study: Study, mechanisms: Mechanisms, path: str, clipped: ClippedCount, refusals: bool
 ) -> Iterator[tuple[Quantised, Public]]:
-    """Yield each person's quantised answers and public values. No invitation adds public values here."""
+    """Yield each person's quantised answers and public values. No ticket adds public values here."""
     for number, answers in read_answers(study, path, refusals):
         try:
             quantised = quantise_answers(study, mechanisms, answers)

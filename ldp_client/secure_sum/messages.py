@@ -147,7 +147,7 @@ def share_messages(
     protocol = study.protocol
     assert protocol is not None
     trusted.refuse_others(study)
-    if study.channel is None or study.channel.tokens is None:
+    if study.channel is None or study.channel.tickets is None:
         # Anyone could send many shares, and so choose whom a person's answer is summed with.
         raise RefusedError.say("device.sum_without_tokens", study=study.id)
     vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)

@@ -32,5 +32,5 @@ def lines_of(study: Study, found: ShuffledPrivacy, words: Words = ENGLISH) -> li
     lines += [words.say("set.not_towards", own=own)]
     if study.channel is None:
         return [*lines, words.say("set.no_channel")]
-    which = "set.batches" if study.channel.tokens else "set.no_tokens"
+    which = "set.batches" if study.channel.tickets else "set.no_tickets"
     return [*lines, words.say(which, hours=study.channel.hours)]

@@ -13,18 +13,18 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
     if channel is None:
         return []
     lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
-    if channel.tokens is not None:
-        lines.append("  " + words.say("channel.tokens", issuer=visible(channel.tokens.issuer)))
-        keys, strata = len(channel.tokens.keys), count_strata(study)
+    if channel.tickets is not None:
+        lines.append("  " + words.say("channel.tickets", issuer=visible(channel.tickets.issuer)))
+        keys, strata = len(channel.tickets.keys), count_strata(study)
         which = "channel.strata" if keys == strata else "channel.some_strata"
         lines += ["  " + words.say(which, keys=keys, strata=f"{strata:,}")] if strata > 1 else []
     else:
-        lines.append("  " + words.say("channel.invited"))
+        lines.append("  " + words.say("channel.direct"))
     return lines
 
 
 def count_strata(study: "Study") -> int:
-    """Return how many combinations of values invitations can carry, 1 if they carry none."""
+    """Return how many combinations of values tickets can carry, 1 if they carry none."""
     count = 1
     for field in study.carried:
         count *= field.size

@@ -28,7 +28,7 @@ def public_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
 def public_line(field: "PublicField", words: Words = ENGLISH) -> str:
     """Return one field in words: what is asked, that it is sent as it is, and its possible values."""
     named = f"{field.id} ({visible(field.text)})" if field.text else field.id
-    key = "public.invited" if field.from_invitation else "public.field"
+    key = "public.ticket" if field.from_ticket else "public.field"
     return words.say(key, field=named, values=values_in_words(field, words))
 
 

@@ -57,7 +57,7 @@ def _lines(told: Disclosure) -> list[str]:
         say("cli.budget.study", collector=collector, **facts),
         "  " + say("cli.budget.asked", questions=", ".join(told.questions)),
         "  " + (", ".join(states) or say("cli.budget.none")),
-        *(["  " + say("cli.budget.untokened", count=told.untokened)] if told.untokened else []),
+        *(["  " + say("cli.budget.without_token", count=told.untokened)] if told.untokened else []),
         *(["  " + say("cli.budget.batched", count=told.batched)] if told.batched else []),
         *["  " + say("cli.budget.stratum", values=_pairs(values)) for values in told.strata],
     ]

@@ -52,7 +52,7 @@ def add_device(subparsers: Subparsers) -> None:
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
     )
-    answer.add_argument("--invitation", default="", help=say("cli.help.invitation"))
+    answer.add_argument("--ticket", default="", help=say("cli.help.ticket"))
     answer.add_argument("--yes", action="store_true", help=say("cli.help.yes"))
     answer.set_defaults(run=run_answer)
 
@@ -175,8 +175,8 @@ def _is_more(stated: str, kept: str) -> bool:
 def _send_earlier(device: Device, study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
     """Send reports that earlier calls could not, whatever prevents an answer to this study."""
     _tell_waiting(device, study_id)
-    if arguments.invitation and is_answered:
-        print(say("cli.invitation_unused", study=study_id), file=sys.stderr)
+    if arguments.ticket and is_answered:
+        print(say("cli.ticket_unused", study=study_id), file=sys.stderr)
     if device.ledger.queued() or is_answered:
         print(_sent(_flush(device)), file=sys.stderr if arguments.json else sys.stdout)
 
@@ -185,9 +185,9 @@ def _answer(device: Device, study_id: str, arguments: argparse.Namespace) -> str
     """Fetch the study, ask for consent, answer, and return the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
-    if study.channel is not None and study.channel.tokens is not None and not arguments.invitation:
+    if study.channel is not None and study.channel.tickets is not None and not arguments.ticket:
         # Nothing is spent on a report that could never leave.
-        raise RefusedError.say("device.token_uninvited")
+        raise RefusedError.say("device.no_ticket")
     if study.respondent == "holder":
         check_tables(study, answers)
     else:
@@ -195,7 +195,7 @@ def _answer(device: Device, study_id: str, arguments: argparse.Namespace) -> str
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
-    return device.answer(study, answers, arguments.invitation)
+    return device.answer(study, answers, arguments.ticket)
 
 
 def _tell_waiting(device: Device, study_id: str) -> None:

@@ -305,7 +305,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
             r"any mechanism.*8 yes/no.*never below.*0 of 2 random cells are not monotone",
         ),
     ),
-    "tokens": (Run("--reports 20", rf"unblind and verify +\d+ µs CPU\n.*ratio {NUMBER}\n"),),
+    "tickets": (Run("--reports 20", rf"unblind and verify +\d+ µs CPU\n.*ratio {NUMBER}\n"),),
 }
 
 

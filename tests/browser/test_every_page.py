@@ -104,9 +104,9 @@ def test_every_page_passes_browser_checks(server, tmp_path, browser, scheme, wid
     # The console tells of the page that is not there, and of the one that asks for a key.
     expected = ("status of 401", "status of 404")
     assert [error for error in found["errors"] if not any(words in error for words in expected)] == []
-    assert looks["done"]["text"].count("#invitation=") == 10
+    assert looks["done"]["text"].count("#ticket=") == 10
     assert f"The key {browser}-{width} is shown this once" in looks["made"]["text"]
-    assert "invite\tkinds\t10 invitations" in looks["audit-log"]["text"]
+    assert "invite\tkinds\t10 tickets" in looks["audit-log"]["text"]
     focus = {"slip": "problem", "checked": "check", "report": "report"}
     assert {name: looks[name]["focus"] for name in focus} == focus
     assert looks["sent"]["text"].count("This was sent") == 1

@@ -62,7 +62,7 @@ class World:
             self.codes = store.add_codes(session, "survey", [Person("", {})] * PEOPLE)
             tokens = store.tokens_block(session, "survey")
         database.engine.dispose()
-        channel = {"batches": {"hours": 24}, "tokens": tokens}
+        channel = {"batches": {"hours": 24}, "tickets": tokens}
         self.study = Study(studies.document(studies.YES_NO, channel=channel))
         self.issuer = create_issuer(url)
         file = f"sqlite:///{folder / 'collector.sqlite3'}"

@@ -28,7 +28,7 @@ from collector import clock, create_app
 from collector.db import Database
 from collector.limiter import THROTTLED
 from collector.migrations import make
-from collector.storage.invitations import INVITATIONS, SPENT
+from collector.storage.tickets import SPENT, TICKETS
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
@@ -39,7 +39,7 @@ from tests.collector.commands import TOKEN, answering, exit_code, operate
 from tests.collector.postgresql import Postgresql
 from tests.ports import held_port
 
-INVITATION_KEY = "the invitation key"
+TICKET_KEY = "the ticket key of tests"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -224,7 +224,7 @@ class Server:
                     **os.environ,
                     "PYTHONPATH": str(REPOSITORY),
                     "LDPKIT_TOKEN": TOKEN,
-                    "LDPKIT_INVITATION_KEY": INVITATION_KEY,
+                    "LDPKIT_TICKET_KEY": TICKET_KEY,
                     **(environment or {}),
                 },
                 stdout=log,
@@ -253,14 +253,14 @@ class Server:
             status: int = response.status
             return status
 
-    def invitations(self, study_id: str, count: int, **public: str) -> list[str]:
-        """So many new invitations, without which the study takes no more reports."""
+    def tickets(self, study_id: str, count: int, **public: str) -> list[str]:
+        """So many new tickets, without which the study takes no more reports."""
         asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
         fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        path = f"{self.url}/v1/studies/{study_id}/invitations"
+        path = f"{self.url}/v1/studies/{study_id}/tickets"
         request = urllib.request.Request(path, json.dumps(asked).encode(), fields)
         with urllib.request.urlopen(request, timeout=30) as response:
-            words: list[str] = json.load(response)["invitations"]
+            words: list[str] = json.load(response)["tickets"]
             return words
 
     def read(self, path: str) -> str:
@@ -393,8 +393,8 @@ def habits(empty: Harness, study: Study) -> Harness:
 
 @pytest.fixture
 def inviting(make_harness: Callable[..., Harness], study: Study) -> Harness:
-    """A collector with the study `habits` and an invitation key."""
-    harness = make_harness(invitation_key=INVITATION_KEY)
+    """A collector with the study `habits` and a ticket key."""
+    harness = make_harness(ticket_key=TICKET_KEY)
     assert harness.publish(study).status_code == 201
     return harness
 
@@ -479,11 +479,11 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.kill()
 
 
-def count_invitations(session: Session, study: int) -> int:
-    """How many invitations of a study were not used yet."""
+def count_tickets(session: Session, study: int) -> int:
+    """How many tickets of a study were not used yet."""
 
     def rows(table: Table) -> int:
         counted = select(func.count()).select_from(table).where(table.c.study == study)
         return session.connection().execute(counted).scalar_one()
 
-    return rows(INVITATIONS) - rows(SPENT)
+    return rows(TICKETS) - rows(SPENT)

@@ -1,4 +1,4 @@
-"""An issuer of tokens in this process, and what asks it for them."""
+"""An issuer of tickets in this process, and what asks it for them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Office:
         return Asking(key, challenge_of("issuer.example", "ab" * 32), *draw(key, os.urandom))
 
     def ask(self, body, code=None, **headers):
-        along = {**TYPES, **({"LDPKit-Invitation": code} if code else {}), **headers}
+        along = {**TYPES, **({"LDPKit-Ticket": code} if code else {}), **headers}
         return self.client.post("/v1/tokens", data=body, headers=along)
 
 
@@ -70,4 +70,4 @@ def ask(client, code):
     spki = base64.urlsafe_b64decode(key["token-key"] + "===")
     known = TokenKey({"key": spki, "public": None})
     body = Asking(known, challenge_of("issuer.example", "ab" * 32), *draw(known, os.urandom)).body
-    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Invitation": code})
+    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Ticket": code})

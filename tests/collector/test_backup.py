@@ -14,7 +14,7 @@ from sqlalchemy import text
 from collector import backup
 from collector.db import Database
 from collector.migrations import make
-from collector.models import InvitationRow
+from collector.models import TicketRow
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.commands import run
@@ -141,7 +141,7 @@ def test_failed_backup_leaves_no_file(tmp_path):
 SETTINGS = {"PGDATESTYLE": "German, DMY", "PGCLIENTENCODING": "LATIN1"}
 ROWS = (
     "SELECT day FROM reports ORDER BY id",
-    "SELECT public FROM invitations ORDER BY hash",
+    "SELECT public FROM tickets ORDER BY hash",
     "SELECT day FROM upkeep",
 )
 
@@ -162,7 +162,7 @@ def test_postgresql_backup_restores_elsewhere(make_harness, postgresql, study, t
     harness.put(build_report(study))
     database = harness.collector.database
     with database.write() as session:
-        session.add(InvitationRow(study=1, hash=bytes(32), public='{"city":"Zürich"}'))
+        session.add(TicketRow(study=1, hash=bytes(32), public='{"city":"Zürich"}'))
     before = rows_of(harness)
     assert before == [[harness.day], ['{"city":"Zürich"}'], [harness.day]]
     with database.writing_connection() as connection:
@@ -183,7 +183,7 @@ def test_postgresql_backup_restores_elsewhere(make_harness, postgresql, study, t
     restored = make_harness(database=target)
     assert rows_of(restored) == before
     with restored.collector.database.write() as session:
-        session.execute(text("DELETE FROM invitations"))
+        session.execute(text("DELETE FROM tickets"))
 
 
 def test_backup_includes_study_deleted_during_the_dump(make_harness, postgresql, tmp_path, monkeypatch):

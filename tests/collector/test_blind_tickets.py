@@ -162,7 +162,7 @@ def by_habit(asked, sent):
 @pytest.mark.slow
 @pytest.mark.attack(12)
 def test_device_woken_with_advised_delay_is_not_linked(world, tmp_path):
-    """Devices are woken daily at an hour of their own, up to a day later, as docs/tokens.md advises."""
+    """Devices are woken daily at an hour of their own, up to a day later, as docs/tickets.md advises."""
     hours, devices = random.Random(5), []
     for number in range(PEOPLE):
         device = consenting(tmp_path / str(number), "8", COLLECTOR)
@@ -195,7 +195,7 @@ def another(world, study_id, strata, people, **changes):
             store.add_key(session, study_id, stratum)
         codes = store.add_codes(session, study_id, people)
         tokens = store.tokens_block(session, study_id)
-    channel = {"batches": {"hours": 24}, "tokens": tokens}
+    channel = {"batches": {"hours": 24}, "tickets": tokens}
     study = Study({**studies.document(studies.YES_NO, channel=channel, **changes), "id": study_id})
     operator = {"Authorization": "Bearer operators-token-for-tests"}
     client = world.collector.test_client()

@@ -162,7 +162,7 @@ def test_concurrent_workers_run_upkeep_once(ordered):
 
 @pytest.fixture
 def kept(make_harness, study):
-    harness = make_harness(invitation_key=KEY, lock_timeout=0.3)
+    harness = make_harness(ticket_key=KEY, lock_timeout=0.3)
     harness.publish(study)
     return harness
 
@@ -186,18 +186,18 @@ def upkeep_of(harness):
 
 
 @pytest.mark.attack(12)
-def test_upkeep_removes_invitation_nonces_and_tags_from_files(kept, study):
-    """Read in a database's files the nonces and tags that link used invitations to reports."""
+def test_upkeep_removes_ticket_nonces_and_tags_from_files(kept, study):
+    """Read in a database's files the nonces and tags that link used tickets to reports."""
     database = kept.collector.database
     with database.write() as session:
         words = invite(session, study.id, ROWS, KEY.encode())
     for word in words:
         report = build_report(study)
-        path, headers = f"/v1/studies/{study.id}/reports/{report.id}", {"LDPKit-Invitation": word}
+        path, headers = f"/v1/studies/{study.id}/reports/{report.id}", {"LDPKit-Ticket": word}
         assert kept.client.put(path, json=report.to_document(), headers=headers).status_code == 201
     with database.read() as session:
         hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
-        hidden += [bytes(row.tag) for row in session.execute(text("SELECT tag FROM spent_invitations"))]
+        hidden += [bytes(row.tag) for row in session.execute(text("SELECT tag FROM spent_tickets"))]
     assert len(hidden) == ROWS + 1
     assert all(each in files_of(kept) for each in hidden)
     kept.day += timedelta(1)

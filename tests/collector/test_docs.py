@@ -99,7 +99,7 @@ case "$1" in
 esac
 exec {python} -m ldpkit.cli "$@"
 """
-SESSION = ("On a laptop", "Keys", "Invitations", "How long reports are kept", "Backups, deletion")
+SESSION = ("On a laptop", "Keys", "Tickets", "How long reports are kept", "Backups, deletion")
 
 
 def session_lines(heading):

@@ -12,14 +12,14 @@ from tests.collector.conftest import ANSWERS
 from tests.kit.serving import served
 
 
-def answered(url, study, folder, invitation):
+def answered(url, study, folder, ticket):
     device = Device(folder, "8", url)
     device.consent(study)
-    device.answer(study, ANSWERS, invitation)
+    device.answer(study, ANSWERS, ticket)
     return device
 
 
-def test_an_invitation_lets_one_device_in(habits, study, tmp_path):
+def test_a_ticket_lets_one_device_in(habits, study, tmp_path):
     """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
     with habits.collector.database.write() as session:
         first, second = invite(session, study.id, 2, b"")
@@ -29,8 +29,8 @@ def test_an_invitation_lets_one_device_in(habits, study, tmp_path):
         (before,) = device.ledger.queued()
         used = device.flush(attempts=1)
         assert (used.sent, used.waiting, used.refused) == (0, 1, [])
-        assert "invitation" in used.reason
-        device.invite(study.id, second)
+        assert "ticket" in used.reason
+        device.give_ticket(study.id, second)
         (after,) = device.ledger.queued()
         assert after.body == before.body
         assert device.flush(attempts=1).sent == 1
@@ -42,7 +42,7 @@ SECOND = Study({**FIRST.document, "version": 2})
 
 
 @pytest.mark.parametrize(
-    ("invitations", "given", "kept"),
+    ("tickets", "given", "kept"),
     [
         (("A", "B"), ("B", "A"), {1: "A", 2: "B"}),
         (("A", "B"), ("C",), {1: "A", 2: "C"}),
@@ -50,11 +50,11 @@ SECOND = Study({**FIRST.document, "version": 2})
         (("", "B"), ("C",), {1: "C", 2: "B"}),
     ],
 )
-def test_new_invitation_goes_to_one_waiting_report(tmp_path, invitations, given, kept):
+def test_new_ticket_goes_to_one_waiting_report(tmp_path, tickets, given, kept):
     """First to a report without one, and to none if a report has it already."""
     device = Device(tmp_path / "device", "8", "http://127.0.0.1:9", require_consent=False)
-    for asked, invitation in zip((FIRST, SECOND), invitations):
-        device.answer(asked, {asked.questions[0].id: asked.questions[0].choices[0]}, invitation)
+    for asked, ticket in zip((FIRST, SECOND), tickets):
+        device.answer(asked, {asked.questions[0].id: asked.questions[0].choices[0]}, ticket)
     for word in given:
-        device.invite(FIRST.id, word)
-    assert {queued.version: queued.invitation for queued in device.ledger.queued()} == kept
+        device.give_ticket(FIRST.id, word)
+    assert {queued.version: queued.ticket for queued in device.ledger.queued()} == kept

@@ -1,4 +1,4 @@
-"""What an operator does with invitations: page, intake and commands agree about who is admitted."""
+"""What an operator does with tickets: page, intake and commands agree about who is admitted."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import disable, invite, revoke
-from collector.storage.invitations import SPENT
+from collector.storage.tickets import SPENT
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests.collector.answered import problem
-from tests.collector.conftest import ANSWERS, build_report, build_study, count_invitations
-from tests.collector.conftest import INVITATION_KEY as KEY
+from tests.collector.conftest import ANSWERS, build_report, build_study, count_tickets
+from tests.collector.conftest import TICKET_KEY as KEY
 
-STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 PLAIN, CARRYING, OPEN_AGAIN = build_study(), build_study(2, public=[STRATUM]), build_study(3)
-REFUSED = (403, "invitation-needed")
+REFUSED = (401, "ticket-needed")
 LOST, OTHER, KEPT = (build_study(id=name) for name in ("lost", "other", "kept"))
 USES = 12
 
 
 @pytest.fixture
 def place(make_harness):
-    harness = make_harness(invitation_key=KEY)
+    harness = make_harness(ticket_key=KEY)
     assert harness.publish(PLAIN).status_code == 201
     return harness
 
@@ -35,7 +35,7 @@ def answered(study):
 
 
 def send(harness, report, word=None):
-    headers = {} if word is None else {"LDPKit-Invitation": word}
+    headers = {} if word is None else {"LDPKit-Ticket": word}
     path = f"/v1/studies/{report.study}/reports/{report.id}"
     return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
 
@@ -51,8 +51,8 @@ def page_asks(harness):
     return 'id="for:answers"' in harness.client.get("/s/habits").text
 
 
-def test_invitations_of_later_version_block_no_earlier_report(place):
-    """Its device answered when no invitation was needed, and cannot get one."""
+def test_tickets_of_later_version_block_no_earlier_report(place):
+    """Its device answered when no ticket was needed, and cannot get one."""
     place.publish(CARRYING)
     late = [answered(PLAIN) for _ in range(3)]
     assert send(place, late[0]).status_code == 201
@@ -67,7 +67,7 @@ def test_invitations_of_later_version_block_no_earlier_report(place):
     assert {report.id for report in place.exported()} == {new.id, *(report.id for report in late)}
 
 
-def test_page_asks_for_invitation_exactly_if_intake_requires_it(place):
+def test_page_asks_for_ticket_exactly_if_intake_requires_it(place):
     def agree(study, needed):
         answer = send(place, answered(study))
         assert page_asks(place) == needed
@@ -88,7 +88,7 @@ def test_page_asks_for_invitation_exactly_if_intake_requires_it(place):
     agree(OPEN_AGAIN, needed=False)
 
 
-def test_lift_is_refused_while_earlier_invitations_are_valid(place, capsys):
+def test_lift_is_refused_while_earlier_tickets_are_valid(place, capsys):
     """A device answered the previous version and uploads late."""
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
@@ -104,7 +104,7 @@ def test_lift_is_refused_while_earlier_invitations_are_valid(place, capsys):
 
 def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, capsys):
     """The latest of all versions' last days counts."""
-    place = make_harness(invitation_key=KEY)
+    place = make_harness(ticket_key=KEY)
     for version, days, last, code in ((1, 30, 30, 3), (2, 40, 30, 3), (3, 3, 3, 0)):
         closes, ended = (place.day - timedelta(past) for past in (days, last))
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
@@ -117,7 +117,7 @@ def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, capsys)
 
 
 def use(harness, study, key):
-    """Make invitations under a key, and use them all."""
+    """Make tickets under a key, and use them all."""
     with harness.collector.database.write() as session:
         words = invite(session, study.id, USES, key.encode())
     assert {send(harness, build_report(study), word).status_code for word in words} == {201}
@@ -130,13 +130,13 @@ def tags(harness):
 
 @pytest.fixture
 def moved(make_harness, database_url):
-    """A place whose settings were lost after a study had used its invitations."""
-    before = make_harness(database=database_url, invitation_key="a key that is lost", lock_timeout=10)
+    """A place whose settings were lost after a study had used its tickets."""
+    before = make_harness(database=database_url, ticket_key="a key that is lost", lock_timeout=10)
     before.publish(LOST)
     use(before, LOST, "a key that is lost")
     before.close(LOST.id)
     before.collector.close()
-    harness = make_harness(database=database_url, invitation_key=KEY, lock_timeout=10)
+    harness = make_harness(database=database_url, ticket_key=KEY, lock_timeout=10)
     harness.url = database_url
     for study in (OTHER, KEPT):
         harness.publish(study)
@@ -155,13 +155,13 @@ def order_of(harness):
 
 @pytest.mark.attack(12)
 def test_upkeep_of_other_studies_runs_despite_a_lost_key(moved, caplog):
-    """One study's invitation key is lost, and the order of all other studies' reports would stay."""
+    """One study's ticket key is lost, and the order of all other studies' reports would stay."""
     sent = sorted((build_report(OTHER) for _ in range(USES)), key=lambda report: report.id, reverse=True)
     assert {moved.put(report).status_code for report in sent} == {201}
     moved.day += timedelta(1)
     assert moved.put(build_report(OTHER)).status_code == 201
-    assert "the daily upkeep: used invitations could not be deleted" in caplog.text
-    assert "study lost: setting invitation_key" in caplog.text
+    assert "the daily upkeep: used tickets could not be deleted" in caplog.text
+    assert "study lost: setting ticket_key" in caplog.text
     assert "study kept" not in caplog.text
     assert tags(moved) == USES
     if "postgresql" in moved.url:
@@ -169,13 +169,13 @@ def test_upkeep_of_other_studies_runs_despite_a_lost_key(moved, caplog):
         assert [found for found in order_of(moved) if found in old] == sorted(old)
 
 
-def test_upkeep_fails_until_invitations_of_lost_key_are_forgotten(moved, capsys):
+def test_upkeep_fails_until_tickets_of_lost_key_are_forgotten(moved, capsys):
     assert moved.exit_code("upkeep") != 0
     said = capsys.readouterr().err
-    assert "study lost: setting invitation_key" in said
+    assert "study lost: setting ticket_key" in said
     assert "all other upkeep was done" in said
     assert tags(moved) == USES
     assert moved.exit_code("invite", "lost", "--revoke-all") == 0
     assert moved.exit_code("upkeep") == 0
     with moved.collector.database.read() as session:
-        assert count_invitations(session, 1) == 0
+        assert count_tickets(session, 1) == 0

@@ -82,7 +82,7 @@ def test_unused_key_is_removed_and_other_keys_keep_working(office):
         store.add_key(session, "habits", NORTH)
         fresh = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
         (code,) = store.add_codes(session, "habits", [Person("Ada", NORTH)])
-    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (403, "invitation-needed")
+    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (401, "ticket-needed")
     said = office.ask(office.asking(1).body, code).get_json(force=True)
     assert (said["key"], said["key_id"]) == (1, fresh[1])
     asking = office.asking(1)
@@ -116,11 +116,11 @@ def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     monkeypatch.setattr(token_issuer, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     small.client = create_issuer(small.app.extensions["issuer"].url).test_client()
     kinds = [kind_of(small.ask(body, f"wrong-{number}")) for number in range(80)]
-    assert kinds[0] == (403, "invitation-needed")
+    assert kinds[0] == (401, "ticket-needed")
     assert kinds[-1] == (429, "too-many-codes")
     assert small.ask(body, "another").headers["Retry-After"]
     assert small.ask(body, small.codes[0]).status_code == 200
-    assert kind_of(small.ask(body)) == (403, "invitation-needed")
+    assert kind_of(small.ask(body)) == (401, "ticket-needed")
 
 
 def test_log_contains_no_name_code_or_request(small, caplog):
@@ -204,12 +204,12 @@ class TestCommands:
     def test_printed_tokens_block_fits_into_a_study(self, run):
         assert run("key", "habits", "--public", "region=north")[0] == 0
         code, said = run("key", "habits", "--public", "region=south")
-        tokens = json.loads(said.out)["tokens"]
-        region = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
-        stated = {"batches": {"hours": 24}, "tokens": tokens}
+        tokens = json.loads(said.out)["tickets"]
+        region = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
+        stated = {"batches": {"hours": 24}, "tickets": tokens}
         study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
-        assert (code, study.channel.tokens.issuer) == (0, "https://issuer.example")
-        assert json.loads(run("key", "habits", "--show")[1].out)["tokens"] == tokens
+        assert (code, study.channel.tickets.issuer) == (0, "https://issuer.example")
+        assert json.loads(run("key", "habits", "--show")[1].out)["tickets"] == tokens
         with closing(sqlite3.connect("issuer.sqlite3")) as connection:
             (spki,) = connection.execute("SELECT spki FROM token_keys WHERE place = 1").fetchone()
         assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
@@ -275,7 +275,7 @@ class TestCommands:
     def test_replacing_lost_code_ends_old_code(self, invite):
         old, new = invite("first.csv"), invite("second.csv", "--again")
         client = create_issuer("sqlite:///issuer.sqlite3").test_client()
-        assert kind_of(ask(client, old)) == (403, "invitation-needed")
+        assert kind_of(ask(client, old)) == (401, "ticket-needed")
         assert ask(client, new).status_code == 200
 
     @pytest.mark.attack(10)

@@ -231,7 +231,7 @@ def test_issuer_with_replaced_database_gives_no_token(serving):
         shutil.copyfile("copy.sqlite3", HERE)
         assert client.get("/readyz").status_code == 503
         request = TYPE + bytes(REQUEST_BYTES - len(TYPE))
-        asked = client.post("/v1/tokens", data=request, headers={**TYPES, "LDPKit-Invitation": "any"})
+        asked = client.post("/v1/tokens", data=request, headers={**TYPES, "LDPKit-Ticket": "any"})
         assert asked.status_code == 503
         copied = Path(HERE).read_bytes()
         database.engine.dispose()

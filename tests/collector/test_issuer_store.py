@@ -123,7 +123,7 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 
 
 @pytest.mark.attack(4)
-def test_concurrent_invitations_of_one_person_give_one_code(on_postgresql, monkeypatch):
+def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypatch):
     """Two operators invite the same person at once."""
     plain, refused = store.add_codes, []
 
@@ -171,7 +171,7 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     for more, why in (((), "has a code already"), (("--again",), "Ada may have got a token")):
         with pytest.raises(InputError, match=why):
             place.invite("again.csv", *more)
-    assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [403, 403]
+    assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [401, 401]
     place.run("status", "habits")
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "habits, everybody: 1 of 1 code got a token; 2 more ended as a backup was put back"
@@ -233,7 +233,7 @@ def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     small.invite("named.csv")
     second = unnamed(small, "second.csv", "--again")
     assert "2 codes of people without names ended" in capsys.readouterr().err
-    assert [small.ask(code) for code in (*first, *second)] == [403, 403, 200, 200]
+    assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
     with raises(InputError, "issuer.unnamed_tokens", "2", "s of people without names got a token"):

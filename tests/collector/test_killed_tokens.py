@@ -103,7 +103,7 @@ class Uploads:
         outcomes = [outcome for (outcome,) in self.store(0)]
         good = (intake.Receipt.STORED, intake.Receipt.DUPLICATE)
         assert [outcome in good for outcome in outcomes] == [True, False, True]
-        assert outcomes[1].kind.name == "token-spent"
+        assert outcomes[1].kind.name == "ticket-spent"
         self.check()
         self.start()
 

@@ -50,7 +50,7 @@ def test_settings_come_from_defaults_a_file_and_the_environment(tmp_path):
         ({"token": " "}, ("settings.wrong_value", "token")),
         ({"token": "geheimés"}, ("settings.wrong_value", "token")),
         ({"token": "fifteen-letters"}, ("settings.wrong_value", "token", "16", "`ldpkit init`")),
-        ({"invitation_key": "fifteen-letters"}, ("settings.wrong_value", "invitation_key", "16")),
+        ({"ticket_key": "fifteen-letters"}, ("settings.wrong_value", "ticket_key", "16")),
         ({"grace_days": 10**10}, ("settings.wrong_value", "grace_days")),
         ({"body_limit": 0}, ("settings.wrong_value", "body_limit")),
         ({"body_limit": "many"}, ("settings.wrong_value", "body_limit", "whole number")),
@@ -69,7 +69,7 @@ def test_wrong_settings_are_one_clear_line(values, code):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["invitation_key", "database", "ohttp_keys", "signing_keys"])
+@pytest.mark.parametrize("name", ["ticket_key", "database", "ohttp_keys", "signing_keys"])
 @pytest.mark.parametrize("value", ["false", "1234567890123456"])
 def test_non_text_value_in_a_settings_file_is_rejected(tmp_path, name, value):
     file = tmp_path / "ldpkit.toml"
@@ -103,10 +103,10 @@ def test_parser_imports_no_package_of_the_extra():
 )
 def test_commands_reject_misspelt_setting_with_a_suggestion(arguments, elsewhere, monkeypatch, capsys):
     """A setting's name is misspelt: no default may silently take its place."""
-    monkeypatch.setenv("LDPKIT_INVITATION_KY", "a secret that would be used by nobody")
+    monkeypatch.setenv("LDPKIT_TICKET_KY", "a secret that would be used by nobody")
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert "no setting is called LDPKIT_INVITATION_KY: did you mean LDPKIT_INVITATION_KEY?" in said
+    assert "no setting is called LDPKIT_TICKET_KY: did you mean LDPKIT_TICKET_KEY?" in said
     assert "a secret" not in said
     assert list(elsewhere.iterdir()) == []
 
@@ -120,8 +120,8 @@ def test_variables_of_tests_and_analysts_are_accepted(monkeypatch, capsys):
 
 
 @pytest.mark.attack(14)
-def test_invitation_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatch, study):
-    """Serve one place's database from the folder of another, with that one's invitation key."""
+def test_ticket_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatch, study):
+    """Serve one place's database from the folder of another, with that one's ticket key."""
     for place in ("a", "b"):
         assert main(["init", place]) == 0
     other = f"sqlite:///{elsewhere}/b/ldpkit.sqlite3"
@@ -131,12 +131,12 @@ def test_invitation_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatc
     monkeypatch.chdir(elsewhere / "a")
     with monkeypatch.context() as named:
         named.setenv("LDPKIT_DATABASE", other)
-        with raises(InputError, "settings.invitation_key_of_other_database"):
+        with raises(InputError, "settings.ticket_key_of_other_database"):
             create_app()
     serve = ["serve", "--port", "0", "--database"]
     for command in ([*serve, other], [*serve, "sqlite:///new.sqlite3", "--new"]):
         assert main(command) == 3
-        assert "the invitation_key of ldpkit.toml is for the database" in capsys.readouterr().err
+        assert "the ticket_key of ldpkit.toml is for the database" in capsys.readouterr().err
     assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     with database.read() as session:
         assert store.study_state(session, study.id).spending is None
@@ -144,7 +144,7 @@ def test_invitation_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatc
     monkeypatch.chdir(elsewhere / "b")
     server_settings(database="sqlite:///../b/ldpkit.sqlite3")
     monkeypatch.chdir(elsewhere / "a")
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the key of b's servers")
+    monkeypatch.setenv("LDPKIT_TICKET_KEY", "the key of b's servers")
     server_settings(database=other)
 
 

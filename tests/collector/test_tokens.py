@@ -71,7 +71,7 @@ def test_a_token_lets_its_report_in_and_the_same_again(open_one, tokened, make_r
 
 def test_report_without_a_token_gets_a_challenge(open_one, tokened, make_report):
     response = put(open_one, make_report(tokened))
-    assert kind_of(response) == (401, "token-needed")
+    assert kind_of(response) == (401, "ticket-needed")
     challenge, key = response.headers["WWW-Authenticate"].split(", ")
     assert challenge.startswith('PrivateToken challenge="')
     assert key == f'token-key="{to_base64url(keys()[0].spki)}"'
@@ -84,11 +84,11 @@ def test_spent_token_is_rejected_for_another_report(open_one, tokened, make_repo
     """Someone sends two reports with one token, or with two signatures of one nonce."""
     token = token_of(tokened)
     put(open_one, make_report(tokened), token, fast=way)
-    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "token-spent")
+    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
     # The same nonce, signed again: another signature, the same token.
     other = token_of(tokened, nonce=token[2:34])
     assert other != token
-    assert kind_of(put(open_one, make_report(tokened), other, fast=way)) == (409, "token-spent")
+    assert kind_of(put(open_one, make_report(tokened), other, fast=way)) == (409, "ticket-spent")
     assert spent(open_one) == (1, 1)
 
 
@@ -121,11 +121,11 @@ def test_tokens_of_others_are_refused(open_one, tokened, make_report, make_study
         token_of(make_study(channel={**channel_of(ISSUER), "batches": {"hours": 1}})),
     ]
     for token in wrong:
-        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "token-invalid")
+        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
     good = token_of(tokened)
     signed_by_another = good[:98] + stranger.sign(good[98:])
     for token in (signed_by_another, good[:66] + os.urandom(32) + good[98:]):
-        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "token-invalid")
+        assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (401, "ticket-invalid")
     assert spent(open_one) == (0, 0)
 
 
@@ -155,7 +155,7 @@ JUNK = [
 def test_junk_headers_are_rejected(open_one, tokened, make_report, way):
     for header in JUNK:
         response = put(open_one, make_report(tokened), header=header, fast=way)
-        assert kind_of(response) == (401, "token-invalid")
+        assert kind_of(response) == (401, "ticket-invalid")
     assert spent(open_one) == (0, 0)
 
 
@@ -166,7 +166,7 @@ def test_batches_are_refused_whole(open_one, tokened, make_report):
     path = "/v1/studies/habits/reports"
     responses.append(open_one.client.post(path, data=body, content_type="application/json"))
     for response in responses:
-        assert kind_of(response) == (401, "token-needed")
+        assert kind_of(response) == (401, "ticket-needed")
         assert "one by one" in response.get_json(force=True)["detail"]
     assert spent(open_one) == (0, 0)
 
@@ -176,7 +176,7 @@ def test_a_withdrawn_report_leaves_its_token_spent(open_one, tokened, make_repor
     put(open_one, report, token, fast=way)
     assert open_one.withdraw(report.id, secret=report.secret).status_code == 200
     assert spent(open_one) == (1, 0)
-    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "token-spent")
+    assert kind_of(put(open_one, make_report(tokened), token, fast=way)) == (409, "ticket-spent")
     assert kind_of(put(open_one, report, token, fast=way)) == (410, "report-withdrawn")
 
 
@@ -216,7 +216,7 @@ def test_one_commit_spends_each_token_once(make_harness, database_url, tokened, 
     ]
     outcomes = [outcome for (outcome,) in harness.collector.writer._store(works)]
     assert outcomes[0] is intake.Receipt.STORED
-    assert outcomes[1].kind.name == "token-spent"
+    assert outcomes[1].kind.name == "ticket-spent"
     assert outcomes[2] is intake.Receipt.DUPLICATE
     assert outcomes[3] is intake.Receipt.STORED
     with harness.collector.database.read() as session:
@@ -225,7 +225,7 @@ def test_one_commit_spends_each_token_once(make_harness, database_url, tokened, 
 
 
 @pytest.mark.usefixtures("open_one")
-def test_study_cannot_use_tokens_and_invitations(empty, make_study):
+def test_study_cannot_use_tokens_and_tickets(empty, make_study):
     from collector.operator.inviting import invite
 
     with empty.collector.database.write() as session, raises(InputError, "ticket.issuer_gives_them"):
@@ -236,7 +236,7 @@ def test_study_cannot_use_tokens_and_invitations(empty, make_study):
         invite(session, "invited", 3, b"secret")
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
     assert kind_of(response) == (409, "study-conflict")
-    assert "cannot use tokens too" in response.get_json(force=True)["detail"]
+    assert "cannot name an issuer" in response.get_json(force=True)["detail"]
 
 
 @pytest.mark.attack(12)
@@ -258,18 +258,18 @@ def copied(first, new_id="wave-2", **changes):
 def refused(response):
     assert kind_of(response) == (422, "study-invalid")
     said = response.get_json()
-    return said["field"] == "channel.tokens.keys" and "have a token key of study habits" in said["detail"]
+    return said["field"] == "channel.tickets.keys" and "have a token key of study habits" in said["detail"]
 
 
 def test_token_keys_of_another_study_are_refused(open_one, tokened):
     """Its tokens would be spent already, and no report would leave; also once the first study is closed."""
     tokens = {"issuer": ISSUER, "keys": [{"key": Key().text}]}
-    own = {"batches": {"hours": 24}, "tokens": tokens}
+    own = {"batches": {"hours": 24}, "tickets": tokens}
     assert refused(open_one.publish(copied(tokened)))
     assert open_one.publish(copied(tokened, "wave-3", channel=own)).status_code == 201
     assert open_one.publish(copied(tokened, "habits", version=2)).status_code == 201
     # The first version's key stays taken.
-    other = {**own, "tokens": {"issuer": ISSUER, "keys": [{"key": Key().text}]}}
+    other = {**own, "tickets": {"issuer": ISSUER, "keys": [{"key": Key().text}]}}
     assert open_one.publish(copied(tokened, "habits", version=3, channel=other)).status_code == 201
     assert refused(open_one.publish(copied(tokened)))
     with open_one.collector.database.write() as session:

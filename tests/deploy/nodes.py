@@ -12,7 +12,7 @@ from tests.ldp_client.issuers import channel_of
 PORT = 8443
 PEOPLE = 12
 NAMES = ("node-a", "node-b")
-# Devices need an issuer of tokens and wait for windows: a node answers a share without a token instead.
+# Devices need an issuer of tickets and wait for windows: a node answers a share without a token instead.
 SHARE = """
 import sys
 from ldp_client import Direct
@@ -25,7 +25,7 @@ study = Study.from_json(open("study.json").read())
 trusted = TrustedNodes([node for node in sys.argv[1:]])
 for message in share_messages(study, mechanisms_of(study), {"minutes": 30}, trusted)[1]:
     outcome = put_share(Direct(), message.node + message.path, message.body, b"", b"")
-    assert "token-needed" in outcome.reason, outcome
+    assert "ticket-needed" in outcome.reason, outcome
 """
 
 

@@ -23,7 +23,7 @@ FENCED = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.M)
 LEFT_OUT = "…"
 # Their numbers are what the page is about.
-FIXED = re.compile(r"deleted|invitations left|^reports\t|reports in |waiting")
+FIXED = re.compile(r"deleted|tickets left|^reports\t|reports in |waiting")
 MARK = "--- exit "
 # Of the pages; in a run each is a free one.
 PORTS = ("8000", "8001")

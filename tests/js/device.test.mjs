@@ -175,25 +175,25 @@ test("a memoized question of which one is drawn costs its own epsilon", async ()
   assert.deepEqual(spent, { brand: new Set([0.75]), brands: new Set([2]), hours: new Set([1.5]), occupation: new Set([1.5]) });
 });
 
-const INVITATIONS = [
+const TICKETS = [
   [" word ", "word"], ["wo\u00adrd\u200b", "word"], ['"word".', "word"], ["\u201eword\u201c", "word"], ["wo\u2011rd", "word"],
-  ["https://c.example/s/survey#invitation=wo\n rd.", "word"], ["", ""], ["wörd", "wrd"], [5, null], [["word"], null],
+  ["https://c.example/s/survey#ticket=wo\n rd.", "word"], ["", ""], ["wörd", "wrd"], [5, null], [["word"], null],
 ];
 
-test("an invitation is read without what surrounds it in a letter", async () => {
+test("a ticket is read without what surrounds it in a letter", async () => {
   const asked = await read(study(YES_NO));
-  for (const [given, expected] of INVITATIONS) {
+  for (const [given, expected] of TICKETS) {
     const [first, later] = [await device(), await device()];
     await later.answer(asked, EVER);
-    const found = [await outcome(first.answer(asked, EVER, given), true), await outcome(later.invite("survey", given), true)];
-    assert.deepEqual(found, Array(2).fill(expected === null ? "input invitation" : "done"), given);
+    const found = [await outcome(first.answer(asked, EVER, given), true), await outcome(later.giveTicket("survey", given), true)];
+    assert.deepEqual(found, Array(2).fill(expected === null ? "input ticket" : "done"), given);
     for (const one of expected === null ? [] : [first, later]) {
-      assert.equal((await one.status(asked)).report.invitation, expected, given);
+      assert.equal((await one.status(asked)).report.ticket, expected, given);
     }
   }
 });
 
-test("an invitation is for the latest report that waits", async () => {
+test("a ticket is for the latest report that waits", async () => {
   const ledger = memoryLedger();
   const one = await device({ ledger });
   for (const version of [1, 2]) {
@@ -201,8 +201,8 @@ test("an invitation is for the latest report that waits", async () => {
     await one.answer(asked, { brand: "worker" }, `for${version}`);
     await one.consent(asked);
   }
-  await one.invite("survey", "another");
-  assert.deepEqual(await ledger.read(({ reports }) => reports.map(({ invitation }) => invitation)), ["for1", "another"]);
+  await one.giveTicket("survey", "another");
+  assert.deepEqual(await ledger.read(({ reports }) => reports.map(({ ticket }) => ticket)), ["for1", "another"]);
 });
 
 test("a public number is a number in any spelling and nothing else", async () => {
@@ -314,9 +314,9 @@ test("a device changes no report of another collector", async () => {
   const states = () => ledger.read(({ reports }) => reports.map(({ version, state }) => `${version} ${state}`).join());
   await one.answer(ONCE, EVER, "CODE");
   assert.equal(await outcome(other.withdraw("survey"), true), "input study");
-  assert.equal(await outcome(other.invite("survey", "OTHER"), true), "input study");
+  assert.equal(await outcome(other.giveTicket("survey", "OTHER"), true), "input study");
   assert.equal(await other.consent(ONCE), undefined);
-  assert.deepEqual([(await one.status(ONCE)).report.invitation, await states()], ["CODE", "1 held"]);
+  assert.deepEqual([(await one.status(ONCE)).report.ticket, await states()], ["CODE", "1 held"]);
   await one.consent(ONCE);
   await ledger.write(({ reports }) => (reports[0].publisher = "a"));
   await other.answer(await read(study({ ...YES_NO, id: "another" }, { version: 2 })), { another: true });
@@ -345,7 +345,7 @@ test("withdrawal before consent leaves nothing but the spend", async () => {
   const collector = new Collector(BOTH);
   const one = await device({ transport: collector.transport });
   await one.answer(BOTH, ANSWERS);
-  for (const job of [() => one.withdraw("surwey"), () => one.invite("surwey", "code")]) {
+  for (const job of [() => one.withdraw("surwey"), () => one.giveTicket("surwey", "code")]) {
     // A 0 would read as if all were deleted.
     assert.equal(await outcome(job(), true), "input study");
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { blind, bytesOf, encode, finalise, integer, inverse, spread } from "../../js/blind.js";
 import { choose, drawDue } from "../../js/leaving.js";
-import { challengeOf, requestOf } from "../../js/tokens.js";
+import { challengeOf, requestOf } from "../../js/tickets.js";
 import {
   COLLECTOR, Collector, DAY_MS, ISSUER, Issuer, YES_NO, channelOf, device, golden, isToken, keys, memoryLedger, outcome, read,
   study,
@@ -11,7 +11,7 @@ import {
 
 Math.random = () => 0;
 const CODE = "CODE";
-const REGION = { id: "region", choices: ["north", "south"], source: "invitation" };
+const REGION = { id: "region", choices: ["north", "south"], source: "ticket" };
 const STRATA = [{ region: "north" }, { region: "south" }];
 const window = (moment) => Math.floor(moment / DAY_MS);
 let now;
@@ -19,13 +19,13 @@ Date.now = () => now;
 beforeEach(() => (now = Date.UTC(2026, 5, 15, 12)));
 
 /** A device that agreed to a report of a study with tokens; each call opens the ledger again, as a new process does. */
-async function person({ channel = channelOf(), invitation = CODE, isHeld = false, ...more } = {}) {
+async function person({ channel = channelOf(), ticket = CODE, isHeld = false, ...more } = {}) {
   const asked = await read(study(YES_NO, { channel, ...more }));
   const collector = new Collector(asked);
   const issuer = (collector.issuer = new Issuer());
   const ledger = memoryLedger();
   const opened = () => device({ ledger, transport: collector.transport });
-  await (await opened()).answer(asked, { ever: "yes" }, invitation);
+  await (await opened()).answer(asked, { ever: "yes" }, ticket);
   if (!isHeld) await (await opened()).consent(asked);
   const report = async () => (await (await opened()).status(asked)).report;
   return {
@@ -34,7 +34,7 @@ async function person({ channel = channelOf(), invitation = CODE, isHeld = false
       await (await opened()).flush({ attempts: 1, ...options });
       return (await report())?.state ?? "gone";
     },
-    invite: async (code) => (await opened()).invite("survey", code),
+    invite: async (code) => (await opened()).giveTicket("survey", code),
     withdraw: async () => (await opened()).withdraw("survey"),
     due: async (beside = 0) => (now = (await report()).due + beside),
   };
@@ -45,7 +45,7 @@ test("a token is asked for in one window and the report sent in the next", async
   assert.equal(await flush({ attempts: 5 }), "queued");
   const waits = await report();
   assert.equal(window(waits.due), window(now) + 1);
-  assert.deepEqual([waits.invitation, waits.reason, waits.publisher, waits.asked], ["", "", "", { place: 0 }]);
+  assert.deepEqual([waits.ticket, waits.reason, waits.publisher, waits.asked], ["", "", "", { place: 0 }]);
   // The collector hears nothing before the moment.
   await due(-1);
   assert.deepEqual([await flush({ attempts: 5 }), collector.requests, collector.fetched], ["queued", [], []]);
@@ -54,7 +54,7 @@ test("a token is asked for in one window and the report sent in the next", async
   assert.deepEqual([issuer.asked.length, issuer.asked[0][0]], [1, CODE]);
   const [{ body, headers }] = collector.requests;
   assert.equal(body, waits.body);
-  assert.ok(!("LDPKit-Invitation" in headers) && isToken(headers.Authorization, asked));
+  assert.ok(!("LDPKit-Ticket" in headers) && isToken(headers.Authorization, asked));
   // What the issuer saw has nothing of the token.
   const token = Buffer.from(headers.Authorization.slice(20, -1), "base64url").toString("hex");
   for (let at = 4; at < 680; at += 16) assert.ok(!issuer.asked[0][1].includes(token.slice(at, at + 16)));
@@ -85,8 +85,8 @@ test("a lost answer of the issuer is requested again unchanged", async () => {
 
 const other = keys[1].shortId;
 const TOLD = [
-  [[403, "invitation-needed"], "uninvited", "issuer problem 403 invitation-needed"],
-  [[409, "token-issued"], "uninvited", "issuer problem 409 token-issued"],
+  [[401, "ticket-needed"], "ticketless", "issuer problem 401 ticket-needed"],
+  [[409, "token-issued"], "ticketless", "issuer problem 409 token-issued"],
   [[422, "token-key-unknown"], "queued", "issuer problem 422 token-key-unknown"],
   // Of no stratum that the study has.
   [[409, "token-key-other", { key_id: other }], "queued", "issuer problem 409 token-key-other"],
@@ -108,9 +108,9 @@ test("a device recovers from every answer of the issuer", async () => {
 });
 
 test("an unknown or used code can be replaced", async () => {
-  const { issuer, flush, invite } = await person({ invitation: "" });
+  const { issuer, flush, invite } = await person({ ticket: "" });
   // Without any it is not asked.
-  assert.deepEqual([await flush(), issuer.asked], ["uninvited", []]);
+  assert.deepEqual([await flush(), issuer.asked], ["ticketless", []]);
   issuer.strata.OTHER = 0;
   issuer.given.set(CODE, "");
   const states = [];
@@ -118,7 +118,7 @@ test("an unknown or used code can be replaced", async () => {
     await invite(code);
     states.push(await flush());
   }
-  assert.deepEqual(states, ["uninvited", "uninvited", "queued"]);
+  assert.deepEqual(states, ["ticketless", "ticketless", "queued"]);
   assert.deepEqual(issuer.asked.map(([code]) => code), [CODE, "NONE", "OTHER"]);
   assert.equal(new Set(issuer.asked.map(([, body]) => body)).size, 1);
 });
@@ -144,20 +144,20 @@ test("the issuer names the stratums key once", async () => {
 });
 
 test("an issuer of this machine serves no study of a remote collector", async () => {
-  const { batches, tokens } = channelOf();
-  const asked = await read(study(YES_NO, { channel: { batches, tokens: { ...tokens, issuer: "http://localhost:8100" } } }));
+  const { batches, tickets } = channelOf();
+  const asked = await read(study(YES_NO, { channel: { batches, tickets: { ...tickets, issuer: "http://localhost:8100" } } }));
   const at = async (collector) => outcome((await device({ collector })).answer(asked, { ever: true }), true);
   assert.deepEqual([await at(COLLECTOR), await at("http://127.0.0.1:8000")], ["study channel", "done"]);
   // Nor does a transport with a relay reach an issuer.
   const relayed = Object.assign(async () => {}, { relay: "https://relay.example" });
   const own = await read(study(YES_NO, { channel: channelOf() }));
   const one = await device({ transport: relayed });
-  assert.equal(await outcome(one.answer(own, { ever: true }), true), "study channel.tokens");
+  assert.equal(await outcome(one.answer(own, { ever: true }), true), "study channel.tickets");
   assert.equal(await one.epsilonLeft(), 4);
 });
 
 test("a rejected report is sent in the next window with its token", async () => {
-  for (const [status, name] of [[401, "token-invalid"], [409, "token-spent"], [503, "busy"], [502]]) {
+  for (const [status, name] of [[401, "ticket-invalid"], [409, "ticket-spent"], [503, "busy"], [502]]) {
     const { collector, report, flush, due } = await person();
     await flush();
     const first = await due();
@@ -174,13 +174,13 @@ test("a rejected report is sent in the next window with its token", async () => 
   }
 });
 
-test("a late invitation is not sent with the token", async () => {
+test("a late ticket is not sent with the token", async () => {
   const { collector, flush, invite, due } = await person();
   await flush();
   await invite("LATE");
   await due();
   await flush();
-  assert.ok(!("LDPKit-Invitation" in collector.requests[0].headers));
+  assert.ok(!("LDPKit-Ticket" in collector.requests[0].headers));
 });
 
 test("a clock that was moved far back draws a new moment", async () => {
@@ -238,14 +238,14 @@ test("a deletion is sent in the next window and retried in the one after", async
 });
 
 const body = "{}";
-const channel = { batches: { hours: 1 }, tokens: {} };
+const channel = { batches: { hours: 1 }, tickets: {} };
 const ROWS = {
-  first: { body, state: "queued", channel, invitation: CODE },
-  retried: { body, state: "queued", channel, invitation: CODE, asked: { place: 0 }, due: 1 },
-  uninvited: { body, state: "uninvited", channel, invitation: "" },
-  batched: { body, state: "queued", channel, invitation: "", token: "T", due: 1 },
-  deletion: { body: "", state: "withdrawn", channel, invitation: "", due: 1 },
-  alone: { body, state: "queued", invitation: "" },
+  first: { body, state: "queued", channel, ticket: CODE },
+  retried: { body, state: "queued", channel, ticket: CODE, asked: { place: 0 }, due: 1 },
+  ticketless: { body, state: "ticketless", channel, ticket: "" },
+  batched: { body, state: "queued", channel, ticket: "", token: "T", due: 1 },
+  deletion: { body: "", state: "withdrawn", channel, ticket: "", due: 1 },
+  alone: { body, state: "queued", ticket: "" },
 };
 const chosen = (ids, isNow, relay) => {
   const memory = { reports: ids.map((id) => structuredClone({ id, ...ROWS[id] })) };
@@ -256,12 +256,12 @@ const chosen = (ids, isNow, relay) => {
 const everyChoice = (...given) => [...new Set(Array.from({ length: 64 }, () => chosen(...given)))].sort();
 
 test("a batched report never leaves next to a token request", () => {
-  // A token request carries the invitation. A first one goes first; among retries chance decides.
+  // A token request carries the ticket. A first one goes first; among retries chance decides.
   assert.deepEqual(everyChoice(["first", "batched", "deletion", "alone"]), ["first,alone"]);
   assert.deepEqual(everyChoice(["first", "retried", "batched"]), ["first,retried"]);
   assert.deepEqual(everyChoice(["retried", "batched", "deletion", "alone"]), ["batched,deletion,alone", "retried,alone"]);
   assert.deepEqual(everyChoice(["first", "batched", "deletion"], true), ["first,deletion"]);
-  assert.deepEqual(everyChoice(["uninvited", "batched"]), ["uninvited,batched"]);
+  assert.deepEqual(everyChoice(["ticketless", "batched"]), ["ticketless,batched"]);
   assert.deepEqual(everyChoice(["batched", "deletion"]), ["batched,deletion"]);
 });
 
@@ -275,8 +275,8 @@ test("a report leaves though another one never gets its token", async () => {
   const { report, collector, issuer } = await person();
   const ledger = memoryLedger();
   const row = { ...(await report()), study: "survey", publisher: "c" };
-  const ready = { ...row, id: "ready", invitation: "", token: "T", due: now };
-  const refused = { ...row, id: "refused", invitation: "WRONG" };
+  const ready = { ...row, id: "ready", ticket: "", token: "T", due: now };
+  const refused = { ...row, id: "refused", ticket: "WRONG" };
   await ledger.write((memory) => (memory.reports = [ready, refused]));
   const one = await device({ ledger, transport: collector.transport });
   const isSent = () => ledger.read(({ reports }) => reports.find(({ id }) => id === "ready").state === "sent");

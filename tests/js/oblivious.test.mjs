@@ -64,7 +64,7 @@ test("wrong relays and keys are rejected", async () => {
 });
 
 test("a request for another host is not relayed", async () => {
-  // A token request carries an invitation, which the collector must not see.
+  // A token request carries a ticket, which the collector must not see.
   globalThis.fetch = () => assert.fail("relayed");
   const transport = await oblivious({ relay: RELAY, keys: GOOD });
   assert.equal(await outcome(transport("https://issuer.example/v1/tokens", {}), true), "input url");

@@ -13,10 +13,10 @@ const ASKED = await read(study(YES_NO));
 const OTHER = await read(study(NUMBER, { id: "other" }));
 
 /** A device that has agreed to its report, its ledger and its collector. */
-async function agreed(asked = ASKED, { collector = new Collector(ASKED, OTHER), invitation = "", ...more } = {}) {
+async function agreed(asked = ASKED, { collector = new Collector(ASKED, OTHER), ticket = "", ...more } = {}) {
   const ledger = memoryLedger();
   const one = await device({ ledger, transport: collector.transport, ...more });
-  const report = await one.answer(asked, asked === OTHER ? { hours: 3 } : { ever: true }, invitation);
+  const report = await one.answer(asked, asked === OTHER ? { hours: 3 } : { ever: true }, ticket);
   await one.consent(asked);
   const flush = async (attempts = 1) => {
     await one.flush({ attempts });
@@ -103,7 +103,7 @@ test("only the studys collector can reject permanently", async () => {
   assert.equal(await stateAfter("study-unknown", report.digest), "queued");
   assert.equal(await stateAfter("report-withdrawn", another), "queued");
   assert.equal(await stateAfter("report-withdrawn", report.digest, foreign), "queued");
-  assert.equal(await stateAfter("invitation-needed", report.digest, foreign), "queued");
+  assert.equal(await stateAfter("ticket-needed", report.digest, foreign), "queued");
   assert.equal(await stateAfter("study-closed", report.digest), "queued");
   assert.equal(await stateAfter("report-withdrawn", report.digest), "refused");
   await flush();
@@ -189,20 +189,20 @@ test("a closed study is given up a month after its last day", async () => {
   }
 });
 
-test("an invitation is sent beside the report and forgotten", async () => {
-  const { one, collector, report, flush } = await agreed(ASKED, { invitation: "first" });
+test("a ticket is sent beside the report and forgotten", async () => {
+  const { one, collector, report, flush } = await agreed(ASKED, { ticket: "first" });
   assert.ok(!report.body.includes("first"));
-  collector.next = [{ status: 403, name: "invitation-needed", digest: "" }];
-  assert.equal((await flush(5)).state, "uninvited");
+  collector.next = [{ status: 401, name: "ticket-needed", digest: "" }];
+  assert.equal((await flush(5)).state, "ticketless");
   assert.equal(collector.requests.length, 1);
-  await one.invite("survey", "second");
-  const { state, invitation, body } = await flush();
-  assert.deepEqual([state, invitation, body], ["sent", "", report.body]);
-  const sent = collector.requests.map(({ headers }) => headers["LDPKit-Invitation"]);
+  await one.giveTicket("survey", "second");
+  const { state, ticket, body } = await flush();
+  assert.deepEqual([state, ticket, body], ["sent", "", report.body]);
+  const sent = collector.requests.map(({ headers }) => headers["LDPKit-Ticket"]);
   assert.deepEqual(sent, ["first", "second"]);
   const plain = await agreed();
   await plain.flush();
-  assert.ok(!("LDPKit-Invitation" in plain.collector.requests[0].headers));
+  assert.ok(!("LDPKit-Ticket" in plain.collector.requests[0].headers));
 });
 
 test("what is withdrawn while it is sent is deleted", async () => {

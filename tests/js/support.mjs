@@ -85,7 +85,7 @@ export class Collector {
   }
 
   transport = async (url, { method = "GET", headers = {}, body } = {}) => {
-    if (new URL(url).origin === ISSUER) return this.issuer.answer(headers["LDPKit-Invitation"], body);
+    if (new URL(url).origin === ISSUER) return this.issuer.answer(headers["LDPKit-Ticket"], body);
     const [, id, report] = /^\/v1\/studies\/([^/?]+)(?:\/reports\/(\w+))?/.exec(new URL(url).pathname);
     if (method === "GET") {
       this.fetched.push(url);
@@ -138,7 +138,7 @@ export const keys = [new Key(createPrivateKey(Buffer.from(skS, "hex")))];
 do keys[1] = new Key(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey);
 while (keys[1].shortId === keys[0].shortId);
 
-/** strata: {invitation: the place of its key}. told: what the next requests are answered in place of a token. */
+/** strata: {ticket: the place of its key}. told: what the next requests are answered in place of a token. */
 export class Issuer {
   strata = { CODE: 0 };
   asked = [];
@@ -159,7 +159,7 @@ export class Issuer {
     const place = keys.findIndex(({ shortId }) => shortId === body[2]);
     const own = this.strata[code];
     if (place < 0) return this.#problem(422, "token-key-unknown");
-    if (own === undefined) return this.#problem(403, "invitation-needed");
+    if (own === undefined) return this.#problem(401, "ticket-needed");
     if (own !== place) return this.#problem(409, "token-key-other", { key: own, key_id: keys[own].shortId });
     const asked = Buffer.from(body).toString("hex");
     if ((this.given.get(code) ?? asked) !== asked) return this.#problem(409, "token-issued");
@@ -174,7 +174,7 @@ export class Issuer {
 /** The channel of a study with one key, or with one for each stratum. */
 export const channelOf = (...strata) => {
   const stated = strata.map((values, place) => ({ key: keys[place].stated, public: values }));
-  return { batches: { hours: 24 }, tokens: { issuer: ISSUER, keys: stated.length ? stated : [{ key: keys[0].stated }] } };
+  return { batches: { hours: 24 }, tickets: { issuer: ISSUER, keys: stated.length ? stated : [{ key: keys[0].stated }] } };
 };
 
 /** Whether a header has a token of that key, for that issuer and this study alone. */

@@ -55,7 +55,7 @@ def test_report_is_sent_only_to_its_own_collector():
 
 @pytest.mark.attack(9)
 def test_plain_http_to_another_machine_is_refused():
-    """A collector's address of plain http would send withdrawal secrets and invitations in clear."""
+    """A collector's address of plain http would send withdrawal secrets and tickets in clear."""
     run.passes("device", "origins are those of the vectors and of the URL standard")
 
 
@@ -74,7 +74,7 @@ def test_every_choice_of_a_form_can_be_answered():
 
 @pytest.mark.attack(12)
 def test_batched_report_never_leaves_beside_a_token_request():
-    """Issuer and collector compare moments, to join an invitation with a report."""
+    """Issuer and collector compare moments, to join a ticket with a report."""
     run.passes("leaving", "a batched report never leaves next to a token request")
 
 

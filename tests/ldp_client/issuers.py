@@ -1,4 +1,4 @@
-"""An issuer of tokens that lies on demand, its keys, and studies whose reports need them."""
+"""An issuer of tickets that lies on demand, its keys, and studies whose reports need them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from schemas import Study
 from tests import studies
 
 HOUR = 3600
-REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
 
 
 class Key:
@@ -45,7 +45,7 @@ def channel_of(issuer, *public, hours=24):
     listed = [{"key": keys()[0].text}]
     if public:
         listed = [{"key": key.text, "public": values} for key, values in zip(keys(), public)]
-    return {"batches": {"hours": hours}, "tokens": {"issuer": issuer, "keys": listed}}
+    return {"batches": {"hours": hours}, "tickets": {"issuer": issuer, "keys": listed}}
 
 
 def study_of(issuer, *questions, hours=24, **fields):
@@ -55,7 +55,7 @@ def study_of(issuer, *questions, hours=24, **fields):
 
 def token_of(study, place=0, nonce=None, key=None):
     """A token for a study, as if its issuer had been asked. key: who signs instead."""
-    stated = study.channel.tokens
+    stated = study.channel.tickets
     challenge = challenge_of(stated.name, study.digest)
     _, salt, factor = draw(stated.keys[place], os.urandom)
     asking = Asking(stated.keys[place], challenge, nonce or os.urandom(32), salt, factor)

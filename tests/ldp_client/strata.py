@@ -1,4 +1,4 @@
-"""A device whose invitation is for a stratum that its study has no token key for."""
+"""A device whose ticket is for a stratum that its study has no token key for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests import studies
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import Issuer, channel_of, keys, refusing
 
-REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
+REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "ticket"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 
 

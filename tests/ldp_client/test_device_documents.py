@@ -91,23 +91,23 @@ def test_older_signed_version_is_refused_as_older(tmp_path):
 
 
 @pytest.mark.parametrize("written", ["{}\r\n", '"{}"', "{}\u00a0", "\u201c{}\u201d."])
-def test_copied_invitation_is_accepted_in_any_form(tmp_path, written):
+def test_copied_ticket_is_accepted_in_any_form(tmp_path, written):
     device = consenting(tmp_path, "2")
     device.answer(PLACED, {"ever": True}, written.format(CODE), public={"region": "n", "age": 5})
-    assert device.ledger.queued()[0].invitation == CODE
+    assert device.ledger.queued()[0].ticket == CODE
 
 
-def test_refusal_of_another_groups_invitation_explains_itself(tmp_path):
+def test_refusal_of_another_groups_ticket_explains_itself(tmp_path):
     """ "Give one that is unused" would make the person ask for another one of the same group."""
     with Server(PLACED.canonical()) as server:
         device = consenting(tmp_path, "2", server.url)
         device.answer(device.fetch("survey"), {"ever": True}, CODE, public={"region": "n", "age": 5})
-        media_type, text = problem("invitation-needed")
+        media_type, text = problem("ticket-needed")
         document = {**json.loads(text), "field": "public.region", "detail": "is another value"}
         server.statuses, server.refusals = [403], {403: (media_type, json.dumps(document))}
         flushed = device.flush(attempts=1)
-    assert "public.region: HTTP status 403, invitation-needed: is another value" in flushed.reason
-    assert "an invitation that carries the report's value" in flushed.reason
+    assert "public.region: HTTP status 403, ticket-needed: is another value" in flushed.reason
+    assert "a ticket that carries the report's value" in flushed.reason
     assert flushed.waiting == 1
 
 

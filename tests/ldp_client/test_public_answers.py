@@ -22,7 +22,7 @@ NO_CHOICE = say("core.public_choice")
 PUBLIC = [
     {"id": "region", "choices": ["north", 'the "south"', "none"]},
     {"id": "age", "bounds": ["18", "99"], "step": "1"},
-    {"id": "stratum", "choices": ["town", "country"], "source": "invitation"},
+    {"id": "stratum", "choices": ["town", "country"], "source": "ticket"},
 ]
 DOCUMENT = studies.document(studies.YES_NO, studies.NUMBER, public=PUBLIC)
 STUDY = Study(DOCUMENT)
@@ -47,7 +47,7 @@ def queued(device):
 
 def test_report_contains_public_values_and_noisy_payloads(tmp_path):
     device = consenting(tmp_path, "2")
-    # An invitation carries the stratum, which may be stated too.
+    # A ticket carries the stratum, which may be stated too.
     answer(device, STUDY, {**ANSWERS, "stratum": "town"})
     (report,) = queued(device)
     assert report.public == {"region": "north", "age": "42", "stratum": "town"}

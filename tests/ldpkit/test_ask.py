@@ -32,14 +32,14 @@ def test_built_study_equals_the_document():
         closes=date(2026, 12, 31),
         public=[
             ask.public("region", ["north", "south"]),
-            ask.public("born", low=1940, high=2010, by_invitation=True),
+            ask.public("born", low=1940, high=2010, by_ticket=True),
         ],
     )
     questions = (studies.YES_NO, studies.ONE_OF, studies.AGE)
     same = studies.document(*questions, version=2, purpose="To know", closes="2026-12-31")
     same["public"] = [
         {"id": "region", "choices": ["north", "south"]},
-        {"id": "born", "bounds": ["1940", "2010"], "step": "1", "source": "invitation"},
+        {"id": "born", "bounds": ["1940", "2010"], "step": "1", "source": "ticket"},
     ]
     assert built.to_json() == Study(same).to_json()
     assert built.digest == Study(same).digest

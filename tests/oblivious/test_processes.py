@@ -43,7 +43,7 @@ def words_of(text):
 # By which a sender may be told from others.
 TELLING = words_of("""
     User-Agent Cookie Origin Referer Accept-Language Sec-CH-UA X-Forwarded-For Forwarded Via
-    Authorization LDPKit-Invitation DNT ECT Expect-CT Priority X-Any
+    Authorization LDPKit-Ticket DNT ECT Expect-CT Priority X-Any
 """)
 # Of the relay's own.
 KEPT = words_of("""

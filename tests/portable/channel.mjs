@@ -28,7 +28,7 @@ const STEPS = {
     await (await device()).flush({ attempts, now: isNow });
     return (await report())?.state ?? "gone";
   },
-  invite: async (code) => (await device()).invite(study.id, code),
+  invite: async (code) => (await device()).giveTicket(study.id, code),
   withdraw: async () => (await device()).withdraw(study.id),
   fetched: async () => (await (await from("fetching.js")).fetchStudy(await device(), study.id)).id,
   left: async () => (await device()).epsilonLeft(),

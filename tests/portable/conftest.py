@@ -51,13 +51,13 @@ def meet(
 ) -> Iterator[Callable[..., Participant]]:
     """Publish a study for this test, and open its page in a browser that has forgotten everything."""
 
-    def meet(document: Mapping[str, Any] = SMALL, invitation: str = "") -> Participant:
+    def meet(document: Mapping[str, Any] = SMALL, ticket: str = "") -> Participant:
         name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
         study = Study({**document, "id": name[-64:].strip("-")})
         server.request("POST", "/v1/studies", study.document)
         browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": server.url, "storageTypes": "all"})
         browser.get_log("performance")
-        return Participant(browser, server, study, invitation)
+        return Participant(browser, server, study, ticket)
 
     yield meet
     chromium.set_offline(browser, False)

@@ -50,11 +50,11 @@ def _button(buttons: list[Any], choice: str) -> Any:
 class Participant:
     """A browser on a study's page; it starts at the questions."""
 
-    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study, invitation: str = "") -> None:
+    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study, ticket: str = "") -> None:
         self.browser = browser
         self.server = server
         self.study = study
-        fragment = f"#invitation={invitation}" if invitation else ""
+        fragment = f"#ticket={ticket}" if ticket else ""
         # From another page: what differs behind the # alone is not loaded again.
         browser.get("about:blank")
         browser.get(f"{server.url}/s/{study.id}{fragment}")

@@ -113,15 +113,15 @@ def test_embedding_page_learns_only_that_it_was_answered(browser, host, framing,
     assert (person.outside("heard"), host.requests) == (heard, [])
 
 
-def test_frame_is_made_once_with_language_and_invitation(browser, host, framing):
+def test_frame_is_made_once_with_language_and_ticket(browser, host, framing):
     """In HTML a browser tells an element of its attributes, one by one, before that it is on the page."""
-    given = {"html": "yes", "lang": "de", "invitation": "a code+1"}
+    given = {"html": "yes", "lang": "de", "ticket": "a code+1"}
     person = Framed(browser, host, framing, published(framing, "invited"), **given)
     person.until_outside("heard.includes('event ready')")
     assert person.outside("framesMade") == 1
     person.inside()
     found = browser.execute_script("return [document.documentElement.lang, location.hash]")
-    assert found == ["de", "#invitation=a+code%2B1"]
+    assert found == ["de", "#ticket=a+code%2B1"]
 
 
 @pytest.mark.attack(8)

@@ -117,8 +117,8 @@ KINDS = ["node", "expo"]
 # More than a page of the file holds.
 OTHERS = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}"} for number in range(20)]
 STUDY = studies.document(studies.MEMOIZED, *[studies.with_epsilon(one, "0.1") for one in OTHERS])
-INVITATION = "INVITATION-OF-ANNA"
-ANSWER = ["answer", {"habit": "yes", **{one["id"]: "no" for one in OTHERS}}, INVITATION]
+TICKET = "TICKET-OF-ANNA"
+ANSWER = ["answer", {"habit": "yes", **{one["id"]: "no" for one in OTHERS}}, TICKET]
 
 
 def live(kind, file, *steps, **environment):
@@ -140,7 +140,7 @@ def live(kind, file, *steps, **environment):
 def left_of(report, file):
     """Which traces of a withdrawn report and its answer the file still has."""
     text = file.read_bytes().decode("latin-1")
-    traces = {"body": report["body"][:40].replace('"', '\\"'), "secret": report["secret"], "code": INVITATION}
+    traces = {"body": report["body"][:40].replace('"', '\\"'), "secret": report["secret"], "code": TICKET}
     found = [name for name, trace in traces.items() if trace in text]
     return found + re.findall(r'"answer":"\\u0000bytes \d', text)
 
@@ -173,18 +173,18 @@ def test_withdrawal_survives_a_loss_of_power(tmp_path):
 
 @pytest.mark.attack(12)
 @pytest.mark.parametrize(
-    ("status", "said", "state", "invitation"),
+    ("status", "said", "state", "ticket"),
     [
         (201, {"result": "stored"}, "sent", ""),
         (422, {"type": "urn:ldpkit:problem:report-invalid", "digest": "d"}, "refused", ""),
-        (503, {"type": "urn:ldpkit:problem:unavailable"}, "queued", INVITATION),
+        (503, {"type": "urn:ldpkit:problem:unavailable"}, "queued", TICKET),
     ],
 )
-def test_concluded_report_no_longer_holds_its_invitation(status, said, state, invitation):
+def test_concluded_report_no_longer_holds_its_ticket(status, said, state, ticket):
     """Someone finds in a device's ledger whose report it was."""
     kind = "application/json" if status == 201 else "application/problem+json"
     headers = {"Content-Type": kind, "LDPKit-Collector": "c"}
-    report = {"id": "r", "body": "{}", "invitation": INVITATION, "digest": "d", "closes": "2000-01-01"}
+    report = {"id": "r", "body": "{}", "ticket": TICKET, "digest": "d", "closes": "2000-01-01"}
     script = f"""
     const {{ put }} = await from("upload.js");
     const answer = ['{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }}];
@@ -193,4 +193,4 @@ def test_concluded_report_no_longer_holds_its_invitation(status, said, state, in
     console.log(JSON.stringify({{ ...kept, ...changes }}));
     """
     kept = printed(script)
-    assert (kept["state"], kept["invitation"]) == (state, invitation)
+    assert (kept["state"], kept["ticket"]) == (state, ticket)

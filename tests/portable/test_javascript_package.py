@@ -34,7 +34,7 @@ MOST_BYTES_OF = {
     "told": 800,
 }
 # What only others load: after which.
-BEHIND = {"levels": ("sampled_products", 1_600), "leaving": ("sending", 1_400), "tokens": ("leaving", 4_000)}
+BEHIND = {"levels": ("sampled_products", 1_600), "leaving": ("sending", 1_400), "tickets": ("leaving", 4_000)}
 ON_DEMAND = [*MECHANISMS, *MOST_BYTES_OF, *BEHIND, "oblivious"]
 BUNDLES = {
     "page.js": "collector/assets/participant.js",

@@ -19,7 +19,7 @@ from tests.portable import npm
 from tests.portable.issuer_server import IssuerServer
 from tests.portable.platforms import JAVASCRIPT
 
-REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
 # Bytes of an encapsulated request or answer besides the padded content.
 OVERHEAD, ANSWER_OVERHEAD = 55, 32
 
@@ -63,7 +63,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
     assert stored.public == {"region": "south"}
     (tmp_path / "other").mkdir()
     *_, state, other = device(server.url, study, tmp_path / "other", *answered(code), ["flush"], ["report"])
-    assert (state, other["reason"]) == ("uninvited", "issuer problem 409 token-issued")
+    assert (state, other["reason"]) == ("ticketless", "issuer problem 409 token-issued")
     *_, left = device(server.url, study, tmp_path, ["withdraw"], *sending)
     assert left == "gone"
     assert list(fetch_reports(server.url, study.id, TOKEN)) == []
@@ -76,11 +76,11 @@ def test_another_library_takes_and_gives_the_same_tokens(server, issuer):
     assert server.request("POST", "/v1/studies", study.document) == 201
     given = {
         "issuer": issuer.url,
-        "key": study.document["channel"]["tokens"]["keys"][0]["key"],
+        "key": study.document["channel"]["tickets"]["keys"][0]["key"],
         "digest": study.digest,
-        "invitation": issuer.codes(study.id, 1)[0],
+        "ticket": issuer.codes(study.id, 1)[0],
     }
-    found = node("token_peer.mjs", JAVASCRIPT / "tokens.js", json.dumps(given))
+    found = node("token_peer.mjs", JAVASCRIPT / "tickets.js", json.dumps(given))
     assert [found[name] for name in ("challenge", "oursFromItsIssuer", "itsFromOurIssuer")] == [True] * 3
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests import studies
 from tests.portable.participant import ANSWERS
-from tests.portable.token_issuer import TokenIssuer
+from tests.portable.ticket_issuer import TokenIssuer
 
 pytestmark = pytest.mark.slow
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
@@ -44,7 +44,7 @@ def issuer():
 
 @pytest.fixture
 def invited(meet, issuer):
-    """A person whose study has that issuer, with an invitation behind the address."""
+    """A person whose study has that issuer, with a ticket behind the address."""
     return lambda code="CODE": meet(studies.document(ASKED, channel=issuer.channel()), code)
 
 
@@ -104,16 +104,16 @@ def test_report_with_a_token_leaves_at_its_moment(invited, issuer, later):
     """Issuer and collector compare moments: nothing of the report is anywhere before its own."""
     person = invited("WRONG")
     host = issuer.url.split("//")[1]
-    assert f"Your invitation goes to {host} alone" in person.text
+    assert f"Your ticket goes to {host} alone" in person.text
     issuer.told = [(503, "busy"), "lost"]
     agreed(person)
-    person.until_says("has given no token: there was no invitation, it is not known there, or it was used")
-    person.find("#invite .invitation").send_keys("CODE")
-    person.click("#invite button")
+    person.until_says("has given no token: there was no ticket, it is not known there, or it was used")
+    person.find("#ticket .ticket").send_keys("CODE")
+    person.click("#ticket button")
     person.until_says("It leaves by itself at a moment drawn by chance between")
     assert {code for code, _ in issuer.asked} == {"WRONG", "CODE"}
     report = person.ledger()[1][0]
-    assert (report["state"], report["invitation"], len(report["token"])) == ("queued", "", 472)
+    assert (report["state"], report["ticket"], len(report["token"])) == ("queued", "", 472)
     assert (sent_to(person, "PUT"), person.stored()) == ([], [])
     later(report["due"] - time.time() * 1000 + 60_000)
     person.browser.refresh()

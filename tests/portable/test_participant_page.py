@@ -287,10 +287,10 @@ def test_page_draws_one_question_and_reloads_change_nothing(meet):
     assert (set(report.payloads), report.public) == (set(entry), {"reset": "b"})
 
 
-def test_invitation_is_taken_from_the_address_or_typed(meet):
+def test_ticket_is_taken_from_the_address_or_typed(meet):
     """Also for the report of an earlier version. Browsers never send what stands behind the #."""
     person = meet()
-    first, second = person.server.invitations(person.study.id, 2)
+    first, second = person.server.tickets(person.study.id, 2)
     person = Participant(person.browser, person.server, person.study, first)
     assert first not in reported(person)
     person.send()
@@ -306,8 +306,8 @@ def test_invitation_is_taken_from_the_address_or_typed(meet):
     person.browser.refresh()
     person.until_says("another version of this study")
     assert person.find("#answers").is_displayed()
-    person.find("#invite .invitation").send_keys(f" \u201c{second}\u200b\u201d ")
-    person.click("#invite button")
+    person.find("#ticket .ticket").send_keys(f" \u201c{second}\u200b\u201d ")
+    person.click("#ticket button")
     person.until_says("This was sent")
     assert Report.from_json(shown) in person.stored()
     person.click("#withdraw")
@@ -321,7 +321,7 @@ def test_sections_are_shown_one_at_a_time_and_sent_together(meet):
     sections = [{"title": title, "questions": ids} for title, ids in titles.items()]
     asked = studies.document(studies.NUMBER, studies.YES_NO, studies.CHOICE, sections=sections)
     person = meet({**asked, "public": [{"id": "region", "choices": ["north", "south"]}]})
-    person.browser.execute_script("location.hash = 'invitation=abc'")
+    person.browser.execute_script("location.hash = 'ticket=abc'")
     address, focused = person.browser.current_url, person.browser.switch_to
 
     def shown():
@@ -443,7 +443,7 @@ def test_page_translators_read_no_answer_and_change_no_report(meet, left):
 def test_translated_study_is_read_and_answered_in_a_language(meet):
     """Counts and public values use the study's own labels; Arabic is mirrored."""
     person = meet(WHOLE)
-    person.browser.get(f"{person.server.url}/s/{person.study.id}?lang=ar#invitation=abc")
+    person.browser.get(f"{person.server.url}/s/{person.study.id}?lang=ar#ticket=abc")
     person.until("ask")
     assert person.find("html").get_attribute("dir") == "rtl"
     style = "return getComputedStyle(arguments[0]).textAlign"
@@ -451,7 +451,7 @@ def test_translated_study_is_read_and_answered_in_a_language(meet):
     # The menu keeps what the address carries behind its #.
     person.click(".languages summary")
     german = person.find(".languages a[hreflang=de]")
-    assert german.get_attribute("href").endswith("?lang=de#invitation=abc")
+    assert german.get_attribute("href").endswith("?lang=de#ticket=abc")
     german.click()
     person._until(lambda: person.find("h1").text == "Gewohnheiten")
     person.until("ask")

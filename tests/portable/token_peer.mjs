@@ -1,11 +1,11 @@
 // Blind tokens between the npm package and @cloudflare/privacypass-ts: node token_peer.mjs TOKENS_JS GIVEN, which is
-// {issuer, key (base64), digest, invitation} as JSON. Prints what was found, as JSON.
+// {issuer, key (base64), digest, ticket} as JSON. Prints what was found, as JSON.
 import { pathToFileURL } from "node:url";
 import * as peer from "@cloudflare/privacypass-ts";
 
 const [port, given] = process.argv.slice(2);
 const { challengeOf, draw, requestOf } = await import(pathToFileURL(port));
-const { issuer: address, key, digest, invitation } = JSON.parse(given);
+const { issuer: address, key, digest, ticket } = JSON.parse(given);
 const { BlindRSAMode, Client, Issuer, Origin, TokenRequest, getPublicKeyBytes } = peer.publicVerif;
 const { BLIND_RSA } = peer.TOKEN_TYPES;
 const name = "issuer.example";
@@ -41,7 +41,7 @@ const request = await asked.createTokenRequest(origin.createTokenChallenge(host,
 const answer = await fetch(`${address}/v1/tokens`, {
   method: "POST",
   body: request.serialize(),
-  headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": invitation },
+  headers: { "Content-Type": "application/private-token-request", "LDPKit-Ticket": ticket },
 });
 const response = asked.deserializeTokenResponse(new Uint8Array(await answer.arrayBuffer()));
 const its = await asked.finalize(response);

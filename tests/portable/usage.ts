@@ -8,16 +8,16 @@ async function answerOnce(text: string): Promise<string> {
   const transport: Transport = (url, options) => fetch(url, options);
   const device: Device = await openDevice({ maxEpsilon: "4", maxEpsilonPerCollector: "2", formerly, transport });
   const answers = { hours: 3.5, ever: true, rating: { age: 30, job: "part", rate: 4 } };
-  const report = await device.answer(study, answers, "invitation");
+  const report = await device.answer(study, answers, "ticket");
   await device.consent(study);
   await device.flush({ attempts: 2 });
   const { answered, report: kept } = await device.status(study);
-  if (kept?.state === "uninvited") await device.invite(study.id, "another");
+  if (kept?.state === "ticketless") await device.giveTicket(study.id, "another");
   const asked: number = answered && kept?.state === "sent" ? await device.withdraw(study.id) : 0;
   const leaves: number = kept?.due ?? 36e5 * (study.channel?.batches.hours ?? 0);
   const { limit, epsilon, studies } = await device.told();
   const days: string[] = studies.flatMap(({ origin, days }) => [origin, ...days]);
-  const issuer: string = study.channel?.tokens?.issuer ?? "";
+  const issuer: string = study.channel?.tickets?.issuer ?? "";
   return report.body.slice(asked) + (limit - epsilon) + days.join() + leaves + issuer;
 }
 

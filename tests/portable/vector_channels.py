@@ -12,8 +12,8 @@ from tests import studies
 from tests.portable.run_vectors import study_outcome
 
 ISSUER = "https://issuer.example"
-REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
-AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5", "source": "invitation"}
+REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5", "source": "ticket"}
 HAND = {"id": "hand", "choices": ["left", "right"]}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 
@@ -30,7 +30,7 @@ def key(public: Any = None, **parts: int) -> dict[str, Any]:
 
 
 def tokens(*keys: Any, issuer: Any = ISSUER) -> dict[str, Any]:
-    return {"batches": {"hours": 24}, "tokens": {"issuer": issuer, "keys": list(keys) or [key()]}}
+    return {"batches": {"hours": 24}, "tickets": {"issuer": issuer, "keys": list(keys) or [key()]}}
 
 
 CHANNELS: dict[str, Any] = {
@@ -42,8 +42,8 @@ CHANNELS: dict[str, Any] = {
     "a-list": [],
     "empty": {},
     "batches-alone": {"batches": {"hours": 24}},
-    "tokens-are-null": {"batches": {"hours": 24}, "tokens": None},
-    "without-batches": {"tokens": tokens()["tokens"]},
+    "tokens-are-null": {"batches": {"hours": 24}, "tickets": None},
+    "without-batches": {"tickets": tokens()["tickets"]},
     "no-hours": {**tokens(), "batches": {}},
     "zero-hours": {**tokens(), "batches": {"hours": 0}},
     "nine-days": {**tokens(), "batches": {"hours": 169}},
@@ -51,8 +51,8 @@ CHANNELS: dict[str, Any] = {
     "hours-in-words": {**tokens(), "batches": {"hours": "24"}},
     "more-of-batches": {**tokens(), "batches": {"hours": 24, "size": 10}},
     "unknown": {**tokens(), "mixnet": {}},
-    "no-keys": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER}},
-    "empty-keys": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER, "keys": []}},
+    "no-keys": {"batches": {"hours": 24}, "tickets": {"issuer": ISSUER}},
+    "empty-keys": {"batches": {"hours": 24}, "tickets": {"issuer": ISSUER, "keys": []}},
     "sixty-five": tokens(*[key({"age": f"{18 + place}"}, seed=place) for place in range(65)]),
     "the-same-key": tokens(key(), key()),
     "an-even-key": tokens(key(last=2)),
@@ -76,7 +76,7 @@ CHANNELS: dict[str, Any] = {
     "public-is-a-text": tokens(key("north")),
     "public-is-null": tokens({"key": spki(), "public": None}),
     "two-without-public": tokens(key(), key(seed=2)),
-    "keys-of-no-list": {"batches": {"hours": 24}, "tokens": {"issuer": ISSUER, "keys": {"key": spki()}}},
+    "keys-of-no-list": {"batches": {"hours": 24}, "tickets": {"issuer": ISSUER, "keys": {"key": spki()}}},
 }
 ADDRESSES: dict[str, Any] = {
     "port": "https://issuer.example:8443",

@@ -18,7 +18,7 @@ GOOD = {"region": "north", "age": 42, "offset": "0.5", "ever": "yes", "occupatio
 CHANGED: dict[str, Any] = {
     "other-labels": {"region": 'Süd "am See"', "age": "18", "offset": 1.5},
     "beyond-the-basic-plane": {"region": "𝄞", "age": 99, "offset": "-75e-2"},
-    "with-the-invitations-value": {"stratum": "b"},
+    "with-the-tickets-value": {"stratum": "b"},
     "zero": {"offset": 0},
     "another-spelling": {"age": "42.00"},
     "no-label": {"region": "North"},
@@ -92,9 +92,7 @@ def public_reports() -> Iterator[dict[str, Any]]:
     missing = {name: GOOD[name] for name in GOOD if name != "region"}
     cases += [("missing", WHOLE, missing), ("not-asked", WHOLE, {**GOOD, "height": "180"})]
     invited = {**WHOLE, "public": WHOLE["public"][-1:]}
-    cases.append(
-        ("nothing-but-the-invitations", invited, {name: GOOD[name] for name in ("ever", "occupation")})
-    )
+    cases.append(("nothing-but-the-tickets", invited, {name: GOOD[name] for name in ("ever", "occupation")}))
     cases.append(("one-drawn", {**WHOLE, "sample_one_question": True}, GOOD))
     gridded = {**WHOLE, "public": GRIDS}
     private = {name: GOOD[name] for name in ("ever", "occupation")}

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 const COLLECTOR = "https://collector.example";
 const [worker] = process.argv.slice(2);
 
-const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", invitation: "", closes: "", collector: COLLECTOR, origin: COLLECTOR, publisher: "c", ...more });
+const report = (id, more) => ({ id: id.repeat(32), study: id, version: 1, digest: id, secret: "00", body: "{}", state: "queued", ticket: "", closes: "", collector: COLLECTOR, origin: COLLECTOR, publisher: "c", ...more });
 const channel = { batches: { hours: 24 } };
 let kept = { spent: [], permanent: [], drawn: [], reports: [report("a", { channel, due: Date.now() - 1000 }), report("b")] };
 

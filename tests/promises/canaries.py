@@ -84,7 +84,7 @@ def bodies(report: Report) -> Iterator[tuple[bytes, dict[str, str]]]:
 def requests_of(harness: Harness, report: Report) -> Iterator[Request]:
     """Every address with every method, with the canaries where a device or an operator puts them."""
     word, secret = report.payloads["fruit"].hex(), report.secret.hex()
-    rights = {"LDPKit-Invitation": CODE, "LDPKit-Withdrawal": secret}
+    rights = {"LDPKit-Ticket": CODE, "LDPKit-Withdrawal": secret}
     key = {"Authorization": f"Bearer {CODE}", "Cookie": f"ldpkit-session={CODE}"}
     query = f"?version={word}&after={report.id}0&through={CODE}&format={CODE}&limit={word}&since={word}"
     first, *others = bodies(report)

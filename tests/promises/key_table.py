@@ -35,11 +35,11 @@ ANSWERS = {
     f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/expire":                       "401 401 401 403 403 200 403 403 200 200",
-    f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/tickets":                  "401 401 401 403 403 200 403 403 200 200",
     # Only a node of a secure sum takes a list.
-    f"POST {STUDY}/invitations/list":             "401 401 401 403 403 422 403 403 422 422",
-    f"POST {STUDY}/invitations/revoke":           "401 401 401 403 403 200 403 403 200 200",
-    f"POST {STUDY}/invitations/disable":             "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/tickets/list":             "401 401 401 403 403 422 403 403 422 422",
+    f"POST {STUDY}/tickets/revoke":           "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/tickets/disable":             "401 401 401 403 403 200 403 403 200 200",
     "POST /v1/upkeep":                            "401 401 401 403 403 403 403 403 200 200",
     # Last, as no report is taken after it.
     f"DELETE {STUDY}":                            "401 401 401 403 403 200 403 403 200 200",
@@ -58,10 +58,10 @@ for status, requests in ALIKE.items():
     ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
 BODIES: dict[str, Callable[[str], Any]] = {
     "POST /v1/studies": lambda _kind: build_study().document,
-    f"POST {STUDY}/invitations": lambda _kind: {"count": 1},
+    f"POST {STUDY}/tickets": lambda _kind: {"count": 1},
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
     f"POST {STUDY}/expire": lambda _kind: {},
-    f"POST {STUDY}/invitations/list": lambda _kind: {"list": "a list"},
+    f"POST {STUDY}/tickets/list": lambda _kind: {"list": "a list"},
     "POST /v1/upkeep": lambda _kind: {"recount": True},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from collector.keys import new_key
 from collector.nodes.keys import NodeKeys
 from collector.oblivious.keys import GatewayKey
-from collector.storage.invitations import Spending
+from collector.storage.tickets import Spending
 from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness
 from ldp_client.core.tokens import draw
@@ -44,7 +44,7 @@ def permanent(name: str) -> bytes:
 def token() -> bytes:
     """The nonce, the salt and the blinding factor of a token."""
     channel = study_of("https://issuer.example").channel
-    nonce, salt, factor = draw(channel.tokens.keys[0], randomness.urandom)
+    nonce, salt, factor = draw(channel.tickets.keys[0], randomness.urandom)
     return nonce + salt + factor.to_bytes(256, "big")
 
 
@@ -62,7 +62,7 @@ SECRETS: dict[str, Callable[[Path], bytes]] = {
     "token": lambda _: token(),
     "shares": lambda _: b"".join(split(bytes(16), 2, "chacha20")),
     "key of an operator": lambda _: new_key().encode(),
-    "nonce of invitations": lambda _: Spending.start(b"secret").nonce,
+    "nonce of tickets": lambda _: Spending.start(b"secret").nonce,
 }
 # These come from OpenSSL, which reads the system's generator itself.
 KEYS: dict[str, Callable[[Path], bytes]] = {

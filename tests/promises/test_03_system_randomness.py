@@ -154,7 +154,7 @@ def accepting(source: Source) -> list[str]:
     ways = {name: partial(m.perturb, ANSWERS[name], source) for name, m in MECHANISMS.items()}
     ways["report"] = partial(perturb_answers, YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}, source)
     ways["shares"] = partial(split, bytes(16), 2, "chacha20", source)
-    ways["token"] = partial(draw, study_of("https://issuer.example").channel.tokens.keys[0], source)
+    ways["token"] = partial(draw, study_of("https://issuer.example").channel.tickets.keys[0], source)
     accepted = []
     for way, make in ways.items():
         try:

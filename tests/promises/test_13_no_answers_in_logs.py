@@ -26,7 +26,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldpkit.cli import main
 from tests import studies
 from tests.collector import conftest
-from tests.collector.conftest import INVITATION_KEY, QUESTIONS, Harness, build_report, build_study
+from tests.collector.conftest import QUESTIONS, TICKET_KEY, Harness, build_report, build_study
 from tests.ldp_client.devices import Server
 from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
 from tests.statistics import seed_the_system
@@ -79,7 +79,7 @@ def fail_inside(monkeypatch: Patch) -> None:
 
 
 def test_no_canary_leaves_the_collector(make_harness: Any, caplog: Log) -> None:
-    harness = make_harness(body_limit=LIMIT, invitation_key=INVITATION_KEY)
+    harness = make_harness(body_limit=LIMIT, ticket_key=TICKET_KEY)
     assert problems(harness, caplog) == []
 
 
@@ -167,7 +167,7 @@ def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
     with Server(study.read_bytes()) as server:
         url = f"{server.url}/v1/studies/survey"
         for answers in ANSWERS:
-            options = ("--folder", people, "--yes", "--max-epsilon", "9", "--invitation", CODE)
+            options = ("--folder", people, "--yes", "--max-epsilon", "9", "--ticket", CODE)
             given = [part for answer in answers for part in ("--set", answer)]
             texts[f"answer {answers}"] = run(captured, ("answer", url, *options, *given))
         body = next(body for method, _, body, _ in server.requests if method == "PUT")

@@ -22,7 +22,7 @@ from collector.keys import Key, Role, add_key
 from collector.operator import key_checks
 from collector.reports.limits import TokenBucket
 from tests.collector import conftest
-from tests.collector.conftest import INVITATION_KEY, Harness, build_report, build_study
+from tests.collector.conftest import TICKET_KEY, Harness, build_report, build_study
 from tests.promises.key_table import ALIKE, ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
 from tests.statistics import seed_the_system
 
@@ -46,8 +46,8 @@ def clocks(monkeypatch: Patch) -> None:
 
 @pytest.fixture
 def harness(make_harness: Any) -> Harness:
-    """Two studies at a collector that makes invitations."""
-    made: Harness = make_harness(invitation_key=INVITATION_KEY)
+    """Two studies at a collector that makes tickets."""
+    made: Harness = make_harness(ticket_key=TICKET_KEY)
     for study in (build_study(), build_study(id="other")):
         assert made.publish(study).status_code == 201
     return made

@@ -17,4 +17,4 @@ def tokens(*public, issuer="https://issuer.example"):
 
 
 def channel(**parts):
-    return {"batches": {"hours": 24}, **(parts or {"tokens": tokens()})}
+    return {"batches": {"hours": 24}, **(parts or {"tickets": tokens()})}

@@ -19,7 +19,7 @@ from tests.schemas.channels import channel, spki, tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCHES = {"batches": {"hours": 24}}
-STRATUM = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+STRATUM = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
 
 
 def study_of(stated, **more):
@@ -28,18 +28,18 @@ def study_of(stated, **more):
 
 def test_batches_alone_are_a_channel():
     read = study_of(BATCHES).channel
-    assert (read.hours, read.tokens) == (24, None)
+    assert (read.hours, read.tickets) == (24, None)
     assert any("window of 24 hours" in line for line in describe(study_of(BATCHES)))
 
 
 def test_channel_fields_are_read_from_the_document():
     strata = tokens({"region": "north"}, {"region": "south"}, issuer="https://issuer.example:8443/a/")
-    study = study_of(channel(tokens=strata), public=[STRATUM])
+    study = study_of(channel(tickets=strata), public=[STRATUM])
     read = study.channel
-    assert (read.hours, read.tokens.issuer) == (24, "https://issuer.example:8443/a")
-    assert read.tokens.name == "issuer.example:8443"
-    assert [key.public["region"] for key in read.tokens.keys] == ["north", "south"]
-    assert read.tokens.keys[1].modulus == b"\x80" + b"\x02" * 254 + b"\x01"
+    assert (read.hours, read.tickets.issuer) == (24, "https://issuer.example:8443/a")
+    assert read.tickets.name == "issuer.example:8443"
+    assert [key.public["region"] for key in read.tickets.keys] == ["north", "south"]
+    assert read.tickets.keys[1].modulus == b"\x80" + b"\x02" * 254 + b"\x01"
     assert json.loads(study.to_json())["channel"] == study.document["channel"]
 
 
@@ -48,7 +48,7 @@ def test_the_keys_of_the_rfcs_are_token_keys():
         for vector in json.loads((GOLDEN / "rfc" / f"{name}.json").read_text()):
             key = b64encode(bytes.fromhex(vector[field])).decode()
             stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
-            assert study_of(channel(tokens=stated)).channel.tokens.keys[0].spki.hex() == vector[field]
+            assert study_of(channel(tickets=stated)).channel.tickets.keys[0].spki.hex() == vector[field]
 
 
 WRONG_KEYS = {
@@ -66,8 +66,8 @@ WRONG_KEYS = {
 def test_invalid_token_key_is_rejected(key):
     stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
     with pytest.raises(StudyError) as caught:
-        study_of(channel(tokens=stated))
-    assert caught.value.field == "channel.tokens.keys[0].key"
+        study_of(channel(tickets=stated))
+    assert caught.value.field == "channel.tickets.keys[0].key"
 
 
 # As long as the DNS has names: a label of 63 characters, 253 in all.
@@ -80,18 +80,22 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 @pytest.mark.parametrize(
     ("stated", "field", "says"),
     [
-        ({"tokens": tokens()}, "channel.batches", "missing"),
+        ({"tickets": tokens()}, "channel.batches", "missing"),
         ({**channel(), "oblivious": {}}, "channel.oblivious", "unknown field"),
         ({**channel(), "batches": {"hours": 169}}, "channel.batches.hours", "from 1 to 168"),
-        (channel(tokens={"issuer": "https://a.example", "keys": []}), "channel.tokens.keys", "1 to 64"),
-        (channel(tokens=SAME_KEY), "channel.tokens.keys[1].key", "twice"),
-        (channel(tokens=tokens(NORTH)), "channel.tokens.keys[0].public.region", "no public field"),
-        (channel(tokens=tokens(issuer="issuer.example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://Issuer.example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="https://a@b.example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer=f"https://{LABEL}a.example")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer=f"https://{LONGEST}a/x")), "channel.tokens.issuer", "https://host"),
-        (channel(tokens=tokens(issuer="ftp://issuer.example")), "channel.tokens.issuer", "https://host"),
+        (channel(tickets={"issuer": "https://a.example", "keys": []}), "channel.tickets.keys", "1 to 64"),
+        (channel(tickets=SAME_KEY), "channel.tickets.keys[1].key", "twice"),
+        (channel(tickets=tokens(NORTH)), "channel.tickets.keys[0].public.region", "no public field"),
+        (channel(tickets=tokens(issuer="issuer.example")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="https://Issuer.example")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="https://a@b.example")), "channel.tickets.issuer", "https://host"),
+        (
+            channel(tickets=tokens(issuer=f"https://{LABEL}a.example")),
+            "channel.tickets.issuer",
+            "https://host",
+        ),
+        (channel(tickets=tokens(issuer=f"https://{LONGEST}a/x")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="ftp://issuer.example")), "channel.tickets.issuer", "https://host"),
     ],
 )
 def test_a_wrong_channel_is_named(stated, field, says):
@@ -104,15 +108,15 @@ def test_a_wrong_channel_is_named(stated, field, says):
 @pytest.mark.parametrize(
     ("stated", "field", "says"),
     [
-        (tokens(), "channel.tokens.keys[0].public.region", "missing"),
-        (tokens(NORTH, NORTH), "channel.tokens.keys[1].public", "differ"),
-        (tokens(NORTH, {"region": "east"}), "channel.tokens.keys[1].public.region", "values"),
-        (tokens(NORTH, {**SOUTH, "age": "1"}), "channel.tokens.keys[1].public.age", "no public field"),
+        (tokens(), "channel.tickets.keys[0].public.region", "missing"),
+        (tokens(NORTH, NORTH), "channel.tickets.keys[1].public", "differ"),
+        (tokens(NORTH, {"region": "east"}), "channel.tickets.keys[1].public.region", "values"),
+        (tokens(NORTH, {**SOUTH, "age": "1"}), "channel.tickets.keys[1].public.age", "no public field"),
     ],
 )
 def test_each_key_has_exactly_one_stratum(stated, field, says):
     with pytest.raises(StudyError) as caught:
-        study_of(channel(tokens=stated), public=[STRATUM])
+        study_of(channel(tickets=stated), public=[STRATUM])
     assert caught.value.field == field
     assert says in caught.value.problem
 
@@ -125,11 +129,11 @@ def test_channel_is_rejected_for_holders_and_its_tokens_for_paper():
     paper = studies.document(studies.YES_NO, channel=channel(), paper=PAPER)
     for document, code, field in (
         (holder, "study.channel_for_holders", "channel"),
-        (paper, "study.tokens_with_paper", "channel.tokens"),
+        (paper, "study.tickets_with_paper", "channel.tickets"),
     ):
         with raises(StudyError, code, field=field):
             Study(document)
-    assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tokens
+    assert Study(studies.document(summed, protocol=protocol, channel=channel())).channel.tickets
     assert Study(studies.document(studies.YES_NO, channel=BATCHES, paper=PAPER)).channel.hours == 24
 
 
@@ -151,7 +155,7 @@ def test_a_device_that_does_not_know_channels_refuses_the_study(monkeypatch):
 def test_translated_study_keeps_the_channel():
     stratum = {**STRATUM, "choices": [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]}
     title = {"en": "Habits", "de": "Gewohnheiten"}
-    stated = channel(tokens=tokens(NORTH, SOUTH))
+    stated = channel(tickets=tokens(NORTH, SOUTH))
     study = study_of(stated, public=[stratum], languages=["en", "de"], title=title)
     shown = study.shown_in("de")
     assert (shown.title, shown.public[0].choices) == ("Gewohnheiten", ("Nord", "Süd"))
@@ -163,14 +167,14 @@ def test_json_schema_accepts_the_same_channels():
     for stated in (
         channel(),
         BATCHES,
-        channel(tokens=tokens(issuer=f"https://{LONGEST}:8443/a")),
-        channel(tokens=tokens(issuer="http://127.0.0.1:80/a!b")),
+        channel(tickets=tokens(issuer=f"https://{LONGEST}:8443/a")),
+        channel(tickets=tokens(issuer="http://127.0.0.1:80/a!b")),
     ):
         schema.validate(studies.document(studies.YES_NO, channel=stated))
         assert study_of(stated).channel
     wrong = ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example")
     for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
-        document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
+        document = studies.document(studies.YES_NO, channel=channel(tickets=tokens(issuer=address)))
         assert not schema.is_valid(document)
 
 
@@ -179,7 +183,7 @@ def test_retention_shorter_than_the_send_delay_is_warned_of(hours, days, warned)
     """A participant in the last days would spend epsilon on a report that is rejected."""
     document = studies.document(
         studies.YES_NO,
-        channel=channel(tokens=tokens(), batches={"hours": hours}),
+        channel=channel(tickets=tokens(), batches={"hours": hours}),
         closes="2030-01-31",
         retention={"days": days},
     )

@@ -1,4 +1,4 @@
-"""Each stratum that invitations carry needs a token key: without one, no report of its people can leave."""
+"""Each stratum that tickets carry needs a token key: without one, no report of its people can leave."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from schemas.study_warnings import warnings_of
 from tests import studies
 from tests.kit.errors import raises
 
-REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
-SEX = {"id": "sex", "choices": ["f", "m"], "source": "invitation"}
-AGE = {"id": "age", "bounds": ["18", "19"], "step": "0.5", "source": "invitation"}
+REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "ticket"}
+SEX = {"id": "sex", "choices": ["f", "m"], "source": "ticket"}
+AGE = {"id": "age", "bounds": ["18", "19"], "step": "0.5", "source": "ticket"}
 NORTH, SOUTH, WEST = ({"region": name} for name in REGION["choices"])
 
 
@@ -29,7 +29,7 @@ def study_of(*strata, public=(REGION,)):
         }
         for seed, one in enumerate(strata, 1)
     ]
-    stated = {"batches": {"hours": 24}, "tokens": {"issuer": "https://issuer.example", "keys": keys}}
+    stated = {"batches": {"hours": 24}, "tickets": {"issuer": "https://issuer.example", "keys": keys}}
     return Study(studies.document(studies.YES_NO, channel=stated, public=list(public)))
 
 
@@ -50,7 +50,7 @@ def test_number_stratum_without_key_is_rejected():
         require_keys(study_of(ages[0], ages[2], public=[AGE]))
 
 
-def test_field_not_from_invitation_needs_no_key():
+def test_field_not_from_ticket_needs_no_key():
     study = Study(studies.document(studies.YES_NO, public=[REGION]))
     assert without_key(study) == (0, [])
     require_keys(study)

@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "studies" / "public-fields.json"
 REGION = {"id": "region", "choices": ["north", "south"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "1"}
 OFFSET = {"id": "offset", "bounds": ["-0.75", "1.50"], "step": "25e-2"}
-STRATUM = {**REGION, "id": "stratum", "source": "invitation"}
+STRATUM = {**REGION, "id": "stratum", "source": "ticket"}
 VALUES = {"region": "north", "age": "42", "stratum": "south"}
 
 
@@ -37,7 +37,7 @@ STUDY_OF_ALL = study_of(REGION, AGE, STRATUM)
         ([{**REGION, "id": "rating.rate"}], "public[0].id", "private question"),
         ([{**REGION, "choices": ["one", "one"]}], "public[0].choices[1]", "twice"),
         ([{**REGION, "choices": {"count": 5}}], "public[0].choices", "list"),
-        ([{**REGION, "source": "collector"}], "public[0].source", "invitation"),
+        ([{**REGION, "source": "collector"}], "public[0].source", "ticket"),
         ([{**REGION, "bounds": ["0", "1"], "step": "1"}], "public[0].choices", "unknown field"),
         ([{**AGE, "bounds": ["18", "1e60"]}], "public[0].bounds[1]", "decimals"),
         ([{**AGE, "bounds": ["18", "18"]}], "public[0].bounds", "below"),
@@ -120,7 +120,7 @@ def test_report_must_have_exactly_the_listed_public_values(values, wrong):
     assert (found and found[0]) == wrong
 
 
-def test_invited_report_may_omit_only_the_invitations_value():
+def test_invited_report_may_omit_only_the_tickets_value():
     assert STUDY_OF_ALL.wrong_public({"region": "north", "age": "42"}, invited=True) is None
     assert STUDY_OF_ALL.wrong_public({"region": "north"}, invited=True) == ("age", "is missing")
 

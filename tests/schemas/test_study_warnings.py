@@ -58,12 +58,12 @@ def test_noise_that_hides_hardly_anything_warns(questions, said):
 
 
 def stratum(name, most, **more):
-    return {"id": name, "bounds": ["0", str(most)], "step": "1", "source": "invitation", **more}
+    return {"id": name, "bounds": ["0", str(most)], "step": "1", "source": "ticket", **more}
 
 
 @pytest.mark.attack(12)
-def test_invitation_fields_that_identify_a_person_warn():
-    """Have invitations carry a number of one person, in one field or in several, as a part of the sample."""
+def test_ticket_fields_that_identify_a_person_warn():
+    """Have tickets carry a number of one person, in one field or in several, as a part of the sample."""
     (line,) = warned(studies.YES_NO, public=[stratum("part", 999_999)])
     assert "part has 1,000,000 values" in line
     (line,) = warned(studies.YES_NO, public=[stratum("stratum", 99), stratum("cluster", 10)])

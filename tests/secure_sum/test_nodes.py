@@ -69,7 +69,7 @@ def test_a_share_cannot_be_replayed_in_another_study(network):
     network.publish("ever")
     message = network.messages()[0]
     channel = channel_of("https://issuer.example")
-    channel["tokens"]["keys"] = [{"key": keys()[1].text}]
+    channel["tickets"]["keys"] = [{"key": keys()[1].text}]
     other = Study({**network.study.document, "id": "other", "channel": channel})
     assert network.nodes[0].publish(other).status_code == 201
     assert network.nodes[0].put(message, message.path.replace("summed", "other")).status_code == 422

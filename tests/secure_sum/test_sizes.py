@@ -26,7 +26,7 @@ def test_body_size_is_the_size_of_all_shares(network, tmp_path):
     addresses = [node.address for node in network.nodes]
     device = Device(tmp_path, "8", network.nodes[0].url, max_delta="0.001", nodes=addresses)
     device.consent(study)
-    device.answer(study, ANSWERS, invitation=CODE)
+    device.answer(study, ANSWERS, ticket=CODE)
     assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(study)]
 
 

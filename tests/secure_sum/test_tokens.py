@@ -50,7 +50,7 @@ def test_each_node_spends_the_token_in_its_own_database(network, study):
     for status in (201, 200):
         assert [one.status_code for one in put_all(network, messages, token)] == [status] * len(messages)
     for node, message in zip(network.nodes, network.messages(), strict=True):
-        assert kind(put(node, message)) == (401, "token-needed")
+        assert kind(put(node, message)) == (401, "ticket-needed")
 
 
 def test_device_refuses_a_sum_that_takes_shares_without_tokens(network, tmp_path):
@@ -67,7 +67,7 @@ def test_token_is_bound_to_the_shares_at_every_node(network, study):
     """A node replaces all reports but one by its own, and reads that one from the sum."""
     messages, others = network.messages(), network.messages()
     for response in put_all(network, messages, token_of(study)):
-        assert kind(response) == (401, "token-invalid")
+        assert kind(response) == (401, "ticket-invalid")
     token, digests = token_for(study, messages), digests_of(messages)
     second = network.nodes[1]
     report_id = messages[1].path.rpartition("/")[2]
@@ -85,7 +85,7 @@ def test_token_is_bound_to_the_shares_at_every_node(network, study):
     ):
         assert kind(put(second, message, token, said))[0] in (401, 422)
     assert put(second, messages[1], token, digests).status_code == 201
-    assert kind(put(second, others[1], token, digests))[1] == "token-invalid"
+    assert kind(put(second, others[1], token, digests))[1] == "ticket-invalid"
 
 
 @pytest.mark.slow

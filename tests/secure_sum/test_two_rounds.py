@@ -21,7 +21,7 @@ from inference.projection.thresholds import (
     expected_error,
     find_thresholds,
 )
-from inference.projection.token_keys import second_tokens, with_tokens
+from inference.projection.ticket_keys import second_tokens, with_tokens
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
@@ -205,7 +205,7 @@ def test_the_guides_two_rounds_against_real_nodes(network, tmp_path, monkeypatch
     Path("first.json").write_text(study.to_json())
     records = people(np.random.default_rng(8))
     tokens = {"issuer": network.issuer.url, "keys": [{"key": keys()[1].text}]}
-    Path("tokens.json").write_text(json.dumps({"tokens": tokens}))
+    Path("tickets.json").write_text(json.dumps({"tickets": tokens}))
     for line in guide_blocks("")[0].splitlines():
         command = line.partition("ldpkit ")[2].split()
         if command[:2] == ["node", "close"]:
@@ -247,18 +247,18 @@ def test_a_device_answers_both_rounds_within_one_budget(network, tmp_path):
 def test_second_study_states_new_token_keys(tmp_path):
     """Tokens of the first study's keys are spent, and no report of the second would leave."""
     channel = channel_of("https://issuer.example")
-    tokened, path = Study({**first_study().document, "channel": channel}), tmp_path / "tokens.json"
+    tokened, path = Study({**first_study().document, "channel": channel}), tmp_path / "tickets.json"
     for content, code in (
-        ({"tokens": channel["tokens"]}, "derive.token_keys_of_first_study"),
-        ({"tokens": {**channel["tokens"], "keys": []}}, "derive.token_keys_invalid"),
-        ([], "derive.wrong_token_file"),
+        ({"tickets": channel["tickets"]}, "derive.ticket_keys_of_first_study"),
+        ({"tickets": {**channel["tickets"], "keys": []}}, "derive.ticket_keys_invalid"),
+        ([], "derive.wrong_ticket_file"),
     ):
         path.write_text(json.dumps(content))
         with raises(InputError, code):
             second_tokens(tokened, "again", str(path))
-    block = {**channel["tokens"], "keys": [{"key": Key().text}]}
-    path.write_text(json.dumps({"tokens": block}))
+    block = {**channel["tickets"], "keys": [{"key": Key().text}]}
+    path.write_text(json.dumps({"tickets": block}))
     found = with_tokens(tokened, second_tokens(tokened, "again", str(path)))
-    assert found.document["channel"] == {**channel, "tokens": block}
-    with raises(UsageError, "derive.no_tokens"):
+    assert found.document["channel"] == {**channel, "tickets": block}
+    with raises(UsageError, "derive.no_tickets"):
         second_tokens(first_study(), "again", str(path))

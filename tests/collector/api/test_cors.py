@@ -26,7 +26,7 @@ def asked(harness, path, method, origin):
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": method,
-        "Access-Control-Request-Headers": "content-type,ldpkit-invitation",
+        "Access-Control-Request-Headers": "content-type,ldpkit-ticket",
     }
     return harness.client.options(path, headers=headers)
 

@@ -18,7 +18,7 @@ from ldpkit.cli import main
 from tests.collector.commands import URL, at, lines, run
 from tests.kit.errors import raises
 
-STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def served(asked, inviting):
 
 @pytest.fixture
 def strata(served, make_study):
-    """A collector whose study has strata, which invitations carry."""
+    """A collector whose study has strata, which tickets carry."""
     assert served.publish(make_study(2, public=[STRATUM])).status_code == 201
     return served
 
 
-def put(harness, report, invitation=None):
-    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+def put(harness, report, ticket=None):
+    headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
     path = f"/v1/studies/habits/reports/{report.id}"
     return harness.client.put(path, json=report.to_document(), headers=headers).status_code
 
@@ -49,10 +49,10 @@ def test_invite_rejects_a_study_address_as_collector(served, tmp_path, path, opt
         run("invite", "habits", "--count", "3", "--out", str(table), *options, f"https://ask.example{path}")
     assert not table.exists()
     found = served.client.get("/v1/studies/habits/status", headers=served.operator).get_json()
-    assert found["invitations_left"] is None
+    assert found["tickets_left"] is None
 
 
-def test_invitations_are_links_and_pictures_for_their_owner_alone(
+def test_tickets_are_links_and_pictures_for_their_owner_alone(
     served, study, make_report, tmp_path, capsys, monkeypatch
 ):
     # In several requests, as a large count goes.
@@ -62,9 +62,9 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     at(*invite, "--dry-run")
     at(*invite, "--out", str(table), "--qr", str(pictures), "--address", "https://ask.example.org")
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
-    words = [row["invitation"] for row in rows]
+    words = [row["ticket"] for row in rows]
     assert len(set(words)) == 3
-    links = [f"https://ask.example.org/s/habits#invitation={word}" for word in words]
+    links = [f"https://ask.example.org/s/habits#ticket={word}" for word in words]
     assert [row["link"] for row in rows] == links
     files = [table, *sorted(pictures.iterdir())]
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
@@ -73,10 +73,10 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     with raises(InputError, "files.not_writable", "links.csv"):
         at("invite", "habits", "--count", "1", "--out", str(table))
     report = make_report(study)
-    assert [put(served, report), put(served, report, words[0])] == [403, 201]
+    assert [put(served, report), put(served, report, words[0])] == [401, 201]
     capsys.readouterr()
     at("status", "habits")
-    assert "2 invitations left" in capsys.readouterr().out
+    assert "2 tickets left" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     ],
 )
 @pytest.mark.parametrize("how", [(), ("--dry-run",)])
-def test_wrong_invitations_are_refused_with_and_without_dry_run(
+def test_wrong_tickets_are_refused_with_and_without_dry_run(
     strata, tmp_path, monkeypatch, options, says, how
 ):
     monkeypatch.chdir(tmp_path)
@@ -99,10 +99,10 @@ def test_wrong_invitations_are_refused_with_and_without_dry_run(
     with pytest.raises(LdpkitError, match=says):
         at("invite", "habits", "--count", "2", *options, *how)
     found = strata.client.get("/v1/studies/habits/status", headers=strata.operator).get_json()
-    assert found["invitations_left"] == 0
+    assert found["tickets_left"] == 0
 
 
-def test_invite_creates_invitations_for_a_value(strata, make_study, make_report, capsys):
+def test_invite_creates_tickets_for_a_value(strata, make_study, make_report, capsys):
     study = make_study(2, public=[STRATUM])
     at("invite", "habits", "--count", "2", "--public", "stratum=town")
     for link in lines(capsys):
@@ -132,7 +132,7 @@ def test_failed_invite_leaves_no_file(served, tmp_path, capsys):
 @pytest.mark.attack(19)
 @pytest.mark.parametrize("name", ["links.txt", "links.csv"])
 def test_invite_on_a_full_disk_leaves_the_study_open(served, make_report, study, tmp_path, monkeypatch, name):
-    """The disk is full when invitations are made: none may exist that nobody has."""
+    """The disk is full when tickets are made: none may exist that nobody has."""
     write, room = os.write, 20_000
 
     def limited(handle, piece):
@@ -150,8 +150,8 @@ def test_invite_on_a_full_disk_leaves_the_study_open(served, make_report, study,
     at(*invite)
     found = place.read_text().splitlines()
     assert len(found) == 500 + name.endswith(".csv")
-    assert all("#invitation=" in line for line in found[-500:])
-    assert put(served, make_report(study)) == 403
+    assert all("#ticket=" in line for line in found[-500:])
+    assert put(served, make_report(study)) == 401
 
 
 def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):

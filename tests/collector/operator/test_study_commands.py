@@ -147,7 +147,7 @@ def test_each_command_prints_one_json_object(asked, inviting, make_study, tmp_pa
     monkeypatch.setattr(remote.RemoteCollector, "invite", invite)
     with pytest.raises(InputError, match="no more"):
         at("invite", "other", "--count", "4", "--json")
-    assert json.loads(capsys.readouterr().out)["invitations"] == 2
+    assert json.loads(capsys.readouterr().out)["tickets"] == 2
 
 
 def terminal(said):

@@ -16,7 +16,7 @@ from schemas import Report, Study
 from summaries import summarize
 from tests import studies
 from tests.collector.conftest import TODAY, TOKEN, build_study
-from tests.portable.token_issuer import keys
+from tests.portable.ticket_issuer import keys
 from tests.studies import MEMOIZED, YES_NO
 
 DAYS = {"opens": "2026-06-10", "closes": "2026-06-20"}
@@ -89,7 +89,7 @@ def test_worker_address_changes_with_its_content_policy(habits, monkeypatch):
     assert habits.publish(build_study(id="plain")).status_code == 201
     assert worker_of(habits) == (before, allowed)
     tokens = {"issuer": "https://issuer.example", "keys": [{"key": keys()[0].stated}]}
-    study = build_study(id="later", channel={"batches": {"hours": 24}, "tokens": tokens})
+    study = build_study(id="later", channel={"batches": {"hours": 24}, "tickets": tokens})
     assert habits.publish(study).status_code == 201
     after, allowed = worker_of(habits)
     assert (after != before, allowed) == (True, "'self' https://issuer.example")

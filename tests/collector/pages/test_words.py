@@ -260,7 +260,7 @@ def test_scripts_contain_no_literal_text(sources):
     assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["`Last time: ${reason}`"]
 
 
-REPORT_STATES = ("held", "queued", "uninvited", "sent", "refused", "withdrawn", "gone")
+REPORT_STATES = ("held", "queued", "ticketless", "sent", "refused", "withdrawn", "gone")
 
 
 def test_catalogue_keys_and_used_keys_match(sources):

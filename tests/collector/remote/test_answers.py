@@ -47,7 +47,7 @@ STATUS = {
     "summed": False,
     "by_day": [],
     "versions": [],
-    "invitations_left": None,
+    "tickets_left": None,
     "posterior": None,
     "refused": {},
     "attention": [],
@@ -62,7 +62,7 @@ WRONG = (
         "by_day": [{"day": 3}],
         "keys": [{"name": CLEAR}],
         "entries": [{"at": None}],
-        "invitations": [],
+        "tickets": [],
     },
 )
 URL = "http://127.0.0.1:1"
@@ -90,11 +90,11 @@ def test_invalid_answer_is_reported_in_one_line(command, says, capsys):
         assert "\x1b" not in told.err
 
 
-def test_malformed_or_missing_invitations_are_rejected(says, capsys):
+def test_malformed_or_missing_tickets_are_rejected(says, capsys):
     """An empty list would make the command ask again and again."""
     word = "VdDBQb7pkMJ9AC4qonb8Bg"
     for given in ([], [word], [word, CLEAR + word], [word, "#" + word], [word] * 3):
-        says({**STATUS, "invitations": given, "warnings": []})
+        says({**STATUS, "tickets": given, "warnings": []})
         assert main(["invite", "habits", "--count", "2", "--collector", URL]) == 5
         assert capsys.readouterr().out == ""
 

@@ -18,7 +18,7 @@ from collector.db import Database
 from collector.keys import hash_key
 from collector.models import DocumentRow, ReportRow, StudyRow, SumsRow
 from collector.operator.inviting import invite
-from collector.problems import INTERNAL, INVITATION_NEEDED, ProblemError
+from collector.problems import INTERNAL, TICKET_NEEDED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
@@ -26,7 +26,7 @@ from collector.store import PackedReport, insert_withdrawn
 from collector.studies.publishing import publish
 from summaries import summarize
 from tests.collector.answered import PROBLEM, AwayError, problem
-from tests.collector.conftest import INVITATION_KEY, QUESTIONS, TODAY, build_report, build_study
+from tests.collector.conftest import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
 from tests.kit.errors import raises
 
 EARLIER, OTHER = build_study(), build_study(id="other")
@@ -213,15 +213,15 @@ def test_report_is_not_stored_under_changed_document(make_harness, caplog):
 
 @pytest.fixture
 def collecting(make_harness):
-    harness = make_harness(lock_timeout=10, invitation_key=INVITATION_KEY)
+    harness = make_harness(lock_timeout=10, ticket_key=TICKET_KEY)
     for study in (EARLIER, OTHER):
         harness.publish(study)
     return harness
 
 
-def upload(harness, *reports, invitation=None):
+def upload(harness, *reports, ticket=None):
     packed = [harness.collector.rules.find(one.study, one.version).pack(one) for one in reports]
-    return Upload(reports[0].study, packed, invitation)
+    return Upload(reports[0].study, packed, ticket)
 
 
 @pytest.mark.attack(15)
@@ -289,16 +289,16 @@ def test_unavailable_database_is_tried_once_for_all_uploads(collecting, monkeypa
 
 
 @pytest.mark.attack(14)
-def test_invitation_of_one_report_admits_no_other_with_same_id(collecting):
-    """Send another report under the id of an invited one: the invitation must admit its own report alone."""
+def test_ticket_of_one_report_admits_no_other_with_same_id(collecting):
+    """Send another report under the id of an invited one: the ticket must admit its own report alone."""
     with collecting.collector.database.write() as session:
-        (word,) = invite(session, "habits", 1, INVITATION_KEY.encode())
+        (word,) = invite(session, "habits", 1, TICKET_KEY.encode())
     own = build_report(EARLIER)
     changed = {**own.payloads, "ever": bytes([1 - own.payloads["ever"][0]])}
     other = build_report(EARLIER, id=own.id, payloads=changed)
-    works = [upload(collecting, other), upload(collecting, own, invitation=hash_key(word))]
+    works = [upload(collecting, other), upload(collecting, own, ticket=hash_key(word))]
     outcomes = [result[0] for result in collecting.collector.writer._store(works)]
-    assert outcomes[0].kind is INVITATION_NEEDED
+    assert outcomes[0].kind is TICKET_NEEDED
     assert collecting.collector.writer._store(works[1:])[0][0] in (Receipt.STORED, Receipt.DUPLICATE)
     assert [report.payloads for report in collecting.exported()] == [own.payloads]
 

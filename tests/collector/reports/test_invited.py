@@ -1,18 +1,18 @@
-"""An invitation gives a report its public values, and lets no other values in."""
+"""A ticket gives a report its public values, and lets no other values in."""
 
 from __future__ import annotations
 
 import pytest
 
 from collector.operator.inviting import disable, invite, revoke
-from collector.storage.invitations import delete_used_invitations
+from collector.storage.tickets import delete_used_tickets
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
-from tests.collector.conftest import build_study, count_invitations, device_report
+from tests.collector.conftest import build_study, count_tickets, device_report
 from tests.kit.errors import raises
 
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
-STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+STRATUM = {"id": "stratum", "choices": ["town", "country"], "source": "ticket"}
 
 
 INVITED = build_study(public=[REGION, STRATUM])
@@ -22,8 +22,8 @@ def report_of(study, **values):
     return device_report(study, region="north", **values)
 
 
-def put(harness, report, invitation=None):
-    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+def put(harness, report, ticket=None):
+    headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
     path = f"/v1/studies/habits/reports/{report.id}"
     body = report.to_json()
     return harness.app.test_client().put(path, data=body, content_type="application/json", headers=headers)
@@ -34,7 +34,7 @@ def made(harness, count, **public):
         return invite(session, "habits", count, b"", public)
 
 
-REFUSED = (403, "invitation-needed")
+REFUSED = (401, "ticket-needed")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def invited(empty):
     return empty
 
 
-def test_invitation_supplies_its_public_values(invited):
+def test_ticket_supplies_its_public_values(invited):
     (town,), (country,) = made(invited, 1, stratum="town"), made(invited, 1, stratum="country")
     one, other = report_of(INVITED), report_of(INVITED)
     assert problem(put(invited, one)) == REFUSED
@@ -60,21 +60,21 @@ def test_invitation_supplies_its_public_values(invited):
 
 def left(harness):
     with harness.collector.database.read() as session:
-        return count_invitations(session, 1)
+        return count_tickets(session, 1)
 
 
-def test_report_that_contradicts_its_invitation_is_rejected(invited):
-    (invitation,) = made(invited, 1, stratum="town")
+def test_report_that_contradicts_its_ticket_is_rejected(invited):
+    (ticket,) = made(invited, 1, stratum="town")
     wrong, right = report_of(INVITED, stratum="country"), report_of(INVITED, stratum="town")
-    answer = put(invited, wrong, invitation)
+    answer = put(invited, wrong, ticket)
     assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
     assert left(invited) == 1
-    assert put(invited, right, invitation).status_code == 201
+    assert put(invited, right, ticket).status_code == 201
     assert invited.exported()[0].public["stratum"] == "town"
 
 
-def test_report_without_the_invitations_value_is_rejected(invited):
-    """Not before an invitation exists, not in a batch, and not after an attempt to lift the restriction."""
+def test_report_without_the_tickets_value_is_rejected(invited):
+    """Not before a ticket exists, not in a batch, and not after an attempt to lift the restriction."""
     reports = [report_of(INVITED), report_of(INVITED, stratum="town")]
     assert [problem(put(invited, report)) for report in reports] == [REFUSED] * 2
     assert len(invited.post([report.to_document() for report in reports]).json["failed"]) == 2
@@ -82,9 +82,9 @@ def test_report_without_the_invitations_value_is_rejected(invited):
     with invited.collector.database.write() as session:
         with raises(InputError, "ticket.disable_carries_values", "stratum"):
             disable(session, "habits", "ann")
-        assert count_invitations(session, 1) == 1
+        assert count_tickets(session, 1) == 1
         revoke(session, "habits", "ann")
-        assert count_invitations(session, 1) == 0
+        assert count_tickets(session, 1) == 0
     assert [problem(put(invited, report)) for report in reports] == [REFUSED] * 2
     later = build_study(2, public=[REGION, {**STRATUM, "choices": ["town", "village"]}])
     (older,) = made(invited, 1, stratum="country")
@@ -95,18 +95,18 @@ def test_report_without_the_invitations_value_is_rejected(invited):
     assert invited.exported() == []
 
 
-def test_used_invitations_are_deleted_in_batches_per_stratum(invited):
-    """A used invitation that is deleted alone could be linked to its stratum's only new report."""
+def test_used_tickets_are_deleted_in_batches_per_stratum(invited):
+    """A used ticket that is deleted alone could be linked to its stratum's only new report."""
     for stratum, count in (("town", 12), ("country", 9)):
         used = made(invited, count, stratum=stratum)
-        for invitation in used:
-            assert put(invited, report_of(INVITED), invitation).status_code == 201
+        for ticket in used:
+            assert put(invited, report_of(INVITED), ticket).status_code == 201
     with invited.collector.database.write() as session:
-        assert delete_used_invitations(session, 1, b"") == 12
-        assert delete_used_invitations(session, 1, b"") == 0
-    for invitation in used:
-        assert put(invited, report_of(INVITED), invitation).status_code == 403
+        assert delete_used_tickets(session, 1, b"") == 12
+        assert delete_used_tickets(session, 1, b"") == 0
+    for ticket in used:
+        assert put(invited, report_of(INVITED), ticket).status_code == 401
     (tenth,) = made(invited, 1, stratum="country")
     put(invited, report_of(INVITED), tenth)
     with invited.collector.database.write() as session:
-        assert delete_used_invitations(session, 1, b"") == 10
+        assert delete_used_tickets(session, 1, b"") == 10

@@ -9,7 +9,7 @@ from tests.collector.conftest import build_study, device_report
 PUBLIC = [
     {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]},
     {"id": "age", "bounds": ["18", "99"], "step": "0.5"},
-    {"id": "stratum", "choices": ["town", "country"], "source": "invitation"},
+    {"id": "stratum", "choices": ["town", "country"], "source": "ticket"},
 ]
 
 

@@ -30,7 +30,7 @@ ISSUER = "https://issuer.example"
 
 @pytest.fixture
 def tokened(make_harness, study):
-    """A collector with the study `habits` and a study that names an issuer of tokens."""
+    """A collector with the study `habits` and a study that names an issuer of tickets."""
     harness = make_harness()
     for one in (study, study_of(f"{ISSUER}/tokens", id="tokened")):
         assert harness.publish(one).status_code == 201
@@ -85,7 +85,7 @@ def publishing(habits):
         if study not in seeds:
             seeds[study] = Key().text
         key = seeds[study]
-        channel = {"batches": {"hours": 1}, "tokens": {"issuer": issuer, "keys": [{"key": key}]}}
+        channel = {"batches": {"hours": 1}, "tickets": {"issuer": issuer, "keys": [{"key": key}]}}
         document = studies.document(studies.YES_NO, id=study, version=version, channel=channel)
         response = habits.client.post("/v1/studies", json=document, headers=headers)
         return response.status_code, refusal(response) if response.status_code >= 400 else None

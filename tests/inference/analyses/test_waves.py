@@ -198,7 +198,7 @@ AGE = {"id": "region", "bounds": ["20", "60"], "step": "10"}
     ("field", "changed", "wanted"),
     [
         (LIVE, {"text": "Where were you born?"}, "region is worded differently in wave 2 than in wave 1"),
-        (LIVE, {"source": "invitation"}, "region comes from another source"),
+        (LIVE, {"source": "ticket"}, "region comes from another source"),
         (AGE, {"bounds": ["0", "60"]}, "region has other bounds or steps in wave 2"),
     ],
 )

@@ -201,7 +201,7 @@ def test_report_made_in_time_is_sent_after_the_last_day(server, answer, tmp_path
 
 @pytest.mark.attack(12)
 @pytest.mark.parametrize("waits_with", ["CY", ""])
-def test_waiting_report_keeps_its_own_invitation(tmp_path, capsys, monkeypatch, waits_with):
+def test_waiting_report_keeps_its_own_ticket(tmp_path, capsys, monkeypatch, waits_with):
     """A person answers on another's device, and the report that waits there would get their code."""
     monkeypatch.setattr(sending, "backoff", lambda _: 0.0)
     with Server() as server, Issuer() as issuer:
@@ -212,11 +212,11 @@ def test_waiting_report_keeps_its_own_invitation(tmp_path, capsys, monkeypatch, 
         issuer.answers = [lost]
         url = f"{server.url}/v1/studies/survey"
         command = ["answer", url, "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
-        assert main([*command, "--invitation", "ADA"]) != 0
-        codes = {headers.get("ldpkit-invitation") for _, _, headers in issuer.requests}
+        assert main([*command, "--ticket", "ADA"]) != 0
+        codes = {headers.get("ldpkit-ticket") for _, _, headers in issuer.requests}
     assert codes == ({waits_with} if waits_with else set())
-    assert device.ledger.queued()[0].invitation == waits_with
-    assert "the invitation given now is not used" in capsys.readouterr().err
+    assert device.ledger.queued()[0].ticket == waits_with
+    assert "the ticket given now is not used" in capsys.readouterr().err
 
 
 def test_withdraw_command_reports_errors_and_counts(server, answer, tmp_path, capsys):

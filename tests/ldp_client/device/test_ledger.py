@@ -120,7 +120,7 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
         "UPDATE spent SET epsilon = '0.5'",
         "UPDATE budget SET epsilon = '9'",
         "DELETE FROM budget",
-        "UPDATE reports SET invitation = 'OTHER'",
+        "UPDATE reports SET ticket = 'OTHER'",
         "DELETE FROM tokens",
         "UPDATE tokens SET token = 'ab'",
         "DELETE FROM channels",

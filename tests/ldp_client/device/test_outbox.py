@@ -7,7 +7,7 @@ import pytest
 
 from ldp_client import Direct
 from ldp_client.device import outbox
-from ldp_client.device.outbox import due_within, plain_invitation
+from ldp_client.device.outbox import due_within, plain_ticket
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 from tests.kit.errors import raises
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting, problem
@@ -87,7 +87,7 @@ def test_printed_queue_shows_no_secret(tmp_path):
     device = consenting(tmp_path, "4", "https://collector.example")
     device.answer(STUDY, YES, "CODE")
     (queued,) = device.ledger.queued()
-    secrets = (queued.body, queued.secret, queued.report_id, queued.invitation)
+    secrets = (queued.body, queued.secret, queued.report_id, queued.ticket)
     assert all(secrets)
     assert not [secret for secret in secrets if secret in repr([queued])]
 
@@ -134,10 +134,10 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
 
 
 @pytest.mark.parametrize(
-    "given", ["CODE", " CO DE\n", "“CODE”", "(CODE).", "https://a.example/s#invitation=CODE"]
+    "given", ["CODE", " CO DE\n", "“CODE”", "(CODE).", "https://a.example/s#ticket=CODE"]
 )
-def test_invitation_is_read_as_letters_print_it(given):
-    assert plain_invitation(given) == "CODE"
+def test_ticket_is_read_as_letters_print_it(given):
+    assert plain_ticket(given) == "CODE"
 
 
 @pytest.mark.attack(11)
@@ -205,12 +205,12 @@ def test_ledger_does_not_keep_the_time_of_an_answer(tmp_path, server, monkeypatc
 
 
 @pytest.mark.parametrize("given", [None, 7, b"code"])
-def test_invitation_that_is_no_text_is_refused(tmp_path, given):
+def test_ticket_that_is_no_text_is_refused(tmp_path, given):
     device = consenting(tmp_path, "4")
     with raises(InputError, "device.text"):
-        device.answer(STUDY, YES, invitation=given)
+        device.answer(STUDY, YES, ticket=given)
     device.answer(STUDY, YES)
-    for name, invitation in ((STUDY.id, given), (given, "code"), ("typo", "code")):
+    for name, ticket in ((STUDY.id, given), (given, "code"), ("typo", "code")):
         with pytest.raises(InputError):
-            device.invite(name, invitation)
+            device.give_ticket(name, ticket)
     assert len(device.ledger.queued()) == 1

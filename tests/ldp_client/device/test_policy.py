@@ -124,8 +124,8 @@ def test_squatted_high_version_does_not_block_the_known_study(met):
 
 
 @pytest.mark.attack(8)
-def test_consent_and_invitation_cover_only_one_collector(tmp_path):
-    """Another collector under the same id gets an answer without consent, or a person's invitation."""
+def test_consent_and_ticket_cover_only_one_collector(tmp_path):
+    """Another collector under the same id gets an answer without consent, or a person's ticket."""
     known, other = (Device(tmp_path, "40", url) for url in (KNOWN, SQUATTER))
     known.consent(STUDY)
     with raises(RefusedError, "device.no_consent"):
@@ -133,8 +133,8 @@ def test_consent_and_invitation_cover_only_one_collector(tmp_path):
     mine = known.answer(STUDY, YES)
     other.consent(STUDY)
     other.answer(STUDY, YES)
-    known.invite(STUDY.id, "word")
-    assert {item.report_id for item in known.ledger.queued() if item.invitation} == {mine}
+    known.give_ticket(STUDY.id, "word")
+    assert {item.report_id for item in known.ledger.queued() if item.ticket} == {mine}
 
 
 @pytest.mark.attack(11)

@@ -22,7 +22,7 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
 
     class Of:
         nodes = ("http://127.0.0.1:1", "http://127.0.0.1:2")
-        body, invitation, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
+        body, ticket, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
 
     shares.put_shares(Direct(), Of(), lambda _place, outcome: outcome, b"token")
     assert [a[3] for a in told] == [b"token"] * 2

@@ -95,7 +95,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert "together with others" in repr(flushed)
     ((path, body, headers),) = issuer.requests
     assert (path, len(body), body[:2]) == ("/v1/tokens", 259, b"\x00\x02")
-    assert headers["ldpkit-invitation"] == "CODE"
+    assert headers["ldpkit-ticket"] == "CODE"
     assert headers["content-type"] == "application/private-token-request"
     assert not server.requests
     assert NOON + DAY / 2 <= due(device) < NOON + 3 * DAY / 2
@@ -105,7 +105,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     assert device.flush().sent == 1
     ((method, path, _, headers),) = server.requests
     assert (method, len(issuer.requests)) == ("PUT", 1)
-    assert "Ldpkit-invitation" not in headers
+    assert "Ldpkit-ticket" not in headers
     token = token_in(headers["Authorization"])
     assert token[:2] == b"\x00\x02"
     assert len(token) == 354
@@ -131,14 +131,14 @@ def test_issuer_and_collector_see_no_common_data(tmp_path, places, at):
 
 
 @pytest.mark.attack(12)
-def test_ledger_forgets_invitation_and_request_after_the_token(tmp_path, places, at):
+def test_ledger_forgets_ticket_and_request_after_the_token(tmp_path, places, at):
     """Someone reads in the ledger which token request a sent report belongs to."""
     device, _ = answered(tmp_path, places)
     device.flush()
     ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
     assert (key, turned, nonce, salt, factor, len(token)) == (0, 0, "", "", "", 708)
     (queued,) = device.ledger.queued()
-    assert queued.invitation == ""
+    assert queued.ticket == ""
     assert b"CODE" not in Path(device.ledger.path).read_bytes()
     at(due(device))
     device.flush()
@@ -162,8 +162,8 @@ LIES = {
     "another key signed": (other_key, "did not sign"),
     "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
     "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
-    "another invitation's": (refusing(409, "token-issued"), "no second token"),
-    "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
+    "another ticket's": (refusing(409, "token-issued"), "no second token"),
+    "unknown ticket": (refusing(401, "ticket-needed"), "does not know this ticket"),
     "elsewhere": (lambda *_: (307, "text/html", b"http://127.0.0.1:9/v1/tokens"), "307"),
     "broken": (lambda *_: (500, "text/html", b""), "500"),
 }
@@ -201,23 +201,23 @@ def test_device_follows_an_issuer_to_another_key_only_once(tmp_path, places):
     assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, first, first, first]
 
 
-def test_another_invitation_may_be_given_before_the_token_only(tmp_path, places):
+def test_another_ticket_may_be_given_before_the_token_only(tmp_path, places):
     _, issuer = places
     device, study = answered(tmp_path, places)
-    issuer.answers = [refusing(403, "invitation-needed")]
+    issuer.answers = [refusing(401, "ticket-needed")]
     device.flush()
-    device.invite(study.id, "OTHER")
+    device.give_ticket(study.id, "OTHER")
     device.flush()
-    assert [headers["ldpkit-invitation"] for _, _, headers in issuer.requests] == ["CODE", "OTHER"]
-    device.invite(study.id, "THIRD")
-    assert device.ledger.queued()[0].invitation == ""
+    assert [headers["ldpkit-ticket"] for _, _, headers in issuer.requests] == ["CODE", "OTHER"]
+    device.give_ticket(study.id, "THIRD")
+    assert device.ledger.queued()[0].ticket == ""
 
 
-def test_report_without_an_invitation_waits_and_states_why(tmp_path, places):
+def test_report_without_a_ticket_waits_and_states_why(tmp_path, places):
     server, issuer = places
     device = consenting(tmp_path, "8", server.url)
     device.answer(study_of(issuer.url), YES)
-    assert "give the invitation" in device.flush().reason
+    assert "give the ticket" in device.flush().reason
     assert not issuer.requests
 
 
@@ -228,7 +228,7 @@ def test_rejected_report_waits_for_the_next_window(tmp_path, places, at, status)
     device.flush()
     first = due(device)
     at(first)
-    server.statuses, server.refusals = [status], {401: problem("token-invalid")}
+    server.statuses, server.refusals = [status], {401: problem("ticket-invalid")}
     flushed = device.flush(attempts=1)
     assert (flushed.waiting, flushed.sent, server.statuses) == (1, 0, [])
     assert due(device) // DAY == first // DAY + 1

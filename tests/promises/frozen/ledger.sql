@@ -19,16 +19,16 @@ CREATE TABLE identities (
 CREATE TABLE permanent (
   origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, noise TEXT NOT NULL,
   answer BLOB NOT NULL, PRIMARY KEY (origin, study, question)) WITHOUT ROWID;
-INSERT INTO "permanent" VALUES('','rounds','ever','eabc5bdbe7520dba37f3b0df4bbb554287f7631361d51e60848f9f8140d6e1e3',X'011FE00602E441924B');
+INSERT INTO "permanent" VALUES('','rounds','ever','eabc5bdbe7520dba37f3b0df4bbb554287f7631361d51e60848f9f8140d6e1e3',X'012CF2C52F4C1082E0');
 CREATE TABLE reports (
   id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, origin TEXT NOT NULL,
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
-  invitation TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO "reports" VALUES('318de4d285c45ed875c2caea7d7d60e5','b061612e67e2049a40c13744e8fee1a7','','','padded',1,'b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147','','queued',0,'2a868148e2bade51d75729e1949497f28b501e87b96f76834d4a4882690b289f','{"digest":"b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147","format":"ldpkit.report/1","id":"318de4d285c45ed875c2caea7d7d60e5","payloads":{"hours":"/8L5xA=="},"public":{"region":"north"},"study":"padded","version":1}         ','');
-INSERT INTO "reports" VALUES('7fa3338123b21297794f13eea37154ca','dd740fcb4d3b39e54a314200bf140556','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'8a2134ba80bd5f91d0281ebdea19f9d97c0b2726383f275fe97b835a2b4edfdc','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"7fa3338123b21297794f13eea37154ca","payloads":{"ever":"AR/gBgLkQZJLyg==","hours":"AAn5Sw=="},"study":"rounds","version":1}','');
+  ticket TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO "reports" VALUES('5d41baa0c2afc98f87295b489aaa2de7','db88e7a961affbcbcd7ededbc6da7a6e','','','padded',1,'b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147','','queued',0,'e5ef5830ec2649906e3492f505388dd2123fb8808eefd4aab31d57f1f36e245d','{"digest":"b5f38d11588ade81b940aa8c9fbd9a12c8724361b9196651322679b796c40147","format":"ldpkit.report/1","id":"5d41baa0c2afc98f87295b489aaa2de7","payloads":{"hours":"ACAVyg=="},"public":{"region":"north"},"study":"padded","version":1}         ','');
+INSERT INTO "reports" VALUES('a93a76dbe9bc4f4fffc787de666ab146','b67d36b3fc79e18f40eee3377315aac2','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'7bc758aaa856602a856baaa81342694cfab8f5ae03b5196a8f8c7bc0bd2d6827','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"a93a76dbe9bc4f4fffc787de666ab146","payloads":{"ever":"ASzyxS9MEILgzg==","hours":"//sImw=="},"study":"rounds","version":1}','');
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
-INSERT INTO "seal" VALUES(1,'821f1cdc6dc62c07e548e4c1abf9ce5d283f6526cf1be8f84f8d4add667fe853');
+INSERT INTO "seal" VALUES(1,'f350de06f8a249d3d296f3eda034990c414a21010550f2acca00c6513d144a69');
 CREATE TABLE signed (document TEXT PRIMARY KEY, keys TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE spent (
   origin TEXT NOT NULL, study TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-"""A token key belongs to one study: its issuer signs nothing with it for invitations of other studies."""
+"""A token key belongs to one study: its issuer signs nothing with it for tickets of other studies."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
 
 def keys_of(study: Study) -> set[bytes]:
     """Return the token keys of a study, in base64."""
-    tokens = study.channel.tokens if study.channel is not None else None
-    return {b64encode(key.spki) for key in tokens.keys} if tokens is not None else set()
+    tickets = study.channel.tickets if study.channel is not None else None
+    return {b64encode(key.spki) for key in tickets.keys} if tickets is not None else set()
 
 
 def keys_in(canonical: bytes) -> frozenset[bytes]:
@@ -61,7 +61,7 @@ def has_key_of(other: str, study: Study) -> StudyError:
     # Short, because the command shows only this much of an error.
     told = f"state what `ldpkit issuer key {study.id}` prints"
     problem = f"have a token key of study {other}, good for no other one: {told}"
-    return StudyError("channel.tokens.keys", problem, code="study.token_key_of_other_study")
+    return StudyError("channel.tickets.keys", problem, code="study.ticket_key_of_other_study")
 
 
 _KEYS = ReadOnce(keys_in)

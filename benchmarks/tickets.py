@@ -1,4 +1,4 @@
-"""What a token costs: `python -m benchmarks.tokens [--reports 2000]`.
+"""What a token costs: `python -m benchmarks.tickets [--reports 2000]`.
 
 Verification alone, in this process; a single durable report over HTTP with a token and without one, on one
 server program, each on a new SQLite file; signing, blinding and unblinding. CPU is user and system time.
@@ -39,7 +39,7 @@ def cpu_of(work: Callable[[], object], times: int) -> float:
 def tokened(spki: bytes) -> Study:
     """The next version of the benchmark's study, with tokens of that key."""
     tokens = {"issuer": f"https://{ISSUER}", "keys": [{"key": to_base64(spki)}]}
-    channel = {"batches": {"hours": 24}, "tokens": tokens}
+    channel = {"batches": {"hours": 24}, "tickets": tokens}
     return Study({**load_study().document, "version": 2, "channel": channel})
 
 
@@ -51,8 +51,8 @@ class Client:
         self.key = SigningKey.load(private)
         self.study = tokened(spki)
         assert self.study.channel is not None
-        assert self.study.channel.tokens is not None
-        (self.stated,) = self.study.channel.tokens.keys
+        assert self.study.channel.tickets is not None
+        (self.stated,) = self.study.channel.tickets.keys
         self.challenge = challenge_of(ISSUER, self.study.digest)
 
     def ask(self) -> Asking:

@@ -1,9 +1,9 @@
-"""The invitations that let reports in, as hashes, and which of them were used.
+"""The tickets that let reports in, as hashes, and which of them were used.
 
-A report and the use of its invitation are one transaction, so each invitation lets exactly one report in,
+A report and the use of its ticket are one transaction, so each ticket lets exactly one report in,
 even after a crash. An attacker who reads the database's log sees both together. So a use is written as a tag,
-HMAC-SHA256 of the invitation's hash under a key that this database does not have: see `Spending`. Once a day
-the invitations behind the tags are deleted, all at once and ordered by hash, and the tags' key is forgotten.
+HMAC-SHA256 of the ticket's hash under a key that this database does not have: see `Spending`. Once a day
+the tickets behind the tags are deleted, all at once and ordered by hash, and the tags' key is forgotten.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import NamedTuple, cast
 from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from collector.models import InvitationRow, SpentInvitationRow
+from collector.models import SpentTicketRow, TicketRow
 from collector.store import IDS_PER_STATEMENT, STUDIES, insert_new
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import InputError
 
-INVITATIONS = cast(Table, InvitationRow.__table__)
-SPENT = cast(Table, SpentInvitationRow.__table__)
-# Used invitations are deleted at least so many at a time; fewer wait.
+TICKETS = cast(Table, TicketRow.__table__)
+SPENT = cast(Table, SpentTicketRow.__table__)
+# Used tickets are deleted at least so many at a time; fewer wait.
 FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
-    "setting invitation_key: not the key of this study's invitations. Put it back. If it is lost: "
-    "run `ldpkit invite STUDY_ID --revoke-all` and make new invitations"
+    "setting ticket_key: not the key of this study's tickets. Put it back. If it is lost: "
+    "run `ldpkit invite STUDY_ID --revoke-all` and make new tickets"
 )
 
 
 class Spending(NamedTuple):
-    """The secret for tags, valid between two deletions of used invitations.
+    """The secret for tags, valid between two deletions of used tickets.
 
-    key: HMAC of the setting invitation_key over a nonce, which the database keeps until they are deleted.
+    key: HMAC of the setting ticket_key over a nonce, which the database keeps until they are deleted.
     """
 
     nonce: bytes
@@ -52,7 +52,7 @@ class Spending(NamedTuple):
     def read(cls, stored: bytes | None, secret: bytes) -> Spending:
         """Return the Spending for `stored`. Raises InputError if it was made with another secret."""
         if not cls.fits(stored, secret):
-            raise InputError(WRONG_KEY, code="settings.wrong_invitation_key")
+            raise InputError(WRONG_KEY, code="settings.wrong_ticket_key")
         return cls._of((stored or b"")[:NONCE_BYTES], secret)
 
     @classmethod
@@ -66,15 +66,15 @@ class Spending(NamedTuple):
 
     @classmethod
     def fits(cls, stored: bytes | None, secret: bytes) -> bool:
-        """Return True if invitations can be checked with this secret, or if none was made yet."""
+        """Return True if tickets can be checked with this secret, or if none was made yet."""
         return stored is None or hmac.compare_digest(stored, cls._of(stored[:NONCE_BYTES], secret).stored)
 
     def tag(self, hashed: bytes) -> bytes:
-        """Return the tag that marks an invitation as used."""
+        """Return the tag that marks a ticket as used."""
         return hmac.digest(self.key, b"tag" + hashed, "sha256")
 
 
-def add_invitations(
+def add_tickets(
     session: Session,
     study: int,
     hashes: Iterable[bytes],
@@ -83,7 +83,7 @@ def add_invitations(
 ) -> None:
     """Let these many more reports in, and only invited ones from now on. Raises InputError.
 
-    public: the public values that all these invitations carry. Versions with such fields require invitations
+    public: the public values that all these tickets carry. Versions with such fields require tickets
     themselves, and reports of other versions are accepted as before.
     """
     stored = _stored_spending(session, study)
@@ -94,58 +94,58 @@ def add_invitations(
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(**changed))
     carried = canonical_json(dict(public)) if public else None
     rows = [{"study": study, "hash": one, "public": carried} for one in sorted(hashes)]
-    session.connection().execute(insert(INVITATIONS), rows)
+    session.connection().execute(insert(TICKETS), rows)
 
 
-def disable_invitations(session: Session, study: int) -> None:
-    """Forget the invitations and accept reports without them."""
-    revoke_invitations(session, study)
+def disable_tickets(session: Session, study: int) -> None:
+    """Forget the tickets and accept reports without them."""
+    revoke_tickets(session, study)
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(invited=False))
 
 
-def revoke_invitations(session: Session, study: int) -> None:
-    """Forget the invitations, including used ones: participants then need new invitations."""
+def revoke_tickets(session: Session, study: int) -> None:
+    """Forget the tickets, including used ones: participants then need new tickets."""
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
-    for table in (SPENT, INVITATIONS):
+    for table in (SPENT, TICKETS):
         session.connection().execute(delete(table).where(table.c.study == study))
 
 
 def has_values(session: Session, study: int) -> bool:
-    """Return True if any invitation to a study carries public values; recently used ones still count."""
-    some = select(INVITATIONS.c.study).where(INVITATIONS.c.study == study, INVITATIONS.c.public.is_not(None))
+    """Return True if any ticket to a study carries public values; recently used ones still count."""
+    some = select(TICKETS.c.study).where(TICKETS.c.study == study, TICKETS.c.public.is_not(None))
     return session.connection().execute(some.limit(1)).first() is not None
 
 
 def count_unused(session: Session, study: int) -> int:
-    """Return how many invitations to a study are unused."""
+    """Return how many tickets to a study are unused."""
     made, spent = (
         session.connection()
         .execute(select(func.count()).select_from(table).where(table.c.study == study))
         .scalar_one()
-        for table in (INVITATIONS, SPENT)
+        for table in (TICKETS, SPENT)
     )
     return int(made - spent)
 
 
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
-    """Return the public values that each of these invitations carries, without unknown invitations."""
+    """Return the public values that each of these tickets carries, without unknown tickets."""
     found: dict[bytes, dict[str, str]] = {}
     wanted = sorted(hashes)
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
-        some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
-        rows = select(INVITATIONS.c.hash, INVITATIONS.c.public).where(INVITATIONS.c.study == study, some)
+        some = TICKETS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
+        rows = select(TICKETS.c.hash, TICKETS.c.public).where(TICKETS.c.study == study, some)
         for hashed, public in session.connection().execute(rows):
             found[hashed] = json.loads(public or "{}")
     return found
 
 
-def use_invitations(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
-    """Mark invitations as used, and return the newly used ones."""
+def use_tickets(session: Session, study: int, spending: Spending, hashes: Iterable[bytes]) -> set[bytes]:
+    """Mark tickets as used, and return the newly used ones."""
     wanted = sorted(hashes)
     used: set[bytes] = set()
     for start in range(0, len(wanted), IDS_PER_STATEMENT):
-        some = INVITATIONS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
-        known = select(INVITATIONS.c.hash).where(INVITATIONS.c.study == study, some)
+        some = TICKETS.c.hash.in_(wanted[start : start + IDS_PER_STATEMENT])
+        known = select(TICKETS.c.hash).where(TICKETS.c.study == study, some)
         tags = {spending.tag(hashed): hashed for hashed in session.connection().execute(known).scalars()}
         if tags:
             new = insert_new(session, SPENT, ["study", "tag"])
@@ -155,10 +155,10 @@ def use_invitations(session: Session, study: int, spending: Spending, hashes: It
     return used
 
 
-def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
-    """Delete the used invitations with their tags, start a new key, and return how many were deleted.
+def delete_used_tickets(session: Session, study: int, secret: bytes) -> int:
+    """Delete the used tickets with their tags, start a new key, and return how many were deleted.
 
-    Invitations with the same public values are deleted together, at least FEWEST_TOGETHER of them: their
+    Tickets with the same public values are deleted together, at least FEWEST_TOGETHER of them: their
     reports have these values too, so a single deletion would point to its report. The others stay used. The
     caller holds the study's row. Raises InputError if the tags were made with another secret.
     """
@@ -167,18 +167,18 @@ def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     if len(spent) < FEWEST_TOGETHER:
         return 0
     spending = Spending.read(_stored_spending(session, study), secret)
-    rows = select(INVITATIONS.c.hash, INVITATIONS.c.public).where(INVITATIONS.c.study == study)
+    rows = select(TICKETS.c.hash, TICKETS.c.public).where(TICKETS.c.study == study)
     known = session.connection().execute(rows).all()
     carried = {hashed: public for hashed, public in known if spending.tag(hashed) in spent}
     if len(carried) < len(spent):
-        raise InputError(WRONG_KEY, code="settings.wrong_invitation_key")
+        raise InputError(WRONG_KEY, code="settings.wrong_ticket_key")
     alike = Counter(carried.values())
     used = sorted(hashed for hashed in carried if alike[carried[hashed]] >= FEWEST_TOGETHER)
     if not used:
         return 0
     for start in range(0, len(used), IDS_PER_STATEMENT):
-        some = INVITATIONS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
-        session.connection().execute(delete(INVITATIONS).where(INVITATIONS.c.study == study, some))
+        some = TICKETS.c.hash.in_(used[start : start + IDS_PER_STATEMENT])
+        session.connection().execute(delete(TICKETS).where(TICKETS.c.study == study, some))
     session.connection().execute(delete(SPENT).where(here))
     fresh = Spending.start(secret)
     tags = sorted(fresh.tag(hashed) for hashed in carried.keys() - set(used))

@@ -18,7 +18,7 @@ from schemas import Report, Study
 from tests import studies
 from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
 
-GUIDE = Path(__file__).parents[2] / "docs" / "tokens.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "tickets.md"
 DAY = 86_400
 
 
@@ -74,9 +74,9 @@ def office(tmp_path):
 
 
 def study_with(folder, issuer):
-    tokens = json.loads((folder / "tokens.json").read_text())["tokens"]
+    tokens = json.loads((folder / "tickets.json").read_text())["tickets"]
     # The guide's port may be another program's here.
-    stated = {"batches": {"hours": 24}, "tokens": {**tokens, "issuer": issuer.url}}
+    stated = {"batches": {"hours": 24}, "tickets": {**tokens, "issuer": issuer.url}}
     return Study(studies.document(studies.YES_NO, id="habits", channel=stated))
 
 
@@ -91,7 +91,7 @@ def answer(collector, person, code, capsys, says):
         "ever=yes",
         "--yes",
     ]
-    invited = ["--invitation", code] if code else []
+    invited = ["--ticket", code] if code else []
     status = main([*words, *invited, "--folder", str(person)])
     said = capsys.readouterr()
     assert says in said.out + said.err

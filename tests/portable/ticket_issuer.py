@@ -1,4 +1,4 @@
-"""An issuer that does as told: blind tokens for invitations, over HTTP, from any page."""
+"""An issuer that does as told: blind tokens for tickets, over HTTP, from any page."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def keys() -> tuple[Key, Key]:
 
 
 class TokenIssuer:
-    """url: where it listens. strata: {invitation: the place of its key}. asked: (invitation, body), in order.
+    """url: where it listens. strata: {ticket: the place of its key}. asked: (ticket, body), in order.
 
-    given: {invitation: (body, answer)}, of those that were used. told: what the next requests are answered in
+    given: {ticket: (body, answer)}, of those that were used. told: what the next requests are answered in
     place of a token: "lost" (nothing comes, but it was given), "forged", or (status, problem, more of it).
     """
 
@@ -77,7 +77,7 @@ class TokenIssuer:
         """A study's channel with one key, or with one for each of the strata."""
         stated = [{"key": key.stated, "public": one} for key, one in zip(keys(), strata)]
         tokens = {"issuer": self.url, "keys": stated or [{"key": keys()[0].stated}]}
-        return {"batches": {"hours": hours}, "tokens": tokens}
+        return {"batches": {"hours": hours}, "tickets": tokens}
 
     def answer(self, code: str, body: bytes) -> tuple[int, str, bytes] | None:
         """Status, media type and body; None where nothing comes."""
@@ -95,7 +95,7 @@ class TokenIssuer:
         if len(body) != REQUEST_BYTES or body[:2] != b"\x00\x02" or not found:
             return _problem(422, "token-key-unknown")
         if code not in self.strata:
-            return _problem(403, "invitation-needed")
+            return _problem(401, "ticket-needed")
         if found != [self.strata[code]]:
             place = self.strata[code]
             return _problem(409, "token-key-other", {"key": place, "key_id": keys()[place].short_id})
@@ -119,7 +119,7 @@ def _handler(issuer: TokenIssuer) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             assert self.path == "/v1/tokens"
             assert self.headers["Content-Type"] == REQUEST
-            answer = issuer.answer(self.headers.get("LDPKit-Invitation", ""), body)
+            answer = issuer.answer(self.headers.get("LDPKit-Ticket", ""), body)
             if answer is None:
                 self.close_connection = True
                 return
@@ -128,7 +128,7 @@ def _handler(issuer: TokenIssuer) -> type[BaseHTTPRequestHandler]:
         def _send(self, status: int, media_type: str, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Access-Control-Allow-Origin", "*")
-            self.send_header("Access-Control-Allow-Headers", "Content-Type, LDPKit-Invitation")
+            self.send_header("Access-Control-Allow-Headers", "Content-Type, LDPKit-Ticket")
             self.send_header("Content-Type", media_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -1,4 +1,4 @@
-/** Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and cannot link the two. */
+/** Blind tokens (RFC 9578, type 2): an issuer gives one for a ticket, and cannot link the two. */
 
 import { blind, bytesOf, encode, finalise, hash, integer, spread } from "./blind.js";
 import { join, utf8 } from "./digest.js";
@@ -40,25 +40,25 @@ export function challengeOf(issuer, digest) {
 
 /**
  * Ask for a report's token, once, and once more with the key that the issuer names: {changes, again} as of upload.js.
- * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
+ * What was drawn is durable before it is used: asked again, the issuer gives the same for the same ticket.
  */
 export async function obtain(transport, report, move) {
-  const { id, state, digest, invitation, channel, asked = { place: 0 } } = report;
-  const { issuer, keys } = channel.tokens;
+  const { id, state, digest, ticket, channel, asked = { place: 0 } } = report;
+  const { issuer, keys } = channel.tickets;
   // What the person enters is asked with.
-  if (!invitation) return { changes: { state: "uninvited" } };
+  if (!ticket) return { changes: { state: "ticketless" } };
   const spki = bytes64(keys[asked.place].key);
   asked.drawn ??= draw(spki);
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
   const type = { "Content-Type": "application/private-token-request" };
-  const options = { method: "POST", headers: { ...type, "LDPKit-Invitation": invitation }, body };
+  const options = { method: "POST", headers: { ...type, "LDPKit-Ticket": ticket }, body };
   const answer = await exchange(transport, `${issuer.replace(/\/+$/, "")}/v1/tokens`, options);
   const token = finish(new Uint8Array(answer.bytes));
   if (token) {
     const { place } = asked;
-    return { changes: { token, asked: { place }, invitation: "", state: "queued", reason: "" } };
+    return { changes: { token, asked: { place }, ticket: "", state: "queued", reason: "" } };
   }
   // Said with token-key-other, and by its id: a study may name the issuer's keys in another order.
   const ids = await Promise.all(keys.map(({ key }) => sha256(bytes64(key))));
@@ -66,8 +66,8 @@ export async function obtain(transport, report, move) {
   if (!asked.isOther && keys[place]) {
     return obtain(transport, { ...report, asked: { place, isOther: true } }, move);
   }
-  // invitation-needed, token-issued: another one will be.
-  const left = /^inv|issued/.test(answer.problem) ? "uninvited" : "queued";
+  // ticket-needed, token-issued: another one will be.
+  const left = /^ticket|issued/.test(answer.problem) ? "ticketless" : "queued";
   return { changes: { state: left, reason: `issuer ${answer.reason}` }, again: answer.again };
 }
 

@@ -16,35 +16,35 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
 
     With the first study's keys no report of the second would ever leave. Raises InputError, UsageError.
     """
-    tokens = first.channel.tokens if first.channel is not None else None
-    if tokens is None:
+    tickets = first.channel.tickets if first.channel is not None else None
+    if tickets is None:
         if path is not None:
-            raise UsageError(f"--tokens: study {first.id} takes no tokens", code="derive.no_tokens")
+            raise UsageError(f"--tickets: study {first.id} takes no tokens", code="derive.no_tickets")
         return None
-    advice = f"run `ldpkit issuer key {new_id} > tokens.json`, and add --tokens tokens.json"
+    advice = f"run `ldpkit issuer key {new_id} > tickets.json`, and add --tickets tickets.json"
     if path is None:
         raise UsageError(
             f"study {first.id} takes tokens, and {new_id} needs its own keys: {advice}",
-            code="derive.token_keys_needed",
+            code="derive.ticket_keys_needed",
         )
     try:
-        block: dict[str, Any] = json.loads(read_bytes(path))["tokens"]
-        known = {key["key"] for key in first.document["channel"]["tokens"]["keys"]}
+        block: dict[str, Any] = json.loads(read_bytes(path))["tickets"]
+        known = {key["key"] for key in first.document["channel"]["tickets"]["keys"]}
         is_first = any(key["key"] in known for key in block["keys"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path}: is not what `ldpkit issuer key` prints: {advice}", code="derive.wrong_token_file"
+            f"{path}: is not what `ldpkit issuer key` prints: {advice}", code="derive.wrong_ticket_file"
         ) from None
     if is_first:
         raise InputError(
             f"{path}: has keys of the first study, {first.id}: {advice}",
-            code="derive.token_keys_of_first_study",
+            code="derive.ticket_keys_of_first_study",
         )
     try:
         # The second study has the first one's fields, and is searched for only after that.
         with_tokens(first, block)
     except StudyError as error:
-        raise InputError(f"{path}: {error}: {advice}", code="derive.token_keys_invalid") from None
+        raise InputError(f"{path}: {error}: {advice}", code="derive.ticket_keys_invalid") from None
     return block
 
 
@@ -53,6 +53,6 @@ def with_tokens(second: Study, block: dict[str, Any] | None) -> Study:
     if block is None:
         return second
     document = second.document
-    study = Study({**document, "channel": {**document["channel"], "tokens": block}})
+    study = Study({**document, "channel": {**document["channel"], "tickets": block}})
     require_keys(study)
     return study

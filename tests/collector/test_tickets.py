@@ -1,4 +1,4 @@
-"""Studies that take invited reports only: each invitation admits one report, and nothing links the two."""
+"""Studies that take invited reports only: each ticket admits one report, and nothing links the two."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from collector.keys import hash_key
 from collector.operator.inviting import invite
 from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
-from collector.storage.invitations import delete_used_invitations
+from collector.storage.tickets import delete_used_tickets
 from ldpkit.cli import main
 from tests.collector.answered import AwayError, problem
-from tests.collector.conftest import INVITATION_KEY as KEY
-from tests.collector.conftest import REPOSITORY, build_report, build_study, count_invitations
+from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
+from tests.collector.conftest import TICKET_KEY as KEY
 from tests.kit.errors import raises
 from tests.statistics import seed_the_system
 
-REFUSED = (403, "invitation-needed")
+REFUSED = (401, "ticket-needed")
 FRAME_HEADER, WAL_HEADER = 24, 32
 
 
 @pytest.fixture
 def either(make_harness, database_url, study):
-    harness = make_harness(database=database_url, lock_timeout=10, invitation_key=KEY)
+    harness = make_harness(database=database_url, lock_timeout=10, ticket_key=KEY)
     harness.url = database_url
     harness.publish(study)
     return harness
@@ -47,7 +47,7 @@ def either(make_harness, database_url, study):
 @pytest.fixture
 def keyed(make_harness, study):
     """The same on SQLite."""
-    harness = make_harness(invitation_key=KEY)
+    harness = make_harness(ticket_key=KEY)
     harness.publish(study)
     return harness
 
@@ -59,24 +59,24 @@ def made(harness, count):
 
 def left(harness):
     with harness.collector.database.read() as session:
-        return count_invitations(session, 1)
+        return count_tickets(session, 1)
 
 
-def put(harness, report, invitation=None):
-    headers = {} if invitation is None else {"LDPKit-Invitation": invitation}
+def put(harness, report, ticket=None):
+    headers = {} if ticket is None else {"LDPKit-Ticket": ticket}
     path = f"/v1/studies/habits/reports/{report.id}"
     return harness.app.test_client().put(path, json=report.to_document(), headers=headers)
 
 
-def test_invitation_admits_one_report_and_resending_uses_none(either, study):
+def test_ticket_admits_one_report_and_resending_uses_none(either, study):
     first, second = made(either, 2)
     report, other = build_report(study), build_report(study)
     assert problem(put(either, report)) == REFUSED
-    assert problem(put(either, report, "no invitation of ours")) == REFUSED
+    assert problem(put(either, report, "no ticket of ours")) == REFUSED
     assert put(either, report, first).status_code == 201
     assert problem(put(either, other, first)) == REFUSED
-    for invitation in (first, second, "unknown", None):
-        assert put(either, report, invitation).status_code == 200
+    for ticket in (first, second, "unknown", None):
+        assert put(either, report, ticket).status_code == 200
     assert left(either) == 1
     changed = build_report(study, id=report.id)
     if changed != report:
@@ -87,9 +87,9 @@ def test_invitation_admits_one_report_and_resending_uses_none(either, study):
 
 
 @pytest.mark.parametrize("commits", [False, True])
-def test_failed_commit_uses_no_invitation(either, study, commits):
+def test_failed_commit_uses_no_ticket(either, study, commits):
     """If only the acknowledgement was lost, the report is stored once."""
-    (invitation,) = made(either, 1)
+    (ticket,) = made(either, 1)
     writer, report = either.collector.writer, build_report(study)
     genuine = writer._store
 
@@ -100,14 +100,14 @@ def test_failed_commit_uses_no_invitation(either, study, commits):
         raise AwayError
 
     writer._store = store
-    assert put(either, report, invitation).status_code == 503
+    assert put(either, report, ticket).status_code == 503
     assert left(either) == (0 if commits else 1)
-    assert put(either, report, invitation).status_code == (200 if commits else 201)
+    assert put(either, report, ticket).status_code == (200 if commits else 201)
     assert [exported.id for exported in either.exported()] == [report.id]
 
 
-def test_one_commit_with_many_uploads_uses_each_invitation_once(either, study):
-    """Two reports with one invitation, one report twice, and one without."""
+def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
+    """Two reports with one ticket, one report twice, and one without."""
     first, second = made(either, 2)
     rules = either.collector.rules.find("habits", 1)
     a, b, c, d = (rules.pack(build_report(study)) for _ in range(4))
@@ -115,47 +115,47 @@ def test_one_commit_with_many_uploads_uses_each_invitation_once(either, study):
     uploads = [Upload("habits", [one], hash_key(word) if word else None) for one, word in sent]
     (stored_a,), (refused_b,), (stored_c,), (again_c,), (refused_d,) = either.collector.writer._store(uploads)
     assert [one.value for one in (stored_a, stored_c, again_c)] == ["stored", "stored", "duplicate"]
-    assert [one.kind.name for one in (refused_b, refused_d)] == ["invitation-needed"] * 2
+    assert [one.kind.name for one in (refused_b, refused_d)] == ["ticket-needed"] * 2
 
 
-def test_racing_workers_use_each_report_and_invitation_once(postgresql, make_harness, study):
+def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness, study):
     url = postgresql.new_database()
-    harnesses = [make_harness(database=url, lock_timeout=20, invitation_key=KEY) for _ in range(4)]
+    harnesses = [make_harness(database=url, lock_timeout=20, ticket_key=KEY) for _ in range(4)]
     harnesses[0].publish(study)
     for _ in range(3):
-        (invitation,) = made(harnesses[0], 1)
+        (ticket,) = made(harnesses[0], 1)
         report = build_report(study)
         with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(put, harnesses, [report] * 4, [invitation] * 4)]
+            statuses = [r.status_code for r in pool.map(put, harnesses, [report] * 4, [ticket] * 4)]
         assert sorted(statuses) == [200, 200, 200, 201]
-        (invitation,) = made(harnesses[0], 1)
+        (ticket,) = made(harnesses[0], 1)
         reports = [build_report(study) for _ in harnesses]
         with ThreadPoolExecutor(4) as pool:
-            statuses = [r.status_code for r in pool.map(put, harnesses, reports, [invitation] * 4)]
-        assert sorted(statuses) == [201, 403, 403, 403]
+            statuses = [r.status_code for r in pool.map(put, harnesses, reports, [ticket] * 4)]
+        assert sorted(statuses) == [201, 401, 401, 401]
 
 
-def test_nothing_links_an_invitation_with_its_report(either, study):
+def test_nothing_links_a_ticket_with_its_report(either, study):
     """No column holds both; a used one is told by its tag alone, until the day's are deleted together."""
-    invitations = made(either, 13)
-    for invitation in invitations[1:]:
-        put(either, build_report(study), invitation)
+    tickets = made(either, 13)
+    for ticket in tickets[1:]:
+        put(either, build_report(study), ticket)
     tables = inspect(either.collector.database.engine)
     columns = {
         name: {column["name"] for column in tables.get_columns(name)}
-        for name in ("invitations", "spent_invitations", "reports")
+        for name in ("tickets", "spent_tickets", "reports")
     }
     assert columns == {
-        "invitations": {"study", "hash", "public"},
-        "spent_invitations": {"study", "tag"},
+        "tickets": {"study", "hash", "public"},
+        "spent_tickets": {"study", "tag"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }
-    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (13, 12, 1)
+    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (13, 12, 1)
     next_day(either)
-    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (1, 0, 1)
+    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (1, 0, 1)
     with either.collector.database.engine.connect() as connection:
-        hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM invitations"))}
-    assert hashes == {hash_key(invitations[0])}
+        hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM tickets"))}
+    assert hashes == {hash_key(tickets[0])}
 
 
 def rows(harness, table):
@@ -170,27 +170,27 @@ def next_day(harness):
 
 
 def test_a_used_hash_is_overwritten(keyed, study):
-    invitations = made(keyed, 12)
+    tickets = made(keyed, 12)
     with closing(sqlite3.connect(keyed.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        assert hash_key(invitations[0]) in keyed.path.read_bytes()
-        for invitation in invitations:
-            put(keyed, build_report(study), invitation)
+        assert hash_key(tickets[0]) in keyed.path.read_bytes()
+        for ticket in tickets:
+            put(keyed, build_report(study), ticket)
         next_day(keyed)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert not any(hash_key(invitation) in keyed.path.read_bytes() for invitation in invitations)
-    assert invitations[0].encode() not in keyed.path.read_bytes()
+    assert not any(hash_key(ticket) in keyed.path.read_bytes() for ticket in tickets)
+    assert tickets[0].encode() not in keyed.path.read_bytes()
 
 
-def test_invite_without_invitation_key_is_rejected(habits, study):
+def test_invite_without_ticket_key_is_rejected(habits, study):
     """Servers with the key would reject every report, and no operator could invite again."""
-    with raises(RefusalError, "server.refused", "invitation_key", "ldpkit.toml"):
+    with raises(RefusalError, "server.refused", "ticket_key", "ldpkit.toml"):
         habits.operate("invite", "habits", "--count", "3")
     assert put(habits, build_report(study)).status_code == 201
 
 
 def answered(harness, study, count):
-    """Pairs of a report and its invitation, in the order in which they were sent."""
+    """Pairs of a report and its ticket, in the order in which they were sent."""
     words = made(harness, count)
     pairs = [(build_report(study), word) for word in words]
     for report, word in pairs:
@@ -204,7 +204,7 @@ def upkeep(harness):
 
 
 def commits(path, folder):
-    """The database after each commit that its log still has: (invitations, tags, report ids, nonce)."""
+    """The database after each commit that its log still has: (tickets, tags, report ids, nonce)."""
     log = path.with_name(path.name + "-wal").read_bytes()
     (size,) = struct.unpack(">I", log[8:12])
     ends = []
@@ -219,8 +219,8 @@ def commits(path, folder):
             yield tuple(
                 {bytes(row[0]) for row in connection.execute(statement)}
                 for statement in (
-                    "SELECT hash FROM invitations",
-                    "SELECT tag FROM spent_invitations",
+                    "SELECT hash FROM tickets",
+                    "SELECT tag FROM spent_tickets",
                     "SELECT id FROM reports",
                     "SELECT substr(spending, 1, 16) FROM studies WHERE spending IS NOT NULL",
                 )
@@ -229,13 +229,13 @@ def commits(path, folder):
 
 @pytest.mark.attack(12)
 @pytest.mark.parametrize("settled", [False, True])
-def test_sqlite_log_does_not_link_invitations_to_reports(settled, keyed, study, tmp_path):
-    """A thief has the file, its log, and the operator's list of who got which invitation."""
+def test_sqlite_log_does_not_link_tickets_to_reports(settled, keyed, study, tmp_path):
+    """A thief has the file, its log, and the operator's list of who got which ticket."""
     harness = keyed
     pairs = answered(harness, study, 20)
     if settled:
         with harness.collector.database.write() as session:
-            assert delete_used_invitations(session, 1, KEY.encode()) == 20
+            assert delete_used_tickets(session, 1, KEY.encode()) == 20
     joined, by_hash = 0, {hash_key(word): report.id for report, word in pairs}
     seen = 0
     for before, after in pairwise(commits(harness.path, tmp_path)):
@@ -329,43 +329,43 @@ def test_backup_is_not_in_order_of_arrival(either, study, tmp_path, monkeypatch)
     assert [line.split("\t")[1][3:] for line in found] == sorted(ids)
 
 
-def test_invitations_are_used_once_also_after_upkeep(either, study):
+def test_tickets_are_used_once_also_after_upkeep(either, study):
     """Fewer than ten used ones are not deleted: a few would point to their reports."""
     pairs = answered(either, study, 9)
     upkeep(either)
-    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (9, 9, 0)
+    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (9, 9, 0)
     pairs += answered(either, study, 3)
     (extra,) = made(either, 1)
     assert left(either) == 1
     upkeep(either)
-    assert (rows(either, "invitations"), rows(either, "spent_invitations"), left(either)) == (1, 0, 1)
+    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (1, 0, 1)
     for report, word in pairs:
-        assert put(either, build_report(study), word).status_code == 403
+        assert put(either, build_report(study), word).status_code == 401
         assert put(either, report, word).status_code == 200
     assert put(either, build_report(study), extra).status_code == 201
 
 
-def test_another_invitation_key_admits_no_report_twice(make_harness, either, study):
+def test_another_ticket_key_admits_no_report_twice(make_harness, either, study):
     """A second machine without the settings file, or a file that was lost."""
     ((_, word), *_) = answered(either, study, 12)
     (fresh,) = made(either, 1)
-    other = make_harness(database=either.url, invitation_key="another invitation key")
+    other = make_harness(database=either.url, ticket_key="another ticket key")
     for given in (word, fresh):
         answer = put(other, build_report(study), given)
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
-    Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another invitation key").run_if_due()
+    Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another ticket key").run_if_due()
     assert left(either) == 1
     assert put(either, build_report(study), fresh).status_code == 201
 
 
 SPEND = """
 import os, signal, sys
-from tests.collector.conftest import INVITATION_KEY, Harness
+from tests.collector.conftest import TICKET_KEY, Harness
 from schemas import Report
 from sqlalchemy import event
 
 def spend(url, number, word, text):
-    harness = Harness(url, invitation_key=INVITATION_KEY)
+    harness = Harness(url, ticket_key=TICKET_KEY)
     seen = []
     @event.listens_for(harness.collector.database.engine, "before_cursor_execute")
     def count(*_arguments):
@@ -374,7 +374,7 @@ def spend(url, number, word, text):
             os.kill(os.getpid(), signal.SIGKILL)
     report = Report.from_json(text)
     path = f"/v1/studies/habits/reports/{report.id}"
-    headers = {"LDPKit-Invitation": word, "Content-Type": "application/json"}
+    headers = {"LDPKit-Ticket": word, "Content-Type": "application/json"}
     return harness.client.put(path, data=text, headers=headers).status_code
 
 for number, line in enumerate(sys.stdin, 1):
@@ -387,8 +387,8 @@ for number, line in enumerate(sys.stdin, 1):
 
 @pytest.mark.slow
 @pytest.mark.attack(10)
-def test_kill_at_any_statement_leaves_one_report_per_invitation(keyed, study):
-    """The collector is killed at a statement, and two devices send with one invitation."""
+def test_kill_at_any_statement_leaves_one_report_per_ticket(keyed, study):
+    """The collector is killed at a statement, and two devices send with one ticket."""
     harness = keyed
     spender = subprocess.Popen(
         [sys.executable, "-c", SPEND, f"sqlite:///{harness.path}"],
@@ -407,7 +407,7 @@ def test_kill_at_any_statement_leaves_one_report_per_invitation(keyed, study):
             spender.stdin.flush()
             status = int(spender.stdout.readline())
             assert status in (0, -signal.SIGKILL)
-            # The device sends again, and another device tries the same invitation.
+            # The device sends again, and another device tries the same ticket.
             assert put(harness, first, word).status_code in (200, 201)
-            assert put(harness, second, word).status_code == 403
+            assert put(harness, second, word).status_code == 401
     assert 5 < number < 40
