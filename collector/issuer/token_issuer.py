@@ -23,32 +23,18 @@ WRONG_A_SECOND = 5.0
 AT_ONCE, PATIENCE = 8, 5.0
 
 REQUEST_INVALID = Kind(
-    "token-request-invalid",
-    422,
-    "The body is no token request",
-    "Send a TokenRequest of type 0x0002 (RFC 9578, section 6.1), 259 bytes.",
+    "token-request-invalid", 422, "Send a TokenRequest of type 0x0002 (RFC 9578, section 6.1), 259 bytes."
 )
-KEY_UNKNOWN = Kind(
-    "token-key-unknown",
-    422,
-    "The study of this ticket has no such key",
-    "Ask with a key that the study's document names.",
-)
+KEY_UNKNOWN = Kind("token-key-unknown", 422, "Ask with a key that the study's document names.")
 KEY_OTHER = Kind(
     "token-key-other",
     409,
-    "The ticket is for another stratum",
     "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
 )
 TOKEN_ISSUED = Kind(
-    "token-issued",
-    409,
-    "This ticket's token was given",
-    "The very request that it was given for is answered again; no other one is.",
+    "token-issued", 409, "The very request that it was given for is answered again; no other one is."
 )
-TOO_MANY_CODES = Kind(
-    "too-many-codes", 429, "Too many unknown tickets", "Send the ticket that you were given.", 1
-)
+TOO_MANY_CODES = Kind("too-many-codes", 429, "Send the ticket that you were given.", 1)
 KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOKEN_ISSUED, TOO_MANY_CODES)
 
 

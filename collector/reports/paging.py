@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from collector import store
 from collector.db import Database
-from collector.problems import broken_off, deleted_reports, unknown_study
+from collector.problems import broken_off, deleted_study, unknown_study
 from collector.reports.rules import Rules, require_same
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def open_export(
 def refuse_gone(study: store.StudyState, study_id: str) -> None:
     """Raise ProblemError for a study whose reports are deleted."""
     if study.deleted:
-        raise deleted_reports(study_id)
+        raise deleted_study(study_id)
 
 
 def page_limit(rules: Iterable[Rules]) -> int:

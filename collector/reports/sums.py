@@ -18,7 +18,7 @@ from collector.problems import (
     SUMMARY_TOO_COSTLY,
     UNAVAILABLE,
     ProblemError,
-    deleted_reports,
+    deleted_study,
     unknown_study,
 )
 from collector.reports.paging import Export, open_export, page_limit
@@ -81,7 +81,7 @@ def _find_tally(
             raise unknown_study(study_id)
         state = store.study_state(session, study_id)
     if state is not None and state.deleted:
-        raise deleted_reports(study_id)
+        raise deleted_study(study_id)
     rules = collector.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
     if rules.study.protocol is not None:

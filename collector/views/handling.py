@@ -28,13 +28,13 @@ ADVICE_BY_STATUS = {
 def _(error: HTTPException) -> ProblemError:
     status = HTTPStatus(error.code or 500)
     advice = ADVICE_BY_STATUS.get(status, "Correct the request.")
-    kind = Kind(status.phrase.lower().replace(" ", "-"), status, status.phrase, advice)
+    kind = Kind(status.phrase.lower().replace(" ", "-"), status, advice)
     return ProblemError(kind, error.description or status.phrase)
 
 
 @problem_of.register
 def _(error: MethodNotAllowed) -> ProblemError:
-    kind = Kind("method-not-allowed", 405, "Method not allowed", ADVICE_BY_STATUS[405])
+    kind = Kind("method-not-allowed", 405, ADVICE_BY_STATUS[405])
     allowed = ", ".join(sorted(error.valid_methods or ()))
     return ProblemError(kind, f"this address takes {allowed}", headers={"Allow": allowed})
 
