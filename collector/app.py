@@ -8,11 +8,10 @@ from datetime import date
 from flask import Blueprint, Flask
 
 from collector.api.cors import ForeignPages
-from collector.api.exports import export, summary
+from collector.api.exports import exports
 from collector.api.health import health
-from collector.api.operator import operating
+from collector.api.operator import operator
 from collector.api.parameters import check_study_id
-from collector.api.retaining import retaining
 from collector.api.studies import studies
 from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
@@ -55,9 +54,9 @@ def create_app(
     handling.install(app, collector.identity)
     app.url_value_preprocessor(check_study_id)
     if collector.node is not None:
-        _register(app, studies, operating, retaining, shares, health)
+        _register(app, studies, operator, shares, health)
     else:
-        _register(app, studies, operating, retaining, reports, export, summary, health, page, participant)
+        _register(app, studies, operator, reports, exports, health, page, participant)
         _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
         if settings.ohttp_keys:

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from flask import g, request
 from werkzeug.datastructures import Authorization
 
+from collector.api.parameters import WITHDRAWAL_HEADER
 from collector.context import current_collector
 from collector.keys import Key, Role
 from collector.operator.key_checks import CHALLENGE
@@ -19,17 +20,13 @@ from collector.problems import (
     WITHDRAWAL_UNPROVEN,
     ProblemError,
 )
-from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import Hex
-from ldp_client.documents.report import SECRET_BYTES, report_id_of
+from ldp_client.documents.report import report_id_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
-WITHDRAWAL = "LDPKit-Withdrawal"
 # The cookie of a browser that signed in on the operator's page, and the header of that page's requests.
 COOKIE = "ldpkit-session"
 OWN_PAGE = "LDPKit-Page"
-SECRET = Hex(2 * SECRET_BYTES)
 
 
 def requires(needed: Role, of_some: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -97,15 +94,15 @@ def withdrawing_key(report_id: str) -> Key | None:
 
     Raises ProblemError if it has neither: ids are in every export, so an id alone grants no right.
     """
-    secret = request.headers.get(WITHDRAWAL)
+    secret = request.headers.get(WITHDRAWAL_HEADER.name)
     if secret is None:
         key = given_key(Role.OPERATE)
         if key is None:
             raise ProblemError(WITHDRAWAL_UNPROVEN, "neither the report's secret nor a key came with this")
         return key
     try:
-        matches = report_id_of(bytes.fromhex(SECRET.read(secret, WITHDRAWAL, ReportError))) == report_id
-    except ReportError:
+        matches = report_id_of(bytes.fromhex(WITHDRAWAL_HEADER.read(secret))) == report_id
+    except ProblemError:
         matches = False
     if not matches:
         raise ProblemError(WITHDRAWAL_REFUSED, "the id was not made of this secret")

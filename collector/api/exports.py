@@ -3,61 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date
 from functools import partial
 from itertools import chain
 from weakref import finalize
 
-from flask import Blueprint, Response, make_response, request
+from flask import Response, make_response, request
 
 from collector import problems
-from collector.api.auth import acting_key, requires
-from collector.api.openapi import (
-    AFTER,
-    DELETIONS,
-    EXPORTED,
-    FORMAT,
-    KEY,
-    STUDY_ID,
-    THROUGH,
-    VERSION,
-    Operation,
-    json_of,
-)
-from collector.api.parameters import (
-    choice_parameter,
-    count_parameter,
-    past_day_parameter,
-    report_id_parameter,
-    whole_parameter,
-)
+from collector.api.auth import acting_key
+from collector.api.openapi import EXPORTED, Api, json_of
+from collector.api.parameters import AFTER, DELETIONS, FORMAT, THROUGH, VERSION
 from collector.context import current_collector
 from collector.exports.formats import FORMATS
 from collector.keys import Role
 from collector.limiter import Limiter
+from collector.problems import PARAMETER_INVALID, ProblemError
 from collector.reports.paging import open_export
 from collector.reports.sums import summary_text
 from collector.store import count_withdrawn, note_export, withdrawn_since_export
 from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
-export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
-summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summary")
+exports = Api("exports", __name__)
 
 
-@export.get("")
-@requires(Role.READ)
-def stream(study_id: str) -> Response:
-    """Stream the reports in the `format` asked for.
+@exports.operation(
+    "get",
+    "/v1/studies/{study_id}/export",
+    {200: ("The reports; NDJSON ends with a line that counts them, no form cut off reads well", EXPORTED)},
+    role=Role.READ,
+    query=(FORMAT, AFTER, DELETIONS, THROUGH),
+    refusals=(problems.STUDY_DELETED, problems.REPORTS_DELETED, problems.OVERLOADED),
+)
+def export_reports(
+    study_id: str, format: str | None, after: bytes | None, deletions: int | None, through: date | None
+) -> Response:
+    """Stream every report in the order of the ids.
 
     `after` a report's id resumes the stream, and `through` a past day fixes its contents. A client that
     resumes sends `deletions`, the count in the earlier answer's header. Another header says how many reports
     were withdrawn since the last export: earlier copies still have these.
     """
     collector = current_collector()
-    form = FORMATS[choice_parameter("format", list(FORMATS))]
-    through = past_day_parameter("through", collector.today())
-    after = report_id_parameter("after")
-    deletions = count_parameter("deletions")
-    found = open_export(collector, study_id, after, through, dated=form.dated, deletions=deletions)
+    form = FORMATS[format or next(iter(FORMATS))]
+    if through is not None and through >= collector.today():
+        raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", THROUGH.name)
+    found = open_export(collector, study_id, after or b"", through, dated=form.dated, deletions=deletions)
     with collector.database.read() as session:
         withdrawn = count_withdrawn(session, found.number)
         since = withdrawn_since_export(session, found.number, withdrawn)
@@ -99,59 +90,26 @@ class HeldParts(Iterator[bytes]):
             raise
 
 
-@summary.get("")
-@requires(Role.READ)
-def read(study_id: str) -> Response:
-    """Return the summary document of the reports of `version`, by default the current one."""
+@exports.operation(
+    "get",
+    "/v1/studies/{study_id}/summary",
+    {200: ("The summary", json_of("Summary")), 304: ("Unchanged", {})},
+    role=Role.READ,
+    query=(VERSION,),
+    refusals=(
+        problems.SUMMARY_IMPOSSIBLE,
+        problems.SUMMARY_TOO_COSTLY,
+        problems.STUDY_DELETED,
+        problems.OVERLOADED,
+    ),
+)
+def read_summary(study_id: str, version: int | None) -> Response:
+    """Return all that a posterior needs of one version's reports, by default the current one's."""
     collector = current_collector()
-    text = summary_text(collector, study_id, whole_parameter("version"), collector.counting)
+    text = summary_text(collector, study_id, version, collector.counting)
     collector.daily.write(acting_key(), "read summary", study_id)
     response = make_response(text)
     response.content_type = "application/json"
     response.add_etag()
     response.make_conditional(request)
     return response
-
-
-OPERATIONS = (
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/export",
-        "exportReports",
-        "Every report in the order of the ids; `after` and `deletions` resume, `through` a past day fixes "
-        "the contents.",
-        {
-            200: (
-                "The reports; NDJSON ends with a line that counts them, no form cut off reads well",
-                EXPORTED,
-            )
-        },
-        (
-            *KEY,
-            problems.STUDY_UNKNOWN,
-            problems.STUDY_DELETED,
-            problems.REPORTS_DELETED,
-            problems.PARAMETER_INVALID,
-            problems.OVERLOADED,
-        ),
-        (STUDY_ID, FORMAT, AFTER, DELETIONS, THROUGH),
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/summary",
-        "readSummary",
-        "All that a posterior needs of one version's reports, as they are now.",
-        {200: ("The summary", json_of("Summary")), 304: ("Unchanged", {})},
-        (
-            *KEY,
-            problems.STUDY_UNKNOWN,
-            problems.SUMMARY_IMPOSSIBLE,
-            problems.SUMMARY_TOO_COSTLY,
-            problems.STUDY_DELETED,
-            problems.PARAMETER_INVALID,
-            problems.OVERLOADED,
-            problems.UNAVAILABLE,
-        ),
-        (STUDY_ID, VERSION),
-    ),
-)

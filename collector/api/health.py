@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, jsonify
+from flask import Response, jsonify
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import metrics
-from collector.api import exports, operator, retaining, studies
 from collector.api.auth import requires
-from collector.api.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
+from collector.api.exports import exports
+from collector.api.openapi import JSON, KEY, TEXT, Api, json_of, openapi_document
+from collector.api.operator import operator
+from collector.api.studies import studies
 from collector.context import current_collector
 from collector.db import problem_of
 from collector.keys import Role
@@ -19,19 +21,19 @@ from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.views import gateway, reports, shares
 
-health = Blueprint("health", __name__)
+health = Api("health", __name__)
 READY_SECONDS = 2.0
 
 
-@health.get("/healthz")
-def alive() -> Response:
-    """200 while the process answers, whatever the database does."""
+@health.operation("get", "/healthz", {200: ("Alive", json_of("Health"))})
+def is_alive() -> Response:
+    """Answer 200 while the process answers, whatever the database does."""
     return jsonify(status="ok")
 
 
-@health.get("/readyz")
-def ready() -> Response:
-    """200 while the database answers in time and takes what is written, 503 otherwise."""
+@health.operation("get", "/readyz", {200: ("Ready", json_of("Health"))})
+def is_ready() -> Response:
+    """Answer 200 while the database answers in time and takes what is written, 503 otherwise."""
     collector = current_collector()
     collector.writer.require_moving()
     collector.database.require_answer(READY_SECONDS)
@@ -46,8 +48,10 @@ def _write_nothing_new(session: Session) -> None:
     session.execute(update(CollectorRow).values(identity=CollectorRow.identity))
 
 
-@health.get("/metrics")
-def render_metrics() -> Response:
+@health.operation(
+    "get", "/metrics", {200: ("Prometheus' text format", {metrics.MEDIA_TYPE: TEXT})}, refusals=KEY
+)
+def read_metrics() -> Response:
     """Return the metrics. They need a key, because frequent readings would show when each report arrives.
 
     If no key can be looked up, return only whether the database answers, which `/readyz` also shows to
@@ -68,49 +72,19 @@ def _all_metrics() -> bytes:
     return collector.metrics.render(measures_of(collector))
 
 
-@health.get("/openapi.json")
-def describe() -> Response:
+@health.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+def read_api() -> Response:
     """Return the OpenAPI document of this kind of server."""
     is_node = current_collector().node is not None
     return jsonify(openapi_document(NODE_OPERATIONS if is_node else OPERATIONS))
 
 
-HEALTH = (
-    Operation(
-        "get", "/healthz", "isAlive", "Whether the process answers.", {200: ("Alive", json_of("Health"))}
-    ),
-    Operation(
-        "get", "/readyz", "isReady", "Whether the database answers.", {200: ("Ready", json_of("Health"))}
-    ),
-    Operation(
-        "get",
-        "/metrics",
-        "readMetrics",
-        "Counts of reports and commits for Prometheus.",
-        {200: ("Prometheus' text format", {metrics.MEDIA_TYPE: TEXT})},
-        KEY,
-    ),
-    Operation(
-        "get",
-        "/openapi.json",
-        "readApi",
-        "This document.",
-        {200: ("OpenAPI", {JSON: {"type": "object"}})},
-    ),
-)
 OPERATIONS = (
-    *studies.OPERATIONS,
-    *operator.OPERATIONS,
-    *retaining.OPERATIONS,
+    *studies.operations,
+    *operator.operations,
     *reports.OPERATIONS,
-    *exports.OPERATIONS,
+    *exports.operations,
     *gateway.OPERATIONS,
-    *HEALTH,
+    *health.operations,
 )
-NODE_OPERATIONS = (
-    *studies.OPERATIONS,
-    *operator.OPERATIONS,
-    *retaining.OPERATIONS,
-    *shares.OPERATIONS,
-    *HEALTH,
-)
+NODE_OPERATIONS = (*studies.operations, *operator.operations, *shares.OPERATIONS, *health.operations)

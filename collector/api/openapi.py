@@ -1,22 +1,29 @@
-"""The OpenAPI document, and the types with which views describe operations: schemas, parameters, problems."""
+"""Routes that describe themselves, and the OpenAPI document that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib.metadata import version
 from typing import Any
 
+from flask import Blueprint
+
 from collector import problems
-from collector.api.auth import SECRET, WITHDRAWAL
-from collector.api.parameters import LARGEST_COUNT
+from collector.api.auth import requires
+from collector.api.parameters import IN_PATH, STUDY_ID, Parameter
 from collector.exports.formats import FORMATS
+from collector.keys import Role
 from collector.nodes.statements import STATEMENT
 from collector.problems import Kind
-from collector.reports.intake import TICKET
 from collector.views.batches import MOST_REPORTS
-from ldp_client.documents.fields import Day, Hex, Identifier, Integer
-from ldp_client.documents.report import ID_BYTES, REPORT
+from collector.views.bodies import json_body
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.report import REPORT
+from ldp_client.documents.shapes import Record
 from ldp_client.documents.signed import SIGNED_STUDY
 from schemas.study import STUDY
 from summaries.summary import CELLS
@@ -48,6 +55,11 @@ def object_of(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> Do
     return {"type": "object", "properties": dict(properties), "required": required}
 
 
+def list_of(items: Document) -> Document:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
 def reference(name: str) -> Document:
     """Return a reference to a schema in SCHEMAS."""
     return {"$ref": f"#/components/schemas/{name}"}
@@ -58,13 +70,8 @@ def json_of(name: str) -> Document:
     return {JSON: reference(name)}
 
 
-QUESTION_SUMMARIES: Document = {
-    "type": "object",
-    "additionalProperties": object_of(
-        {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
-    ),
-}
-KEPT: Document = object_of(
+TEXTS = list_of(TEXT)
+KEPT = object_of(
     {
         "study": TEXT,
         "version": COUNT,
@@ -74,141 +81,76 @@ KEPT: Document = object_of(
         "overdue": COUNT,
     }
 )
+STATUS = {
+    **LISTED,
+    "by_day": list_of(object_of({"day": TEXT, "reports": COUNT})),
+    "versions": list_of(object_of({"version": COUNT, "reports": COUNT})),
+    "tickets_left": {"type": ["integer", "null"]},
+    "issuer": TEXT_OR_NULL,
+    "refused": {"type": "object", "additionalProperties": COUNT},
+    "retention": list_of(KEPT),
+    "attention": TEXTS,
+}
+LISTED_KEY = {
+    "name": TEXT,
+    "role": TEXT,
+    "studies": {"type": ["array", "null"]},
+    "expires": TEXT_OR_NULL,
+    "used": TEXT_OR_NULL,
+}
+ENTRY = {"at": TEXT, "key": TEXT, "action": TEXT, "study": TEXT_OR_NULL, "detail": TEXT}
+PROBLEM = {
+    "type": TEXT,
+    "title": TEXT,
+    "status": COUNT,
+    "detail": TEXT,
+    "advice": TEXT,
+    "digest": TEXT,
+    "field": TEXT,
+    "failed": list_of(reference("Failure")),
+    "final": {"const": True},
+}
+OF_QUESTIONS = {
+    "type": "object",
+    "additionalProperties": object_of({"n": COUNT, "values": list_of({"type": "integer"})}),
+}
+SUMMARY = {
+    "format": {"const": SUMMARY_FORMAT},
+    "study": TEXT,
+    "version": COUNT,
+    "digest": TEXT,
+    "questions": OF_QUESTIONS,
+    CELLS: list_of(object_of({"public": TEXTS, "questions": OF_QUESTIONS})),
+}
+BATCH = {"reports": {**list_of(reference("Report")), "maxItems": MOST_REPORTS}}
 SCHEMAS: Document = {
     "Study": STUDY.json_schema(),
     "SignedStudy": SIGNED_STUDY.json_schema(),
     "Report": REPORT.json_schema(),
-    "Batch": {
-        **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
-        "additionalProperties": False,
-    },
+    "Batch": {**object_of(BATCH), "additionalProperties": False},
     "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
     "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
     "Opened": object_of({"id": TEXT, "version": COUNT, "closed": {"const": False}}),
-    "Studies": object_of({"studies": {"type": "array", "items": object_of(LISTED)}}),
-    "Status": object_of(
-        {
-            **LISTED,
-            "by_day": {"type": "array", "items": object_of({"day": TEXT, "reports": COUNT})},
-            "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
-            "tickets_left": {"type": ["integer", "null"]},
-            "issuer": TEXT_OR_NULL,
-            "refused": {"type": "object", "additionalProperties": COUNT},
-            "retention": {"type": "array", "items": KEPT},
-            "attention": {"type": "array", "items": TEXT},
-        }
-    ),
-    "Retention": object_of({"retention": {"type": "array", "items": KEPT}}),
+    "Studies": object_of({"studies": list_of(object_of(LISTED))}),
+    "Status": object_of(STATUS),
+    "Retention": object_of({"retention": list_of(KEPT)}),
     "Deleted": object_of({"id": TEXT, "deleted": COUNT, "complete": {"type": "boolean"}}),
-    "Tickets": object_of(
-        {"tickets": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
-    ),
+    "Tickets": object_of({"tickets": TEXTS, "warnings": TEXTS}),
     "Named": object_of({"id": TEXT}),
-    "Upkeep": object_of({"wrong": {"type": "array", "items": object_of({"study": TEXT, "version": COUNT})}}),
-    "Keys": object_of(
-        {
-            "keys": {
-                "type": "array",
-                "items": object_of(
-                    {
-                        "name": TEXT,
-                        "role": TEXT,
-                        "studies": {"type": ["array", "null"]},
-                        "expires": TEXT_OR_NULL,
-                        "used": TEXT_OR_NULL,
-                    }
-                ),
-            }
-        }
-    ),
-    "NewKey": object_of({"name": TEXT, "key": TEXT, "warnings": {"type": "array", "items": TEXT}}),
+    "Upkeep": object_of({"wrong": list_of(object_of({"study": TEXT, "version": COUNT}))}),
+    "Keys": object_of({"keys": list_of(object_of(LISTED_KEY))}),
+    "NewKey": object_of({"name": TEXT, "key": TEXT, "warnings": TEXTS}),
     "RemovedKey": object_of({"name": TEXT, "removed": {"const": True}}),
-    "AuditLog": object_of(
-        {
-            "entries": {
-                "type": "array",
-                "items": object_of(
-                    {"at": TEXT, "key": TEXT, "action": TEXT, "study": TEXT_OR_NULL, "detail": TEXT}
-                ),
-            }
-        }
-    ),
+    "AuditLog": object_of({"entries": list_of(object_of(ENTRY))}),
     "Receipt": object_of({"id": TEXT, "result": {"enum": ["stored", "duplicate"]}}),
     "Withdrawal": object_of({"id": TEXT, "result": {"const": "withdrawn"}}),
-    "BatchResult": object_of(
-        {"stored": COUNT, "duplicates": COUNT, "failed": {"type": "array", "items": reference("Failure")}}
-    ),
-    "Failure": object_of({"id": {"type": ["string", "null"]}, "type": TEXT, "detail": TEXT, "field": TEXT}),
-    "Problem": object_of(
-        {
-            "type": TEXT,
-            "title": TEXT,
-            "status": COUNT,
-            "detail": TEXT,
-            "advice": TEXT,
-            "digest": TEXT,
-            "field": TEXT,
-            "failed": {"type": "array", "items": reference("Failure")},
-            "final": {"const": True},
-        },
-        optional=("advice", "digest", "field", "failed", "final"),
-    ),
-    "Summary": object_of(
-        {
-            "format": {"const": SUMMARY_FORMAT},
-            "study": TEXT,
-            "version": COUNT,
-            "digest": TEXT,
-            "questions": QUESTION_SUMMARIES,
-            CELLS: {
-                "type": "array",
-                "items": object_of(
-                    {"public": {"type": "array", "items": TEXT}, "questions": QUESTION_SUMMARIES}
-                ),
-            },
-        },
-        optional=(CELLS,),
-    ),
+    "BatchResult": object_of({"stored": COUNT, "duplicates": COUNT, "failed": list_of(reference("Failure"))}),
+    "Failure": object_of({"id": TEXT_OR_NULL, "type": TEXT, "detail": TEXT, "field": TEXT}),
+    "Problem": object_of(PROBLEM, optional=("advice", "digest", "field", "failed", "final")),
+    "Summary": object_of(SUMMARY, optional=(CELLS,)),
     "Statement": STATEMENT.json_schema(),
     "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),
     "Health": object_of({"status": {"const": "ok"}}),
-}
-
-STUDY_ID = {"name": "study_id", "in": "path", "required": True, "schema": Identifier().json_schema()}
-REPORT_ID = {
-    "name": "report_id",
-    "in": "path",
-    "required": True,
-    "schema": Hex(2 * ID_BYTES).json_schema(),
-    "description": "A hash of a secret that only the device has.",
-}
-WITHDRAWAL_HEADER = {
-    "name": WITHDRAWAL,
-    "in": "header",
-    "schema": SECRET.json_schema(),
-    "description": "What the report's id is made of; without it an operator's key is needed.",
-}
-TICKET_HEADER = {
-    "name": TICKET,
-    "in": "header",
-    "schema": TEXT,
-    "description": "An unused ticket, if the study takes invited reports only.",
-}
-VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
-FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
-AFTER = {"name": "after", "in": "query", "schema": Hex(2 * ID_BYTES).json_schema()}
-DELETIONS = {
-    "name": "deletions",
-    "in": "query",
-    "schema": {"type": "integer", "minimum": 0, "maximum": LARGEST_COUNT},
-    "description": "With `after`: the LDPKit-Deletions of the answer that broke off.",
-}
-THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
-ENCODING = {
-    "name": "Content-Encoding",
-    "in": "header",
-    "schema": {"enum": ["identity", "gzip"]},
-    "description": "Applied to the whole body.",
 }
 
 EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
@@ -231,6 +173,9 @@ UPLOAD = (
 )
 
 
+Answers = Mapping[int, tuple[str, Mapping[str, Any]]]
+
+
 @dataclass(frozen=True)
 class Operation:
     """One method of one path. answers: {status: (description, {media type: schema})}."""
@@ -239,9 +184,9 @@ class Operation:
     path: str
     name: str
     summary: str
-    answers: Mapping[int, tuple[str, Mapping[str, Any]]]
+    answers: Answers
     refusals: Sequence[Kind] = ()
-    parameters: Sequence[Document] = ()
+    parameters: Sequence[Parameter] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
     body_note: str = ""
 
@@ -256,7 +201,7 @@ class Operation:
         responses.update(_refusals([*self.refusals, *ALWAYS]))
         document: Document = {"operationId": self.name, "summary": self.summary, "responses": responses}
         if self.parameters:
-            document["parameters"] = list(self.parameters)
+            document["parameters"] = [parameter.describe() for parameter in self.parameters]
         if self.body:
             document["requestBody"] = {"required": True, "content": _content(self.body)}
             if self.body_note:
@@ -265,6 +210,78 @@ class Operation:
             by_secret: list[Document] = [{}] if problems.WITHDRAWAL_UNPROVEN in self.refusals else []
             document["security"] = [*by_secret, {"key": []}]
         return document
+
+
+class Api(Blueprint):
+    """Routes with their descriptions. A view's function names its operation, its docstring describes it."""
+
+    def __init__(self, name: str, import_name: str) -> None:
+        super().__init__(name, import_name)
+        self.operations: list[Operation] = []
+
+    def operation(
+        self,
+        method: str,
+        path: str,
+        answers: Answers,
+        *,
+        role: Role | None = None,
+        of_some: bool = False,
+        query: Sequence[Parameter] = (),
+        headers: Sequence[Parameter] = (),
+        takes: Record | None = None,
+        body: Mapping[str, Any] | None = None,
+        refusals: Sequence[Kind] = (),
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a view, which gets the values of its path, its query and its body by name.
+
+        Args:
+            method: in lower case.
+            path: as OpenAPI has it, with {names}.
+            answers: by status.
+            role: the role that a key must have.
+            of_some: as `requires` takes it.
+            query: the parameters of its query.
+            headers: headers that it reads.
+            takes: what its body must be; the view gets it as `body`.
+            body: the body's media types, if the view reads it.
+            refusals: its problems, besides those of a key, of parameters and of the body.
+        """
+        in_path = [IN_PATH[name] for name in re.findall(r"\{(\w+)\}", path)]
+        problems_of_it = [
+            *(KEY if role is not None else ()),
+            *(REQUEST if takes is not None else ()),
+            *((problems.STUDY_UNKNOWN,) if STUDY_ID in in_path else ()),
+            *((problems.PARAMETER_INVALID,) if query or in_path not in ([], [STUDY_ID]) else ()),
+            *refusals,
+            *(WRITE if method != "get" else ()),
+        ]
+        body = {JSON: takes.json_schema()} if takes is not None else body or {}
+
+        def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(view)
+            def read_and_view(**values: Any) -> Any:
+                for parameter in in_path:
+                    values[parameter.name] = parameter.read(values[parameter.name])
+                for parameter in query:
+                    values[parameter.name] = parameter.from_query()
+                if takes is not None:
+                    values["body"] = takes.read(json_body(), "", StatementError)
+                return view(**values)
+
+            head, *tail = view.__name__.split("_")
+            name = head + "".join(map(str.capitalize, tail))
+            summary = " ".join((inspect.getdoc(view) or "").split())
+            parameters = [*in_path, *query, *headers]
+            self.operations.append(
+                Operation(method, path, name, summary, answers, problems_of_it, parameters, body)
+            )
+            guarded = read_and_view if role is None else requires(role, of_some)(read_and_view)
+            rule = path.replace("{", "<").replace("}", ">")
+            self.add_url_rule(rule, view_func=guarded, methods=[method])
+            return view
+
+        return decorate
 
 
 def openapi_document(operations: Sequence[Operation]) -> Document:

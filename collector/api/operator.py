@@ -1,46 +1,47 @@
-"""Routes for operators: studies and their health, tickets, keys, the audit log."""
+"""Routes for operators: studies and their reports, tickets, keys, retention, the audit log.
+
+Each change writes a line of the audit log.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, TypeVar
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Response, jsonify
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
-from collector import audit_log, problems
-from collector.api.auth import acting_key, requires
-from collector.api.openapi import (
-    JSON,
-    KEY,
-    REQUEST,
-    STUDY_ID,
-    WRITE,
-    Operation,
-    json_of,
-)
-from collector.api.parameters import whole_parameter
+from collector import audit_log, keys, retention
+from collector.api.auth import acting_key
+from collector.api.openapi import Api, json_of
+from collector.api.parameters import LIMIT, SINCE
+from collector.clock import doubt_of
 from collector.context import Collector, current_collector
-from collector.daily import documents_of
-from collector.keys import Role, list_keys
-from collector.operator import actions
-from collector.operator.actions import make_tickets, require_token
+from collector.daily import UnfinishedError, Upkeep, documents_of, kept_everywhere, note_deleted
+from collector.db import Database
+from collector.keys import TOKEN_KEY, Key, Role
+from collector.operator import inviting
 from collector.operator.overview import Seen, listed, status_of
-from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
-from collector.retention import kept_of
+from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
+from collector.reports.sums import recount
 from collector.store import StudyOverview
-from collector.views.bodies import json_body
-from ldp_client.documents.errors import StatementError
+from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 
-operating = Blueprint("operating", __name__, url_prefix="/v1")
+T = TypeVar("T")
+operator = Api("operator", __name__)
 # Each ticket is a line of the answer; larger numbers take several requests.
 MOST_TICKETS = 10_000
-MOST_LINES = 10_000
 LINES = 100
 MOST_STUDIES = 1000
+# Reports that one request deletes: this takes some ten seconds.
+MOST_AT_ONCE = 100_000
 TICKETS = Record(
     {"count": Integer(1, MOST_TICKETS)},
     {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
@@ -50,224 +51,339 @@ NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
     {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
 )
+EXPIRY = Record({}, {"before": Day()})
+DONE = {200: ("Done", json_of("Named"))}
+DELETED = {200: ("How many were deleted; another request goes on where not all were", json_of("Deleted"))}
 
 
-@operating.get("/studies")
-@requires(Role.READ, of_some=True)
+@operator.operation(
+    "get", "/v1/studies", {200: ("The studies, by id", json_of("Studies"))}, role=Role.READ, of_some=True
+)
 def list_studies() -> Response:
     """Return every study that the key covers."""
     collector, key = current_collector(), acting_key()
     studies = [study for study in collector.studies.get() if key.reaches(study.id)]
-    lines = [listed(study, _document(collector, study), collector.today()) for study in studies]
-    return jsonify(studies=lines)
+    return jsonify(studies=[listed(study, _document(study), collector.today()) for study in studies])
 
 
-@operating.get("/studies/<study_id>/status")
-@requires(Role.READ)
-def show_status(study_id: str) -> Response:
-    """Return one study's status: reports by day and version, refusals, and warnings."""
+@operator.operation(
+    "get", "/v1/studies/{study_id}/status", {200: ("The study", json_of("Status"))}, role=Role.READ
+)
+def read_status(study_id: str) -> Response:
+    """Return reports by day and version, refusals since the collector started, and warnings."""
     collector = current_collector()
-    study = next((one for one in collector.studies.get() if one.id == study_id), None)
+    study = next((study for study in collector.studies.get() if study.id == study_id), None)
     if study is None:
         raise unknown_study(study_id)
-    return jsonify(status(collector, study, collector.metrics.refused()))
+    return jsonify(status(study, collector.metrics.refused()))
 
 
-def status(
-    collector: Collector, study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
-) -> dict[str, Any]:
-    """Return `status_of` for a study of a running collector. refusals: of all studies."""
-    document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
-    kept = kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
+def status(study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Return `status_of` for a study. refusals: of all studies."""
+    collector = current_collector()
+    arrivals, today = collector.arrivals.get(), collector.today()
+    kept = retention.kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
     with collector.database.read() as session:
         seen = Seen(arrivals, refusals.get(study.id, {}), kept)
-        return status_of(session, study, document, seen, today)
+        return status_of(session, study, _document(study), seen, today)
 
 
-def _document(collector: Collector, study: StudyOverview) -> Study:
-    return collector.rules.find(study.id, study.version).study
+def _document(study: StudyOverview) -> Study:
+    return current_collector().rules.find(study.id, study.version).study
 
 
-@operating.post("/studies/<study_id>/tickets")
-@requires(Role.OPERATE)
-def invite(study_id: str) -> Response:
-    """Make tickets and return them, only now; from then on, only invited reports are admitted."""
-    asked = TICKETS.read(json_body(), "", StatementError)
-    public = {one["field"]: one["value"] for one in asked["public"] or ()}
-    made = make_tickets(current_collector(), study_id, asked["count"], public, acting_key())
-    tickets, warnings = made
+@operator.operation(
+    "post",
+    "/v1/studies/{study_id}/tickets",
+    {200: ("The tickets, shown only once", json_of("Tickets"))},
+    role=Role.OPERATE,
+    takes=TICKETS,
+)
+def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
+    """Make tickets, and let only invited reports in from now on."""
+    collector, by = current_collector(), acting_key().name
+    public = {value["field"]: value["value"] for value in body["public"] or ()}
+    secret = collector.settings.ticket_secret
+    if not secret:
+        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
+
+    def act(session: Session) -> tuple[list[str], list[str]]:
+        late = timedelta(collector.settings.grace_days)
+        inviting.refuse_ended(session, study_id, collector.today(), late)
+        made = inviting.invite(session, study_id, body["count"], secret, public, by)
+        return made, inviting.warnings_of_tickets(session, study_id)
+
+    tickets, warnings = _change_tickets(study_id, act)
     return jsonify(tickets=tickets, warnings=warnings)
 
 
-@operating.post("/studies/<study_id>/tickets/revoke")
-@requires(Role.OPERATE)
+@operator.operation(
+    "post",
+    "/v1/studies/{study_id}/tickets/revoke",
+    DONE,
+    role=Role.OPERATE,
+    refusals=(STATEMENT_INVALID,),
+)
 def revoke_tickets(study_id: str) -> Response:
-    """Forget the tickets, so that only new ones admit reports."""
-    actions.revoke_tickets(current_collector(), study_id, acting_key())
+    """Revoke the tickets, so that only new ones admit reports."""
+    _change_tickets(study_id, partial(inviting.revoke, study_id=study_id, by=acting_key().name))
     return jsonify(id=study_id)
 
 
-@operating.post("/studies/<study_id>/tickets/disable")
-@requires(Role.OPERATE)
+@operator.operation(
+    "post",
+    "/v1/studies/{study_id}/tickets/disable",
+    DONE,
+    role=Role.OPERATE,
+    refusals=(STATEMENT_INVALID,),
+)
 def disable_tickets(study_id: str) -> Response:
-    """Forget the tickets and admit reports without tickets."""
-    actions.disable_tickets(current_collector(), study_id, acting_key())
+    """Revoke the tickets and admit reports without tickets."""
+    _change_tickets(study_id, partial(inviting.disable, study_id=study_id, by=acting_key().name))
     return jsonify(id=study_id)
 
 
-@operating.post("/upkeep")
-@requires(Role.OPERATE)
-def keep_up() -> Response:
+def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
+    collector = current_collector()
+    _require_study(study_id)
+    with _refusing_input(), _without_hurry(collector) as database:
+        done = database.act(act)
+    collector.has_changed(study_id)
+    return done
+
+
+@operator.operation(
+    "post",
+    "/v1/upkeep",
+    {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
+    role=Role.OPERATE,
+    takes=UPKEEP,
+)
+def keep_up(body: dict[str, Any]) -> Response:
     """Run the daily upkeep now; or, with `recount`, recount the running summaries."""
-    asked, wrong = UPKEEP.read(json_body(), "", StatementError), []
-    if asked["recount"]:
-        wrong = actions.count_again(current_collector(), acting_key())
-    else:
-        day = date.fromisoformat(asked["date"]) if asked["date"] else None
-        actions.keep_up(current_collector(), day, acting_key())
-    return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
+    if body["recount"]:
+        wrong = count_again(current_collector(), acting_key())
+        return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
+    _run_upkeep(None if body["date"] is None else date.fromisoformat(body["date"]))
+    return jsonify(wrong=[])
 
 
-@operating.get("/keys")
-@requires(Role.OPERATE)
-def show_keys() -> Response:
-    """Return every key by name; needs the operator's token."""
+def _run_upkeep(day: date | None) -> None:
+    """Run the daily upkeep for reports of all days. Raises ProblemError.
+
+    day: today's date as the operator states it, if the clock is in doubt.
+    """
+    collector, by = current_collector(), acting_key().name
+    today = collector.today()
+
+    def begin(session: Session) -> None:
+        if day not in (None, today):
+            detail = f"this collector's clock says {today} (UTC); set it right first"
+            raise ProblemError(STATEMENT_INVALID, detail, "date")
+        if day is None and (doubt := doubt_of(session, today)):
+            advice = f"if today is {today}, confirm it with --date {today}"
+            raise ProblemError(STATEMENT_INVALID, f"{doubt}: {advice}")
+        stated = "" if day is None else f"as of {day}, which the operator stated"
+        audit_log.record(session, by, "upkeep", detail=stated)
+
+    with collector.counting.hold():
+        collector.writer.act(begin)
+        try:
+            with _refusing_input(), _without_hurry(collector) as database:
+                upkeep = Upkeep(database, collector.today, collector.settings.ticket_secret)
+                upkeep.run(today, even_if_done=True)
+        except UnfinishedError as error:
+            raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
+        finally:
+            collector.arrivals.forget()
+
+
+def count_again(collector: Collector, by: Key) -> list[tuple[str, int]]:
+    """Recount every stored report; return the studies and versions whose running summary was wrong."""
+    with collector.counting.hold():
+        collector.writer.act(lambda session: audit_log.record(session, by.name, "recount"))
+        with _without_hurry(collector) as database:
+            return database.act(recount)
+
+
+@contextmanager
+def _without_hurry(collector: Collector) -> Iterator[Database]:
+    """Yield a second database object, whose connections have no limit on a statement's duration."""
+    database = Database(collector.settings.database, collector.settings.lock_timeout)
+    try:
+        yield database
+    except (DBAPIError, UnfinishedError) as error:
+        # An error that shows a damaged file must also stop the server.
+        collector.database.note(error.orig if isinstance(error, DBAPIError) else error.__cause__)
+        raise
+    finally:
+        database.engine.dispose()
+
+
+@operator.operation(
+    "get",
+    "/v1/retention",
+    {200: ("By study and version", json_of("Retention"))},
+    role=Role.READ,
+    of_some=True,
+)
+def list_retention() -> Response:
+    """Return the retention of each version that states one, and how many of its reports are overdue."""
+    key = acting_key()
+    found = [kept for kept in kept_everywhere(current_collector()) if key.reaches(kept.study)]
+    return jsonify(retention=[kept.document() for kept in found])
+
+
+@operator.operation("post", "/v1/studies/{study_id}/expire", DELETED, role=Role.OPERATE, takes=EXPIRY)
+def expire_reports(study_id: str, body: dict[str, Any]) -> Response:
+    """Delete the reports of a study from before a day, by default those kept for as long as it states."""
+    _require_nodes_operator()
+    _require_study(study_id)
+    if body["before"] is None:
+        return _deleted(study_id, _delete_overdue(study_id))
+    collector, before = current_collector(), date.fromisoformat(body["before"])
+    today = collector.today()
+    if before > today:
+        raise ProblemError(STATEMENT_INVALID, "is still to come: today's reports would go too", "before")
+    if doubt := collector.writer.act(lambda session: doubt_of(session, today)):
+        raise ProblemError(STATEMENT_INVALID, f"{doubt}: nothing was deleted")
+    return _deleted(study_id, _delete(study_id, partial(retention.delete_reports, before=before)))
+
+
+def _delete_overdue(study_id: str) -> int:
+    """Delete a study's overdue reports, at most about MOST_AT_ONCE; return how many."""
+    collector, by = current_collector(), acting_key().name
+    find, deleted = partial(collector.rules.find, reserved=True), 0
+    for kept in kept_everywhere(collector):
+        if kept.study != study_id or deleted >= MOST_AT_ONCE:
+            continue
+        with _refusing_input():
+            most = MOST_AT_ONCE - deleted
+            now = retention.delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
+        note_deleted(collector, kept, now)
+        deleted += now
+    return deleted
+
+
+@operator.operation(
+    "delete", "/v1/studies/{study_id}", DELETED, role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
+)
+def delete_study(study_id: str) -> Response:
+    """Close a study permanently and delete all its reports."""
+    _require_nodes_operator()
+    _require_study(study_id)
+    return _deleted(study_id, _delete(study_id, retention.delete_study))
+
+
+def _delete(study_id: str, delete: Callable[..., int]) -> int:
+    """Delete reports, at most about MOST_AT_ONCE; return how many."""
+    collector = current_collector()
+    find = partial(collector.rules.find, reserved=True)
+    with _refusing_input():
+        deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
+    collector.metrics.count_deletion("operator", deleted)
+    collector.has_changed(study_id)
+    collector.arrivals.forget()
+    return deleted
+
+
+def _deleted(study_id: str, count: int) -> Response:
+    return jsonify(id=study_id, deleted=count, complete=count < MOST_AT_ONCE)
+
+
+@operator.operation("get", "/v1/keys", {200: ("The keys", json_of("Keys"))}, role=Role.OPERATE)
+def list_keys() -> Response:
+    """Return every key by name; with the operator's token."""
     require_token(acting_key())
     with current_collector().database.read() as session:
-        return jsonify(keys=[key.document() for key in list_keys(session)])
+        return jsonify(keys=[key.document() for key in keys.list_keys(session)])
 
 
-@operating.post("/keys")
-@requires(Role.OPERATE)
-def make_key() -> Response:
-    """Make a key and return it, only now."""
-    require_token(acting_key())
-    asked = NEW_KEY.read(json_body(), "", StatementError)
-    expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
-    bound = (Role(asked["role"]), asked["studies"], expires)
-    key, warnings = actions.make_key(current_collector(), asked["name"], *bound, acting_key())
-    response = jsonify(name=asked["name"], key=key, warnings=warnings)
+@operator.operation(
+    "post",
+    "/v1/keys",
+    {201: ("The key, shown only once", json_of("NewKey"))},
+    role=Role.OPERATE,
+    takes=NEW_KEY,
+)
+def make_key(body: dict[str, Any]) -> Response:
+    """Make a key; with the operator's token."""
+    by, collector = acting_key(), current_collector()
+    require_token(by)
+    role, studies = Role(body["role"]), body["studies"]
+    expires = None if body["expires"] is None else date.fromisoformat(body["expires"])
+    if expires is not None and expires < collector.today():
+        raise ProblemError(STATEMENT_INVALID, "is over", "expires")
+
+    def act(session: Session) -> tuple[str, list[str]]:
+        key = keys.add_key(session, body["name"], role, studies, expires, by.name)
+        return key, keys.unpublished(session, studies)
+
+    with _refusing_input():
+        key, warnings = collector.writer.act(act)
+    response = jsonify(name=body["name"], key=key, warnings=warnings)
     response.status_code = 201
     return response
 
 
-@operating.delete("/keys/<name>")
-@requires(Role.OPERATE)
-def drop_key(name: str) -> Response:
-    """Make a key useless from now on."""
-    require_token(acting_key())
-    Identifier().read(name, "name", StatementError)
-    actions.drop_key(current_collector(), name, acting_key())
+@operator.operation(
+    "delete",
+    "/v1/keys/{name}",
+    {200: ("Removed", json_of("RemovedKey"))},
+    role=Role.OPERATE,
+    refusals=(STATEMENT_INVALID,),
+)
+def remove_key(name: str) -> Response:
+    """Make a key useless; with the operator's token."""
+    by = acting_key()
+    require_token(by)
+    with _refusing_input():
+        current_collector().writer.act(lambda session: keys.remove_key(session, name, by.name))
     return jsonify(name=name, removed=True)
 
 
-@operating.get("/audit-log")
-@requires(Role.OPERATE, of_some=True)
-def read_audit_log() -> Response:
-    """Return the last lines, the newest first; a key for some studies sees only theirs."""
-    most = whole_parameter("limit") or LINES
-    if most > MOST_LINES:
-        raise ProblemError(PARAMETER_INVALID, f"must be at most {MOST_LINES}", "limit")
-    text = request.args.get("since")
-    try:
-        since = None if text is None else date.fromisoformat(Day().read(text, "since", StatementError))
-    except StatementError as error:
-        raise ProblemError(PARAMETER_INVALID, error.problem, "since") from None
-    with current_collector().database.read() as session:
-        found = audit_log.entries(session, most, since, acting_key().studies)
-    return jsonify(entries=[entry._asdict() for entry in found])
-
-
-LIMIT = {"name": "limit", "in": "query", "schema": Integer(1, MOST_LINES).json_schema()}
-SINCE = {"name": "since", "in": "query", "schema": Day().json_schema()}
-NAME = {"name": "name", "in": "path", "required": True, "schema": Identifier().json_schema()}
-OPERATIONS = (
-    Operation(
-        "get",
-        "/v1/studies",
-        "listStudies",
-        "Every study that the key is for.",
-        {200: ("The studies, by id", json_of("Studies"))},
-        KEY,
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/status",
-        "readStatus",
-        "Reports by day and version, what is refused since the collector started, and what to look after.",
-        {200: ("The study", json_of("Status"))},
-        (*KEY, problems.STUDY_UNKNOWN),
-        (STUDY_ID,),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/tickets",
-        "makeTickets",
-        "Make tickets, and let only invited reports in from now on.",
-        {200: ("The tickets, shown only once", json_of("Tickets"))},
-        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
-        (STUDY_ID,),
-        {JSON: TICKETS.json_schema()},
-    ),
-    *(
-        Operation(
-            "post",
-            f"/v1/studies/{{study_id}}/tickets/{name}",
-            f"{name}Tickets",
-            text,
-            {200: ("Done", json_of("Named"))},
-            (*KEY, problems.STATEMENT_INVALID, problems.STUDY_UNKNOWN, *WRITE),
-            (STUDY_ID,),
-        )
-        for name, text in (
-            ("revoke", "Revoke the tickets, so that only new ones admit reports."),
-            ("disable", "Revoke the tickets and admit reports without tickets."),
-        )
-    ),
-    Operation(
-        "post",
-        "/v1/upkeep",
-        "keepUp",
-        "Run the daily upkeep now; or, with `recount`, recount the running summaries.",
-        {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
-        (*KEY, *REQUEST, *WRITE),
-        (),
-        {JSON: UPKEEP.json_schema()},
-    ),
-    Operation(
-        "get",
-        "/v1/keys",
-        "listKeys",
-        "Every key by name; with the operator's token.",
-        {200: ("The keys", json_of("Keys"))},
-        KEY,
-    ),
-    Operation(
-        "post",
-        "/v1/keys",
-        "makeKey",
-        "Make a key; with the operator's token.",
-        {201: ("The key, shown only once", json_of("NewKey"))},
-        (*KEY, *REQUEST, *WRITE),
-        (),
-        {JSON: NEW_KEY.json_schema()},
-    ),
-    Operation(
-        "delete",
-        "/v1/keys/{name}",
-        "removeKey",
-        "Make a key useless; with the operator's token.",
-        {200: ("Removed", json_of("RemovedKey"))},
-        (*KEY, problems.STATEMENT_INVALID, *WRITE),
-        (NAME,),
-    ),
-    Operation(
-        "get",
-        "/v1/audit-log",
-        "readAuditLog",
-        "What operators did, the newest first.",
-        {200: ("The lines", json_of("AuditLog"))},
-        (*KEY, problems.PARAMETER_INVALID),
-        (LIMIT, SINCE),
-    ),
+@operator.operation(
+    "get",
+    "/v1/audit-log",
+    {200: ("The lines", json_of("AuditLog"))},
+    role=Role.OPERATE,
+    of_some=True,
+    query=(LIMIT, SINCE),
 )
+def read_audit_log(limit: int | None, since: date | None) -> Response:
+    """Return what operators did, the newest first; a key for some studies sees only theirs."""
+    with current_collector().database.read() as session:
+        entries = audit_log.entries(session, limit or LINES, since, acting_key().studies)
+    return jsonify(entries=[entry._asdict() for entry in entries])
+
+
+def require_token(key: Key) -> None:
+    """Raise ProblemError for any key but the operator's token.
+
+    The owner of another key could make more keys, and keep them when the first key is removed.
+    """
+    if key != TOKEN_KEY:
+        raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
+
+
+def _require_study(study_id: str) -> None:
+    if current_collector().current.find(study_id) is None:
+        raise unknown_study(study_id)
+
+
+def _require_nodes_operator() -> None:
+    """Raise ProblemError at a node for any key but its operator's token.
+
+    Closing a sum takes a key of every node. If these keys could also choose at all nodes who is in the sum,
+    their owner could learn one person's answer.
+    """
+    if current_collector().node is not None and acting_key() != TOKEN_KEY:
+        raise ProblemError(FORBIDDEN, "at a node of secure sums, deletions need the operator's token")
+
+
+@contextmanager
+def _refusing_input() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ProblemError(STATEMENT_INVALID, str(error)) from None

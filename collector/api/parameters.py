@@ -1,24 +1,121 @@
-"""Read values in an address: query parameters and report ids."""
+"""Parameters of requests: what they may be, how a route reads them, and how OpenAPI describes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Protocol
 
 from flask import request
 
+from collector.exports.formats import FORMATS
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
-from ldp_client.documents.errors import ReportError, StatementError
-from ldp_client.documents.fields import Day, Hex, Identifier
-from ldp_client.documents.report import ID_BYTES
+from collector.reports.intake import TICKET
+from ldp_client.documents.errors import DocumentError, ReportError
+from ldp_client.documents.fields import Day, Hex, Identifier, Integer, OneOf, Text
+from ldp_client.documents.report import ID_BYTES, SECRET_BYTES
 
-LARGEST_WHOLE = 10**6
 # The largest whole number in the database.
 LARGEST_COUNT = 2**31 - 1
-REPORT_ID = Hex(2 * ID_BYTES)
-STUDY_ID = Identifier()
+MOST_LINES = 10_000
+# Of a header.
+MOST_CHARACTERS = 8000
 PAGE = "participant.page"
+
+
+class Shape(Protocol):
+    """A value of a document, which `ldp_client.documents.fields` has."""
+
+    def read(self, value: Any, path: str, error: type[DocumentError]) -> Any:
+        """Return the parsed value. Raises `error`."""
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the same rule as JSON Schema."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a request.
+
+    Attributes:
+        name: its name.
+        shape: what it may be; a number is read from its digits.
+        location: "query", "path" or "header".
+        parse: what a view gets instead of the text.
+        description: for OpenAPI.
+    """
+
+    name: str
+    shape: Shape
+    location: str = "query"
+    parse: Callable[[Any], Any] = lambda value: value
+    description: str = ""
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text. Raises ProblemError."""
+        value: Any = text
+        # int reads other digits than ASCII too, and refuses thousands of digits with an error of its own.
+        if isinstance(self.shape, Integer) and text.isascii() and text.isdigit() and len(text) <= 10:
+            value = int(text)
+        try:
+            return self.parse(self.shape.read(value, self.name, ReportError))
+        except ReportError as error:
+            raise ProblemError(PARAMETER_INVALID, error.problem, self.name) from None
+
+    def from_query(self) -> Any:
+        """Return the value of the request's query, or None if it is missing. Raises ProblemError."""
+        text = request.args.get(self.name)
+        return None if text is None else self.read(text)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the OpenAPI parameter object."""
+        described: dict[str, Any] = {
+            "name": self.name,
+            "in": self.location,
+            "schema": self.shape.json_schema(),
+        }
+        if self.location == "path":
+            described["required"] = True
+        return {**described, "description": self.description} if self.description else described
+
+
+STUDY_ID = Parameter("study_id", Identifier(), "path")
+REPORT_ID = Parameter(
+    "report_id",
+    Hex(2 * ID_BYTES),
+    "path",
+    bytes.fromhex,
+    "A hash of a secret that only the device has.",
+)
+KEY_NAME = Parameter("name", Identifier(), "path")
+IN_PATH = {parameter.name: parameter for parameter in (STUDY_ID, REPORT_ID, KEY_NAME)}
+VERSION = Parameter("version", Integer(1, 10**6))
+FORMAT = Parameter("format", OneOf(tuple(FORMATS)))
+AFTER = Parameter("after", Hex(2 * ID_BYTES), parse=bytes.fromhex)
+DELETIONS = Parameter(
+    "deletions",
+    Integer(0, LARGEST_COUNT),
+    description="With `after`: the LDPKit-Deletions of the answer that broke off.",
+)
+THROUGH = Parameter("through", Day(), parse=date.fromisoformat)
+LIMIT = Parameter("limit", Integer(1, MOST_LINES))
+SINCE = Parameter("since", Day(), parse=date.fromisoformat)
+WITHDRAWAL_HEADER = Parameter(
+    "LDPKit-Withdrawal",
+    Hex(2 * SECRET_BYTES),
+    "header",
+    description="What the report's id is made of; without it an operator's key is needed.",
+)
+TICKET_HEADER = Parameter(
+    TICKET,
+    Text(MOST_CHARACTERS),
+    "header",
+    description="An unused ticket, if the study takes invited reports only.",
+)
+ENCODING = Parameter(
+    "Content-Encoding", OneOf(("identity", "gzip")), "header", description="Applied to the whole body."
+)
 
 
 def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> None:
@@ -35,64 +132,13 @@ def check_study_id(endpoint: str | None, values: Mapping[str, Any] | None) -> No
 def is_study_id(text: str) -> bool:
     """Return True if a document could have this id."""
     try:
-        STUDY_ID.read(text, "study_id", ReportError)
-    except ReportError:
+        STUDY_ID.read(text)
+    except ProblemError:
         return False
     return True
 
 
-def whole_parameter(name: str) -> int | None:
-    """Read a whole number from 1 to LARGEST_WHOLE; None if it is missing. Raises ProblemError."""
-    return _number(name, 1, LARGEST_WHOLE)
-
-
-def count_parameter(name: str) -> int | None:
-    """Read a whole number from 0 to LARGEST_COUNT; None if it is missing. Raises ProblemError."""
-    return _number(name, 0, LARGEST_COUNT)
-
-
-def _number(name: str, least: int, most: int) -> int | None:
-    text = request.args.get(name)
-    if text is None:
-        return None
-    # At most as long as the largest number: Python refuses to parse thousands of digits.
-    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not (is_short and least <= int(text) <= most):
-        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from {least} to {most}", name)
-    return int(text)
-
-
-def report_id_parameter(name: str) -> bytes:
-    """Read a report's id; b"" if it is missing. Raises ProblemError."""
-    text = request.args.get(name, "")
-    return report_id_bytes(text, name) if text else b""
-
-
-def report_id_bytes(text: str, field: str) -> bytes:
+def report_id_bytes(text: str) -> bytes:
     """Return the 16 bytes of a report's id. Raises ProblemError."""
-    try:
-        return bytes.fromhex(REPORT_ID.read(text, field, ReportError))
-    except ReportError as error:
-        raise ProblemError(PARAMETER_INVALID, error.problem, field) from None
-
-
-def past_day_parameter(name: str, today: date) -> date | None:
-    """Read a day that is over; None if it is missing. Raises ProblemError."""
-    text = request.args.get(name)
-    if text is None:
-        return None
-    try:
-        day = date.fromisoformat(Day().read(text, name, StatementError))
-    except StatementError as error:
-        raise ProblemError(PARAMETER_INVALID, error.problem, name) from None
-    if day >= today:
-        raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", name)
-    return day
-
-
-def choice_parameter(name: str, choices: Sequence[str]) -> str:
-    """Read a parameter that must be among several words; the first is its default. Raises ProblemError."""
-    text = request.args.get(name, choices[0])
-    if text not in choices:
-        raise ProblemError(PARAMETER_INVALID, f"must be one of {', '.join(choices)}", name)
-    return text
+    identifier: bytes = REPORT_ID.read(text)
+    return identifier

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, jsonify, make_response, request, url_for
+from collections.abc import Callable
+
+from flask import Response, jsonify, make_response, request, url_for
 from sqlalchemy.orm import Session
 
 from collector import audit_log, problems, store
-from collector.api.auth import acting_key, given_key, no_key, require_reach, requires
-from collector.api.openapi import (
-    BODY,
-    ENCODING,
-    JSON,
-    KEY,
-    STUDY_ID,
-    VERSION,
-    WRITE,
-    Operation,
-    json_of,
-    reference,
-)
-from collector.api.parameters import whole_parameter
+from collector.api.auth import acting_key, given_key, no_key, require_reach
+from collector.api.openapi import BODY, JSON, KEY, Api, json_of, reference
+from collector.api.parameters import ENCODING, VERSION
 from collector.context import current_collector
 from collector.keys import Role
 from collector.models import DocumentRow
-from collector.operator.actions import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules
 from collector.studies import publishing
@@ -45,13 +35,29 @@ from schemas import Study
 from schemas.channel_warnings import require_keys
 from schemas.study import SignedStudy
 
-studies = Blueprint("studies", __name__, url_prefix="/v1/studies")
+studies = Api("studies", __name__)
 CACHE_CONTROL = "public, max-age=60"
 
 
-@studies.post("")
-def publish() -> Response:
-    """Publish a study: return 201 for a new study or version, 200 if it is published already.
+@studies.operation(
+    "post",
+    "/v1/studies",
+    {200: ("Published before", json_of("Published")), 201: ("Published", json_of("Published"))},
+    headers=(ENCODING,),
+    body={JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
+    refusals=(
+        *KEY,
+        *BODY,
+        problems.MALFORMED_ENCODING,
+        problems.SIGNATURE_REFUSED,
+        problems.STUDY_INVALID,
+        problems.STUDY_CONFLICT,
+        problems.STUDY_OUTDATED,
+        problems.STUDY_FINISHED,
+    ),
+)
+def publish_study() -> Response:
+    """Publish a study, or a new version of one; a published version never changes.
 
     Without a key, a study can be published if a trusted key signed it; only trusted signatures are stored.
     """
@@ -95,7 +101,7 @@ def publish() -> Response:
 def _published(study: Study, status: int) -> Response:
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = status
-    response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
+    response.headers["Location"] = url_for("studies.fetch_study", study_id=study.id)
     return response
 
 
@@ -127,10 +133,15 @@ def _read_study() -> SignedStudy:
     return SignedStudy(Study(document), [])
 
 
-@studies.get("/<study_id>")
-def fetch(study_id: str) -> Response:
-    """Return a version's canonical bytes, by default the current version's. The ETag is its digest."""
-    version = whole_parameter("version")
+@studies.operation(
+    "get",
+    "/v1/studies/{study_id}",
+    {200: ("The document; its digest is the ETag", json_of("Study")), 304: ("Unchanged", {})},
+    query=(VERSION,),
+    refusals=(problems.STUDY_DELETED,),
+)
+def fetch_study(study_id: str, version: int | None) -> Response:
+    """Return a version's canonical bytes, by default the current version's."""
     collector = current_collector()
     current = _find_served(study_id, version)
     document: Published | DocumentRow | None = current
@@ -171,10 +182,15 @@ def _served(document: bytes | str, current: Published) -> Response:
     return response
 
 
-@studies.get("/<study_id>/signed")
-def fetch_signed_study(study_id: str) -> Response:
+@studies.operation(
+    "get",
+    "/v1/studies/{study_id}/signed",
+    {200: ("The signed study", json_of("SignedStudy")), 304: ("Unchanged", {})},
+    query=(VERSION,),
+    refusals=(problems.STUDY_DELETED, problems.STUDY_UNSIGNED),
+)
+def fetch_signed_study(study_id: str, version: int | None) -> Response:
     """Return a version with its signatures, for devices that accept only signed studies."""
-    version = whole_parameter("version")
     current = _find_served(study_id, version)
     with current_collector().database.read() as session:
         signed = fetch_signed(session, study_id, version)
@@ -184,83 +200,38 @@ def fetch_signed_study(study_id: str) -> Response:
     return response
 
 
-@studies.post("/<study_id>/close")
-@requires(Role.PUBLISH)
-def close(study_id: str) -> Response:
-    """Close the study; at a node of secure sums, permanently."""
-    version = close_study(current_collector(), study_id, acting_key())
-    return jsonify(id=study_id, version=version, closed=True)
-
-
-@studies.post("/<study_id>/open")
-@requires(Role.PUBLISH)
-def reopen(study_id: str) -> Response:
-    """Reopen a closed study."""
-    version = open_study(current_collector(), study_id, acting_key())
-    return jsonify(id=study_id, version=version, closed=False)
-
-
-OPERATIONS = (
-    Operation(
-        "post",
-        "/v1/studies",
-        "publishStudy",
-        "Publish a study, or a new version of one; a published version never changes. A signed study whose "
-        "signature the collector trusts needs no key.",
-        {200: ("Published before", json_of("Published")), 201: ("Published", json_of("Published"))},
-        (
-            *KEY,
-            *BODY,
-            problems.MALFORMED_ENCODING,
-            problems.SIGNATURE_REFUSED,
-            problems.STUDY_INVALID,
-            problems.STUDY_CONFLICT,
-            problems.STUDY_OUTDATED,
-            problems.STUDY_FINISHED,
-            *WRITE,
-        ),
-        (ENCODING,),
-        {JSON: {"anyOf": [reference("Study"), reference("SignedStudy")]}},
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}",
-        "fetchStudy",
-        "A version's canonical bytes, the current one's unless `version` says otherwise.",
-        {200: ("The document; its digest is the ETag", json_of("Study")), 304: ("Unchanged", {})},
-        (problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.PARAMETER_INVALID),
-        (STUDY_ID, VERSION),
-    ),
-    Operation(
-        "get",
-        "/v1/studies/{study_id}/signed",
-        "fetchSignedStudy",
-        "A version with its signatures, the current one unless `version` says otherwise.",
-        {200: ("The signed study", json_of("SignedStudy")), 304: ("Unchanged", {})},
-        (
-            problems.STUDY_UNKNOWN,
-            problems.STUDY_DELETED,
-            problems.STUDY_UNSIGNED,
-            problems.PARAMETER_INVALID,
-        ),
-        (STUDY_ID, VERSION),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/close",
-        "closeStudy",
-        "Close a study.",
-        {200: ("Closed", json_of("Closed"))},
-        (*KEY, problems.STUDY_UNKNOWN, *WRITE),
-        (STUDY_ID,),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/open",
-        "openStudy",
-        "Reopen a study that was closed; a secure sum stays closed.",
-        {200: ("Open", json_of("Opened"))},
-        (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_DELETED, problems.STUDY_FINISHED, *WRITE),
-        (STUDY_ID,),
-    ),
+@studies.operation(
+    "post", "/v1/studies/{study_id}/close", {200: ("Closed", json_of("Closed"))}, role=Role.PUBLISH
 )
+def close_study(study_id: str) -> Response:
+    """Close a study; at a node of secure sums, permanently."""
+    final = current_collector().node is not None
+    return _change(study_id, True, lambda session: publishing.close(session, study_id, final=final))
+
+
+@studies.operation(
+    "post",
+    "/v1/studies/{study_id}/open",
+    {200: ("Open", json_of("Opened"))},
+    role=Role.PUBLISH,
+    refusals=(problems.STUDY_DELETED, problems.STUDY_FINISHED),
+)
+def open_study(study_id: str) -> Response:
+    """Reopen a study that was closed; a secure sum stays closed."""
+    return _change(study_id, False, lambda session: publishing.reopen(session, study_id))
+
+
+def _change(study_id: str, closed: bool, change: Callable[[Session], int]) -> Response:
+    """Close or open a study. change: does it, and returns the study's version."""
+    collector, by = current_collector(), acting_key().name
+
+    def act(session: Session) -> int:
+        was_closed = publishing.is_closed(session, study_id)
+        version = change(session)
+        if was_closed != closed:
+            audit_log.record(session, by, "close" if closed else "open", study_id)
+        return version
+
+    version = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return jsonify(id=study_id, version=version, closed=closed)

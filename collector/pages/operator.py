@@ -165,7 +165,7 @@ def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [_study(collector, study, status(collector, study, refused)) for study in shown],
+        "studies": [_study(collector, study, status(study, refused)) for study in shown],
     }
 
 

@@ -276,7 +276,7 @@ def _version_of(name: str, origins: Sequence[str]) -> str:
 
 def _address(study_id: str) -> str:
     """Return the study's URL for devices."""
-    return whole_url("studies.fetch", study_id)
+    return whole_url("studies.fetch_study", study_id)
 
 
 def whole_url(endpoint: str, study_id: str) -> str:

@@ -6,21 +6,15 @@ from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
 from collector.api.auth import withdrawing_key
-from collector.api.openapi import (
+from collector.api.openapi import RIGHT, TOKEN_NOTE, TOKENS, UPLOAD, WRITE, Operation, json_of
+from collector.api.parameters import (
     ENCODING,
     REPORT_ID,
-    RIGHT,
     STUDY_ID,
     TICKET_HEADER,
-    TOKEN_NOTE,
-    TOKENS,
-    UPLOAD,
     WITHDRAWAL_HEADER,
-    WRITE,
-    Operation,
-    json_of,
+    report_id_bytes,
 )
-from collector.api.parameters import report_id_bytes
 from collector.context import current_collector
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
@@ -74,7 +68,7 @@ def delete(study_id: str, report_id: str) -> Response:
 
     If it has not arrived yet, its device gets a receipt as well, and the report is refused when it arrives.
     """
-    identifier = report_id_bytes(report_id, "report_id")
+    identifier = report_id_bytes(report_id)
     key = withdrawing_key(report_id)
     collector = current_collector()
     withdraw(collector, study_id, identifier, by_device=key is None)

@@ -12,22 +12,26 @@ from collector import problems, store
 from collector.api.auth import requires, withdrawing_key
 from collector.api.openapi import (
     COUNT,
-    ENCODING,
     JSON,
     KEY,
-    REPORT_ID,
     RIGHT,
-    STUDY_ID,
     TEXT,
     TOKEN_NOTE,
     TOKENS,
-    WITHDRAWAL_HEADER,
     WRITE,
     Operation,
     object_of,
     reference,
 )
-from collector.api.parameters import report_id_bytes
+from collector.api.parameters import (
+    ENCODING,
+    MOST_CHARACTERS,
+    REPORT_ID,
+    STUDY_ID,
+    WITHDRAWAL_HEADER,
+    Parameter,
+    report_id_bytes,
+)
 from collector.context import current_collector
 from collector.keys import Role
 from collector.nodes import summing
@@ -38,7 +42,7 @@ from collector.reports.withdraw import WITHDRAWN, withdraw
 from collector.views.bodies import body_bytes, json_body, operators_json
 from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Hex
+from ldp_client.documents.fields import Hex, Text
 from ldp_client.documents.shapes import Record
 from ldp_client.secure_sum.messages import SHARES
 
@@ -54,7 +58,7 @@ ALL_COMMITMENTS = Record({"commitments": COMMITMENTS})
 def put(study_id: str, report_id: str) -> Response:
     """Store a sealed share: return 201 once it is durable, or 200 if it was durable before."""
     collector = current_collector()
-    report_id_bytes(report_id, "report_id")
+    report_id_bytes(report_id)
     opener = collector.node_part().opener(study_id)
     with intake.naming_study(collector, study_id, opener.study.version):
         body = _binary_body()
@@ -73,7 +77,7 @@ def delete(study_id: str, report_id: str) -> Response:
 
     After the study is closed, stored shares stay.
     """
-    identifier = report_id_bytes(report_id, "report_id")
+    identifier = report_id_bytes(report_id)
     key = withdrawing_key(report_id)
     collector = current_collector()
     study = collector.node_part().opener(study_id).study
@@ -161,12 +165,12 @@ def _binary_body() -> bytes:
     return body_bytes()
 
 
-SHARES_HEADER = {
-    "name": SHARES,
-    "in": "header",
-    "schema": TEXT,
-    "description": "SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
-}
+SHARES_HEADER = Parameter(
+    SHARES,
+    Text(MOST_CHARACTERS),
+    "header",
+    description="SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
+)
 BYTES = {BINARY: {"type": "string"}}
 TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
 CLOSED = (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_OPEN)

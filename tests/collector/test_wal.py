@@ -15,11 +15,11 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from collector import store, wal
+from collector.api.operator import count_again
 from collector.backup import back_up
 from collector.db import Bounds, Database
 from collector.keys import TOKEN_KEY
 from collector.migrations import check, make
-from collector.operator.actions import count_again
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.conftest import START_SECONDS, build_report, build_study

@@ -75,7 +75,7 @@ def test_generated_requests_get_documented_answers(run_cases, with_gateway, stud
     assert {("askObliviously", 200), ("askObliviously", 400)} <= set(answered)
 
 
-@pytest.mark.parametrize("view", ["health.alive", "gateway.receive"])
+@pytest.mark.parametrize("view", ["health.is_alive", "gateway.receive"])
 def test_undocumented_answer_is_detected(run_cases, with_gateway, study, make_report, view):
     from schemathesis.core.failures import FailureGroup
 

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from collector import retention
+from collector.api import operator
 from collector.audit_log import entries
-from collector.operator import actions
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from tests.collector.answered import publish_retained, reports_by_study, send_reports
 from tests.collector.commands import URL, at, lines
@@ -51,7 +51,7 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):
     asked(kept)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
-    monkeypatch.setattr(actions, "MOST_AT_ONCE", 6)
+    monkeypatch.setattr(operator, "MOST_AT_ONCE", 6)
     send_reports(kept, make_report, "habits", 10)
     kept.day += A_DAY
     last = make_report(study)
@@ -88,7 +88,7 @@ def test_delete_command_deletes_a_study_permanently(
     asked, kept, study, make_study, make_report, capsys, monkeypatch
 ):
     asked(kept)
-    monkeypatch.setattr(actions, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(operator, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     send_reports(kept, make_report, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
