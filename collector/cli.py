@@ -19,9 +19,7 @@ from collector.nodes.cli import add_node
 from collector.oblivious.cli import add_ohttp
 from collector.operator.access_commands import add_access_commands
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
-from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
-from collector.operator.study_commands import add_study_commands
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
@@ -51,9 +49,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "make a place for a collector: database, token, settings"
     add_init(add_command(subparsers, "init", text, "init"))
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
-    add_study_commands(subparsers)
     add_access_commands(subparsers)
-    add_deleting_commands(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     add_database_commands(subparsers)

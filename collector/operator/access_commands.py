@@ -1,4 +1,4 @@
-"""The commands `ldpkit invite` and `ldpkit keys`, which control access to a collector."""
+"""The command `ldpkit invite`, which controls access to a study."""
 
 from __future__ import annotations
 
@@ -6,36 +6,29 @@ import argparse
 import io
 import sys
 from collections.abc import Callable
-from datetime import date
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (
     OVER,
-    add_certainty,
     add_json,
     add_remote,
     collector_of,
-    require_yes,
     show,
 )
 from collector.operator.links import MOST, new_place, room_for, saying, writer
 from ldp_client.device.arguments import LOOPBACK
-from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
-from ldp_client.documents.fields import Day
+from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
-ROLES = ("publish", "read", "operate")
 AT_ONCE = 10_000
 # Paths before a study's id: of the page for participants, and of the document for devices.
 OF_A_STUDY = "/s/", "/v1/studies/"
 # Each picture is a file.
 MOST_PICTURES = 10_000
-# Lines of the audit log: the default of --limit, and the most that a collector returns.
-LINES, MOST_LINES = 100, 10_000
 
 
 def add_access_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -60,39 +53,6 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     )
     invite.add_argument("--dry-run", action="store_true", help="only print what would be done")
     add_json(invite)
-    text = "list who may publish, read and operate: names, roles, studies, last days and last uses of keys"
-    keys = add_remote(subparsers, "keys", text, "keys", run_list_keys)
-    add_json(keys)
-    actions = keys.add_subparsers(metavar="ACTION")
-    text = "make a key and show it, once; needs the operator's token"
-    example = "keys add ann --role read --study habits"
-    add = add_remote(actions, "add", text, example, run_add_key, is_action=True)
-    add.add_argument("name", metavar="NAME")
-    text = "publish studies, read exports and pages, or operate: both"
-    add.add_argument("--role", choices=ROLES, required=True, help=text)
-    text = "good for this study only, published or not; once for each"
-    add.add_argument("--study", action="append", metavar="STUDY_ID", help=text)
-    add.add_argument("--expires", metavar="YYYY-MM-DD", help="its last day, in UTC")
-    add_json(add, is_action=True)
-    text = "make a key useless; needs the operator's token"
-    revoke = add_remote(actions, "revoke", text, "keys revoke ann --yes", run_revoke_key, is_action=True)
-    revoke.add_argument("name", metavar="NAME")
-    add_certainty(revoke)
-    add_json(revoke, is_action=True)
-
-
-def add_log_arguments(parser: argparse.ArgumentParser, condition: str = "") -> None:
-    """Register the options that select lines of the audit log. condition: when they apply, in words."""
-    parser.add_argument("--since", metavar="YYYY-MM-DD", help=f"{condition}from this day on (UTC)")
-    text = f"{condition}how many lines, the newest first (default {LINES})"
-    parser.add_argument("--limit", type=_lines, metavar="N", help=text)
-
-
-def _lines(text: str) -> int:
-    """Parse a number of lines of the audit log for argparse."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_LINES:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_LINES}, is {text[:64]}")
-    return int(text)
 
 
 def public_values(arguments: argparse.Namespace) -> dict[str, str]:
@@ -106,14 +66,6 @@ def public_values(arguments: argparse.Namespace) -> dict[str, str]:
             )
         values[name] = value
     return values
-
-
-def day_of(option: str, text: str) -> date:
-    """Parse the day that an option names. Raises InputError."""
-    try:
-        return date.fromisoformat(Day().read(text, option, DocumentError))
-    except DocumentError as error:
-        raise UsageError(f"{option} {text[:64]}: {error.problem}", code="options.wrong_day") from None
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
@@ -264,58 +216,3 @@ def _make_all(
     except (LdpkitError, OSError):
         _say_what_undoes(study_id, done)
         raise
-
-
-def run_add_key(arguments: argparse.Namespace) -> int:
-    """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD] [--json]"""
-    from collector.clock import utc_today
-
-    expires = None if arguments.expires is None else day_of("--expires", arguments.expires)
-    if expires is not None and expires < utc_today():
-        raise UsageError(f"--expires {expires}: is over", code="ticket.expired")
-    collector = collector_of(arguments, "making a key")
-    until = None if expires is None else expires.isoformat()
-    asked = {"name": arguments.name, "role": arguments.role, "studies": arguments.study, "expires": until}
-    key, warnings = collector.add_key(**asked)
-    for line in warnings:
-        print(visible(line), file=sys.stderr)
-    try:
-        show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
-        sys.stdout.flush()
-    except OSError:
-        # The key is shown only once.
-        collector.remove_key(arguments.name)
-        print(f"the key {visible(arguments.name)} could not be printed: it was revoked", file=sys.stderr)
-        raise
-    return 0
-
-
-def run_list_keys(arguments: argparse.Namespace) -> int:
-    """ldpkit keys [--json]"""
-    from collector.operator.overview import key_in_one_line
-
-    found = collector_of(arguments, "a list of keys").keys()
-    show(found, arguments.json, lambda keys: map(key_in_one_line, keys))
-    return 0
-
-
-def run_revoke_key(arguments: argparse.Namespace) -> int:
-    """ldpkit keys revoke NAME (--yes | --dry-run) [--json]"""
-    from collector.operator.overview import key_in_one_line
-
-    collector = collector_of(arguments, "revoking a key")
-    known = collector.keys()
-    found = [key for key in known if key["name"] == arguments.name]
-    if not found:
-        raise InputError(
-            f"there is no key {arguments.name[:64]!r} at {collector.url}", code="keys.unknown_name"
-        )
-    if arguments.dry_run:
-        said = f"would revoke {key_in_one_line(found[0])}"
-        show({**found[0], "done": False}, arguments.json, lambda _: [said])
-        return 0
-    require_yes(arguments, f"revoking the key {arguments.name} at {collector.url}")
-    collector.remove_key(arguments.name)
-    said = f"{arguments.name} is revoked"
-    show({**found[0], "done": True}, arguments.json, lambda _: [said])
-    return 0

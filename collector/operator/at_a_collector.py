@@ -64,19 +64,6 @@ def add_certainty(parser: argparse.ArgumentParser) -> None:
     sure.add_argument("--dry-run", action="store_true", help="only print what would be done")
 
 
-def add_study_change(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    text: str,
-    run: Callable[[argparse.Namespace], int],
-) -> None:
-    """Register a command that changes one study after a confirmation."""
-    parser = add_remote(subparsers, name, text, f"{name} habits --yes", run)
-    parser.add_argument("study", metavar="STUDY_ID")
-    add_certainty(parser)
-    add_json(parser)
-
-
 def collector_of(arguments: argparse.Namespace, what: str) -> RemoteCollector:
     """Return the collector that a command talks to. what: the work that needs a key. Raises as `token_of`."""
     # Imported late, so that parsing a command line stays fast.

@@ -59,64 +59,10 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
     }
 
 
-def in_one_line(study: Mapping[str, Any]) -> str:
-    """Return an entry that `listed` made, in columns."""
-    is_open = study["state"] in ("open", "not open yet")
-    state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
-    return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
-
-
-def key_in_one_line(key: Mapping[str, Any]) -> str:
-    """Return a key's name, role, studies, last day and last use, in columns."""
-    studies = "all studies" if key["studies"] is None else ", ".join(key["studies"])
-    until = "no last day" if key["expires"] is None else f"until {key['expires']}"
-    used = "never used" if key["used"] is None else f"used on {key['used']}"
-    return "\t".join([key["name"], key["role"], studies, until, used])
-
-
-def kept_in_one_line(kept: Mapping[str, Any]) -> str:
-    """Return the retention of a version's reports, in columns."""
-    until = f"until {kept['until']}" if kept["until"] else "after each one's day"
-    stated = f"{counted(kept['days'], 'day')}, {until}"
-    return "\t".join(
-        [f"version {kept['version']}", stated, f"{kept['reports']} kept", f"{kept['overdue']} overdue"]
-    )
-
-
-def entry_in_one_line(entry: Mapping[str, Any]) -> str:
-    """Return an entry of the audit log, in columns."""
-    return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
-
-
 def is_meant(study: Mapping[str, Any], words: str, state: str | None = None) -> bool:
     """Return True if a study is in that state, and its id or title has every word."""
     text = f"{study['id']} {study['title']}".casefold()
     return state in (None, study["state"]) and all(word in text for word in words.casefold().split())
-
-
-def in_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a `status_of` result for people."""
-    left = status["days_left"]
-    until = "" if left is None else f", {counted(left, 'day')} left with today"
-    tickets = status["tickets_left"]
-    refused = ", ".join(f"{name} {number}" for name, number in status["refused"].items())
-    versions = ", ".join(
-        f"{one['version']} ({counted(one['reports'], 'report')})" for one in status["versions"]
-    )
-    lines = [
-        f"{status['id']}: {status['title']}",
-        f"state\t{status['state']}{until}; {status['opens'] or '…'} to {status['closes'] or '…'}",
-        f"reports\t{status['reports']}",
-        *(f"\t{one['day']}\t{one['reports']}" for one in status["by_day"]),
-        f"version\t{status['version']}, of {versions}",
-        f"refused\t{refused or 'nothing'} (since the collector started)",
-        *(f"retention\t{kept_in_one_line(one)}" for one in status["retention"]),
-    ]
-    if tickets is not None:
-        lines.append(f"invited\t{counted(tickets, 'ticket')} left")
-    if status.get("issuer") is not None:
-        lines.append(f"tokens\tof {status['issuer']}, one a report")
-    return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
 class Seen(NamedTuple):

@@ -34,9 +34,9 @@ metrics_key() {
   [ -s "$ready" ] || return 1
   LDPKIT_TOKEN=$(ldpkit token)
   export LDPKIT_TOKEN
-  ldpkit keys --collector "$(cat "$ready")" revoke prometheus --yes >/dev/null 2>&1 || true
+  ldpkit keys revoke prometheus --yes --collector "$(cat "$ready")" >/dev/null 2>&1 || true
   made=0
-  ldpkit keys --collector "$(cat "$ready")" add prometheus --role read || made=$?
+  ldpkit keys add prometheus --role read --collector "$(cat "$ready")" || made=$?
   kill "$server"
   wait "$server" || true
   return "$made"

@@ -19,6 +19,8 @@ from ldpkit.cli.output import AS_JSON, QUIET, check_output
 
 F = TypeVar("F", bound=Callable[..., Any])
 WIDTH = 100
+DEFAULT_URL = "http://127.0.0.1:8000"
+TOKEN_VARIABLE = "LDPKIT_TOKEN"
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
 
 
@@ -107,7 +109,7 @@ class Day(click.ParamType[date]):
             if not isinstance(value, date) and day.isoformat() != value:
                 raise ValueError
         except ValueError:
-            self.fail(f"{visible(str(value)[:64])!r} is no day as 2026-06-01 is", param, ctx)
+            self.fail(f"{visible(str(value)[:64])!r} is no day, YYYY-MM-DD", param, ctx)
         return day
 
 
@@ -164,3 +166,10 @@ def require_yes(yes: bool, what: str) -> None:
     print(visible(f"{what}: sure? [y/N] "), end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError("nothing was done", code="options.answered_no")
+
+
+def collector_option(function: F) -> F:
+    """Add --collector, as `collector: str`: see `client_of`."""
+    text = f"the collector's address (default {DEFAULT_URL}); {TOKEN_VARIABLE} has the key"
+    decorate = click.option("--collector", metavar="URL", default=DEFAULT_URL, help=text)
+    return decorate(function)

@@ -12,7 +12,7 @@ from collector import server
 from collector.remote import operating
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from ldp_client.device.http import Answer
-from ldpkit.cli import main
+from ldpkit.cli import client, main
 from tests.kit.commands import run
 
 URL = "http://127.0.0.1:1"
@@ -52,8 +52,16 @@ def answering(app: Flask) -> Iterator[None]:
             raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
         return Answer(response.status_code, response.headers, response.data)
 
+    def exchange(request, _most, _seconds, _silence):  # type: ignore[no-untyped-def]
+        headers = {**request.headers, **request.unredirected_hdrs}
+        path, body = request.full_url.removeprefix(URL), request.data
+        response = app.test_client().open(path, method=request.get_method(), headers=headers, data=body)
+        return Answer(response.status_code, response.headers, response.data)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operating, "ask", ask)
+        patch.setattr(client, "exchange", exchange)
+        patch.setattr(client, "ATTEMPTS", 1)
         patch.setenv("LDPKIT_TOKEN", app.extensions["ldpkit"].settings.token)
         yield
 

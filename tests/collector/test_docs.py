@@ -7,17 +7,16 @@ import re
 import shlex
 import subprocess
 import sys
-from argparse import ArgumentParser
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from collector import problems
-from collector.cli import add_commands
 from collector.nodes.node import MOST_DRAWING_BYTES
 from collector.problems import Kind
 from collector.settings import Settings
+from tests.kit.commands import parsed
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
 OTHERS = ("answer", "fit", "check", "keygen", "sign")
@@ -41,9 +40,7 @@ def test_every_setting_is_documented_with_its_default():
 
 @pytest.mark.parametrize("command", [line for line in commands() if line.split()[0] not in OTHERS])
 def test_every_documented_command_parses(command):
-    parser = ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    assert parser.parse_args(shlex.split(command)).run
+    assert parsed(shlex.split(command)) is not None
 
 
 def test_documentation_contains_commands():

@@ -49,11 +49,13 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
     root = machine.roots["ldpkit"]
     for node, token in zip(nodes, tokens, strict=True):
         url = node.partition("#")[0]
-        call(root, ["ldpkit", "publish", "study.json", "--collector", url, "--token", token], here)
+        key = ["env", f"LDPKIT_TOKEN={token}"]
+        call(root, [*key, "ldpkit", "publish", "study.json", "--collector", url], here)
     call(root, ["python", "-c", SHARE, *nodes], here)
     for node, token in zip(nodes, tokens, strict=True):
-        where = ["--collector", node.partition("#")[0], "--token", token]
-        call(root, ["ldpkit", "status", "commute", *where], here)
+        key = ["env", f"LDPKIT_TOKEN={token}"]
+        where = ["--collector", node.partition("#")[0]]
+        call(root, [*key, "ldpkit", "status", "commute", *where], here)
 
 
 def node_address(machine: Machine, name: str) -> str:

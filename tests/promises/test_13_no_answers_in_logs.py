@@ -177,7 +177,9 @@ def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
         texts["withdraw"] = run(captured, ("withdraw", url, "--folder", people, "--now"))
         for command in (("publish", study), ("export", "survey", "--out", folder / "export.ndjson")):
             server.statuses = [422] * 9
-            texts[f"{command[0]}"] = run(captured, (*command, "--collector", server.url, "--token", CODE))
+            with Patch.context() as patch:
+                patch.setenv("LDPKIT_TOKEN", CODE)
+                texts[f"{command[0]}"] = run(captured, (*command, "--collector", server.url))
     report = json.loads(body)
     texts |= reading(folder, captured, study, report) | {"log": log.text}
     # A person is given the id of the report that was just made.

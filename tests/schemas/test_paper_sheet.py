@@ -66,7 +66,7 @@ def test_field_named_like_a_sheet_column_is_rejected(name, tmp_path, capsys):
     """It is rejected before publication, since no sheet could hold it afterwards."""
     text = GOLDEN.read_text(encoding="utf-8").replace('"region"', f'"{name}"')
     (tmp_path / "study.json").write_text(text, encoding="utf-8")
-    for command in (["check"], ["publish", "--token", "key", "--collector", "http://127.0.0.1:9"]):
+    for command in (["check"], ["publish", "--collector", "http://127.0.0.1:9"]):
         assert main([*command, str(tmp_path / "study.json")]) == 3
         assert f"its own column {name}" in capsys.readouterr().err
 

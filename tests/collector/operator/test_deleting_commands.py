@@ -37,8 +37,6 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
     assert f"retention\tversion 1\t30 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
     with raises(InputError, "options.needs_yes", "deleting", "closing"):
         at("expire")
-    at("expire", "--dry-run")
-    assert lines(capsys) == [f"would delete 3 reports of closing at {URL}"]
     with raises(InputError, "admin.no_stated_retention", "habits"):
         at("expire", "habits", "--yes")
     at("expire", "--yes")
@@ -59,8 +57,6 @@ def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, 
     expire = ["expire", "habits", "--before", kept.day.isoformat()]
     with raises(InputError, "options.needs_yes", "10", "habits"):
         at(*expire)
-    at(*expire, "--dry-run")
-    assert lines(capsys) == [f"would delete 10 reports of habits at {URL}"]
     at(*expire, "--yes")
     assert lines(capsys) == ["10 reports of habits deleted"]
     assert kept.exported() == [last]
@@ -75,8 +71,6 @@ def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_repo
     tomorrow = (kept.day + A_DAY).isoformat()
     with pytest.raises(LdpkitError, match="still to come"):
         at("expire", "habits", "--before", tomorrow, "--yes")
-    with raises(InputError, "options.wrong_day", "June"):
-        at("expire", "habits", "--before", "June", "--yes")
     with raises(InputError, "admin.expire_without_study"):
         at("expire", "--before", "2026-06-01", "--yes")
     with raises(LdpkitError, "server.refused", "'nosuch'"):
@@ -93,8 +87,6 @@ def test_delete_command_deletes_a_study_permanently(
     send_reports(kept, make_report, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
         at("delete", "habits")
-    at("delete", "habits", "--dry-run")
-    assert lines(capsys) == [f"would delete 5 reports of habits at {URL}, and close it permanently"]
     # Twice, as the message says of a deletion that broke off.
     for count in (5, 0):
         at("delete", "habits", "--yes")

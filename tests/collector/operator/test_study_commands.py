@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import sys
@@ -13,22 +12,22 @@ from sqlalchemy import text
 
 from collector.operator import access_commands
 from collector.remote import operating as remote
-from collector.remote.client import RefusalError
 from ldp_client.documents.errors import InputError, LdpkitError
+from ldpkit.cli.client import RefusalError
 from tests.collector.commands import URL, at, lines
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 
 
-def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys):
+def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys, monkeypatch):
     asked(empty)
     file = tmp_path / "study.json"
     file.write_bytes(study.canonical())
-    at("publish", str(file), "--dry-run")
-    assert lines(capsys) == ["would publish habits, version 1, which is new there"]
-    with pytest.raises(RefusalError, match="this collector does not know the key"):
-        at("publish", str(file), "--dry-run", "--token", "a-key-that-was-removed")
+    with monkeypatch.context() as patch:
+        patch.setenv("LDPKIT_TOKEN", "a-key-that-was-removed")
+        with pytest.raises(RefusalError, match="does not know the key"):
+            at("publish", str(file))
     assert empty.client.get("/v1/studies/habits").status_code == 404
     at("publish", str(file))
     said = "\n".join(lines(capsys))
@@ -36,8 +35,6 @@ def test_publish_prints_the_studys_links(asked, empty, study, tmp_path, capsys):
     assert f"{URL}/s/habits\n" in said
     at("publish", str(file))
     assert "was published before" in capsys.readouterr().out
-    at("publish", str(file), "--dry-run")
-    assert "nothing would change" in capsys.readouterr().out
 
 
 def test_list_and_status_print_the_state_of_studies(asked, inviting, study, make_study, make_report, capsys):
@@ -49,7 +46,7 @@ def test_list_and_status_print_the_state_of_studies(asked, inviting, study, make
     inviting.put(make_report(study, digest="0" * 64))
     at("status")
     assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
-    at("status", "--state", "open", "--json")
+    at("status", "--json")
     found = json.loads(capsys.readouterr().out)[1]
     assert (found["id"], found["days_left"]) == ("other", 2)
     at("status", "habits", "--json")
@@ -78,39 +75,33 @@ def test_close_warns_about_reports_waiting_on_devices(asked, inviting, make_stud
     """Reports of the last two windows wait on devices: a study closed on its last evening lost them all."""
     asked(inviting)
     inviting.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
-    at("close", "hidden", "--dry-run")
+    with raises(InputError, "options.needs_yes"):
+        at("close", "hidden")
     assert "up to 48 hours after they were made" in capsys.readouterr().err
     # Those to an earlier version are so too.
     inviting.publish(make_study(id="hidden", version=261126))
-    at("close", "hidden", "--dry-run")
+    with raises(InputError, "options.needs_yes"):
+        at("close", "hidden")
     assert "up to 48 hours after they were made" in capsys.readouterr().err
-    at("close", "habits", "--dry-run")
+    with raises(InputError, "options.needs_yes"):
+        at("close", "habits")
     assert "under way" not in capsys.readouterr().err
 
 
-def test_study_dry_run_predicts_the_real_outcome(asked, inviting, make_study, tmp_path, capsys):
-    """`publish --dry-run` used to accept a new version of a closed study."""
+def test_closed_study_takes_no_version_and_deleted_study_stays_closed(asked, inviting, make_study, tmp_path):
     asked(inviting)
     second = tmp_path / "second.json"
     second.write_bytes(make_study(2).canonical())
-    at("open", "habits", "--dry-run")
-    assert "it was not closed, and nothing would change" in capsys.readouterr().out
     at("close", "habits", "--yes")
-    at("close", "habits", "--dry-run")
-    assert "it takes none already, and nothing would change" in capsys.readouterr().out
-    at("open", "habits", "--dry-run")
-    assert "it would take reports again, unless it is a secure sum" in capsys.readouterr().out
-    for how in ([], ["--dry-run"]):
-        with pytest.raises(LdpkitError, match="takes no new version; open it first"):
-            at("publish", str(second), *how)
+    with pytest.raises(LdpkitError, match="takes no new version; open it first"):
+        at("publish", str(second))
     with inviting.collector.database.write() as session:
         session.execute(text("UPDATE studies SET deleted = true, final = true"))
     inviting.collector.has_changed("habits")
-    for how in (["--yes"], ["--dry-run"]):
-        with pytest.raises(LdpkitError, match=r"stays closed|was deleted"):
-            at("open", "habits", *how)
+    with pytest.raises(LdpkitError, match=r"stays closed|was deleted"):
+        at("open", "habits", "--yes")
     with pytest.raises(LdpkitError, match="was deleted by its operator"):
-        at("publish", str(second), "--dry-run")
+        at("publish", str(second))
 
 
 def test_each_command_prints_one_json_object(asked, inviting, make_study, tmp_path, capsys, monkeypatch):
@@ -121,17 +112,16 @@ def test_each_command_prints_one_json_object(asked, inviting, make_study, tmp_pa
         at(*arguments, "--json")
         return json.loads(capsys.readouterr().out)
 
-    found = [said("publish", str(tmp_path / "study.json"), *more) for more in (["--dry-run"], [], [])]
-    assert [(one["done"], one["new"]) for one in found] == [(False, True), (True, True), (True, False)]
-    assert (found[1]["study"], found[1]["version"], found[1]["people"]) == ("other", 1, f"{URL}/s/other")
+    found = [said("publish", str(tmp_path / "study.json"), *more) for more in ([], [])]
+    assert [(one["done"], one["new"]) for one in found] == [(True, True), (True, False)]
+    assert (found[0]["study"], found[0]["version"], found[0]["people"]) == ("other", 1, f"{URL}/s/other")
     named = {"study": "other", "before": {"state": "open", "reports": 0}}
-    assert said("close", "other", "--dry-run") == {**named, "version": None, "done": False}
     assert said("close", "other", "--yes") == {**named, "version": 1, "done": True}
     assert said("open", "other", "--yes")["before"]["state"] == "closed"
     key = said("keys", "add", "ann", "--role", "read", "--study", "other")
     assert (key["name"], key["role"], key["studies"], key["expires"]) == ("ann", "read", ["other"], None)
-    gone = [said("keys", "revoke", "ann", how) for how in ("--dry-run", "--yes")]
-    assert [(one["name"], one["done"]) for one in gone] == [("ann", False), ("ann", True)]
+    gone = said("keys", "revoke", "ann", "--yes")
+    assert (gone["name"], gone["done"]) == ("ann", True)
     assert said("expire", "--yes") == {"done": False, "reports": {}, "deleted": {}}
     assert said("invite", "other", "--count", "3", "--dry-run")["done"] is False
     assert len(set(said("invite", "other", "--count", "3")["links"])) == 3
@@ -168,6 +158,5 @@ def test_close_asks_for_confirmation_on_a_terminal(asked, inviting, monkeypatch,
 
 def test_command_without_a_key_names_the_token_variable(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    found = argparse.Namespace(**parsed(["status", "--collector", URL]))
     with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
-        found.run(found)
+        at("status")

@@ -1,0 +1,332 @@
+"""Requests to a collector or a node with an operator's key: refusals, retries, deadlines.
+
+They use the device's HTTP module: it verifies TLS certificates, and follows a redirect on the same host only.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from email.message import Message
+from http.client import HTTPException
+from threading import Timer
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
+from ldp_client.device.arguments import LOOPBACK
+from ldp_client.device.http import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
+from ldp_client.documents.errors import EXIT_REFUSED, TransferError, UsageError
+from ldp_client.documents.fields import printable
+from ldp_client.words.text import visible
+
+T = TypeVar("T")
+JSON = "application/json"
+ATTEMPTS = 5
+SECONDS = 60.0
+# Of one wait for a server that sends an export, and of all waits together; SLOWEST_BYTES add a second.
+SILENCE_SECONDS = 60.0
+MOST_WAITING_SECONDS = 120.0
+SLOWEST_BYTES = 1024
+STEP_BYTES = 1 << 16
+MOST_BYTES = 16 << 20
+MAX_PROBLEM_BYTES = 1 << 16
+# Statuses after which another attempt may succeed.
+TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
+UNKNOWN, TOO_LARGE = 404, 413
+# Types of problems that mean: the server has no such address, whatever study it is about.
+UNROUTED = (None, "urn:ldpkit:problem:not-found", "urn:ldpkit:problem:method-not-allowed")
+
+
+class PassingError(TransferError):
+    """A failure that may be over at the next attempt. status: the HTTP status; None if no answer arrived."""
+
+    code = "server.unavailable"
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RefusalError(TransferError):
+    """A refusal by a server; another attempt would fail too. status: its HTTP status."""
+
+    code = "server.refused"
+    exit_code = EXIT_REFUSED
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Attempts:
+    """Counts attempts that failed one after the other."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+
+    def renew(self) -> None:
+        """Start to count again, because something new arrived."""
+        self._failed = 0
+
+    def fail(self, error: PassingError) -> None:
+        """Wait before the next attempt. Raises the error after ATTEMPTS attempts."""
+        self._failed += 1
+        if self._failed == ATTEMPTS:
+            raise error
+        time.sleep(backoff(self._failed))
+
+
+class _Body(io.RawIOBase):
+    """A stream's body, as a file. piece: returns the next bytes."""
+
+    def __init__(self, piece: Callable[[], bytes]) -> None:
+        self._piece = piece
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._piece()
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class Client:
+    """The client of one server.
+
+    Args:
+        url: the server's address, to which paths are joined.
+        token: the operator's key, "" for none.
+        who: names the server in errors.
+
+    Raises:
+        UsageError: the address is wrong, the key would go there unencrypted, or it is no single key.
+    """
+
+    def __init__(self, url: str, token: str = "", who: str = "the collector") -> None:
+        check_address(url)
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise UsageError("the key must be one word of printable ASCII", code="keys.token_not_ascii")
+        self.url = url.rstrip("/")
+        self.token = token
+        self.who = who
+        # Left to wait for streams.
+        self._waiting_seconds = MOST_WAITING_SECONDS
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        again: bool = True,
+        most: int = MOST_BYTES,
+        seconds: float = SECONDS,
+    ) -> Answer:
+        """Return the answer to a request.
+
+        Args:
+            method: the request's method.
+            path: joined to the server's address.
+            body: a JSON text to send.
+            again: whether to retry, because a repeated request does no harm.
+            most: the most bytes of the answer.
+            seconds: the deadline of all attempts together.
+
+        Raises:
+            RefusalError: the server refuses.
+            PassingError: the server cannot be reached, or is out of order.
+            TransferError: the answer is too long or too late.
+        """
+        end, attempts = time.monotonic() + seconds, Attempts()
+        request = self._request(method, path, body)
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TransferError(
+                    f"{self.who}, {self.url}, gave no whole answer in {seconds:g} s",
+                    code="server.no_whole_answer",
+                )
+            try:
+                return self._once(request, most, left)
+            except PassingError as error:
+                if not again:
+                    raise
+                attempts.fail(error)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[Any], T],
+        document: Any = None,
+        *,
+        again: bool = True,
+        seconds: float = SECONDS,
+    ) -> T:
+        """Return what `read` makes of a JSON answer. `read` may raise LookupError, TypeError or ValueError.
+
+        Args:
+            method: as in `send`.
+            path: as in `send`.
+            read: reads the answer's document.
+            document: what to send, as JSON.
+            again: as in `send`.
+            seconds: as in `send`.
+
+        Raises:
+            TransferError: as `send`, or the answer is not a collector's.
+        """
+        body = None if document is None else json.dumps(document).encode()
+        answer = self.send(method, path, body, again=again, seconds=seconds)
+        try:
+            return read(json.loads(answer.body))
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            raise TransferError(
+                f"what came from {self.url} is no answer of a collector: is that one?",
+                code="server.answer_not_json",
+            ) from None
+
+    def lines(self, path: str, most: int, note: Callable[[Message], None]) -> Iterator[bytes]:
+        """Yield the lines of an answer of any length.
+
+        Args:
+            path: as in `send`.
+            most: the most bytes of a line.
+            note: gets the headers first.
+
+        Raises:
+            RefusalError: the server refuses.
+            PassingError: the connection broke, or nothing came for SILENCE_SECONDS.
+            TransferError: a line is too long, or the server too slow.
+        """
+        cutoff = Cutoff()
+        try:
+            request, opener = self._request("GET", path), opener_for(self.url, cutoff)
+            response = self._wait(cutoff, lambda: opener.open(request, timeout=SILENCE_SECONDS))
+            with response:
+                note(response.headers)
+                body = _Body(lambda: self._earn(self._wait(cutoff, lambda: response.read1(STEP_BYTES))))
+                reader = io.BufferedReader(body, STEP_BYTES)
+                while line := reader.readline(most + 1):
+                    if len(line) > most:
+                        raise TransferError(
+                            f"{self.who} sent a line of more than {most} bytes", code="server.line_too_long"
+                        )
+                    yield line
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(error.code, error.read(MAX_PROBLEM_BYTES)) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or repr(error)
+            raise PassingError(f"cannot reach {self.who}, {self.url}: {_shown(reason)}") from None
+
+    def _wait(self, cutoff: Cutoff, act: Callable[[], T]) -> T:
+        """Wait for a stream's server, and cut the connection when the time for all waits is over."""
+        start, timer = time.monotonic(), Timer(max(0.0, self._waiting_seconds), cutoff.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            return act()
+        finally:
+            timer.cancel()
+            self._waiting_seconds -= time.monotonic() - start
+            if self._waiting_seconds <= 0:
+                raise TransferError(
+                    f"{self.who} sends too slowly, or nothing", code="server.too_slow"
+                ) from None
+
+    def _earn(self, piece: bytes) -> bytes:
+        """Allow more waiting for bytes that have arrived."""
+        seconds = self._waiting_seconds + len(piece) / SLOWEST_BYTES
+        self._waiting_seconds = min(MOST_WAITING_SECONDS, seconds)
+        return piece
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> urllib.request.Request:
+        request = urllib.request.Request(self.url + path, body, method=method)
+        if self.token:
+            # The library does not copy this header to a redirect's target, so the key goes nowhere else.
+            request.add_unredirected_header("Authorization", f"Bearer {self.token}")
+        if body is not None:
+            request.add_header("Content-Type", JSON)
+        return request
+
+    def _once(self, request: urllib.request.Request, most: int, seconds: float) -> Answer:
+        try:
+            answer = exchange(request, max(most, MAX_PROBLEM_BYTES), seconds, seconds)
+        except TransferError as error:
+            raise PassingError(f"cannot reach {self.who}, {self.url}: {error}") from None
+        if not 200 <= answer.status < 300:
+            raise self._refusal(answer.status, answer.body)
+        if len(answer.body) > most:
+            raise TransferError(f"{self.who} sent more than {most} bytes", code="server.answer_too_long")
+        return answer
+
+    def _refusal(self, status: int, body: bytes) -> TransferError:
+        """Return the error of a failed request, with the reason that the problem document names."""
+        try:
+            problem = json.loads(body)
+            kind, detail, field = (problem.get(name) for name in ("type", "detail", "field"))
+        except (ValueError, AttributeError, RecursionError):
+            kind = detail = field = None
+        if field and detail:
+            detail = f"{field}: {detail}"
+        if status in (UNKNOWN, 405) and kind in UNROUTED:
+            detail = "no such address there: is the URL the collector's, without /s/ID? Nodes have no exports"
+        elif status == TOO_LARGE and detail is None:
+            detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
+        reason = _shown(detail or "no reason that a collector or node would give")
+        message = f"{self.who} answered {status}: {reason}"
+        return (PassingError if status in TEMPORARY else RefusalError)(message, status)
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
+    try:
+        parts = urlsplit(url)
+        # Reading the port checks it.
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits or not url.isascii() or not url.isprintable() or set(url) & set("@?#\\ "):
+        raise UsageError(
+            f"'{printable(url)}' is no collector's address, as https://host is", code="server.wrong_address"
+        )
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise UsageError(
+            f"{url}: the key would go there in clear; use https:// (http is for this machine only)",
+            code="server.key_in_clear",
+        )
+
+
+def study_path(study_id: str) -> str:
+    """Return the path of a study's document."""
+    return f"/v1/studies/{quote(study_id, safe='')}"
+
+
+def _shown(words: object) -> str:
+    """Return a server's words, cut. Letters of any script stay, because folders may be named with them."""
+    return visible(str(words)[:MOST_CHARACTERS])
+
+
+def client_of(url: str, what: str) -> Client:
+    """Return the client of a collector, with the key in LDPKIT_TOKEN.
+
+    Args:
+        url: the collector's address.
+        what: the work that needs a key, in words; "" if it can do without.
+
+    Raises:
+        UsageError: there is no key, or as `Client`.
+    """
+    refuse_unknown_variables()
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if what and not token:
+        raise UsageError(f"{what} needs an operator's key in {TOKEN_VARIABLE}", code="keys.token_missing")
+    return Client(url, token)
