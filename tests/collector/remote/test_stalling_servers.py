@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from collector.nodes import client as nodes
 from collector.nodes.client import NodeClient
-from collector.remote import client, download, nodes
+from collector.remote import client, download
 from collector.remote.download import fetch_reports, fetch_summary
 from ldp_client.device import http
 from ldp_client.documents.errors import TransferError
