@@ -16,7 +16,7 @@ from pathlib import Path
 
 from collector.problems import ProblemError
 from collector.reports.rules import Rules
-from collector.views.bodies import inflate
+from collector.reports.uploads import inflate
 from ldp_client.documents.errors import DocumentError
 from schemas import Report
 from tests.collector.conftest import Harness, build_report, build_study
@@ -35,8 +35,8 @@ def decoders() -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     batch = b'{"reports":[' + text + b"," + text + b"]}"
     return {
         "report in JSON": (text, Report.from_json),
-        "report at fixed places": (text, form.read),
-        "batch at fixed places": (batch, form.read_batch),
+        "report in canonical form": (text, form.read),
+        "batch in canonical form": (batch, form.read_batch),
         "gzip": (gzip.compress(text), lambda body: inflate(body, "gzip", LIMIT)),
     }
 

@@ -7,11 +7,13 @@ from datetime import date
 
 from flask import Blueprint, Flask
 
+from collector.api import handling
 from collector.api.cors import ForeignPages
 from collector.api.exports import exports
 from collector.api.health import health
 from collector.api.operator import operator
 from collector.api.parameters import check_study_id
+from collector.api.reports import UploadShortcut, reports
 from collector.api.studies import studies
 from collector.clock import utc_today
 from collector.context import EXTENSION, Collector
@@ -20,11 +22,8 @@ from collector.oblivious.keys import GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import participant
 from collector.settings import Settings, server_settings
-from collector.views import handling
-from collector.views.fast_uploads import FastUploads
 from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.gateway import OnlyOblivious, gateway
-from collector.views.reports import reports
 from collector.views.shares import shares
 
 
@@ -58,13 +57,13 @@ def create_app(
     else:
         _register(app, studies, operator, reports, exports, health, page, participant)
         _register(app, gateway)
-        app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
+        headers = handling.default_headers(collector.identity)
+        app.wsgi_app = UploadShortcut(app.wsgi_app, collector, headers)  # type: ignore[method-assign]
         if settings.ohttp_keys:
             # Inner requests enter here, behind the layer that refuses direct requests.
             keys = GatewayKeys.load(settings.ohttp_keys)
             app.extensions[GATEWAY] = Gateway(keys, app.wsgi_app)
         if settings.require_ohttp:
-            headers = handling.default_headers(collector.identity)
             app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]
         if settings.cors_origins:
             # The outermost layer, because every answer needs these headers.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -25,6 +26,7 @@ from collector.settings import METRICS_FOLDER
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER_MODE = 0o700
 OTHER_ROUTE = "other"
+MOST_REMEMBERED = 1000
 COMMIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -57,7 +59,7 @@ class Metrics:
         self._accepted = counter("reports_accepted", "Reports stored")
         self._duplicates = counter("reports_duplicate", "Reports that were stored before")
         self._rejected = counter("reports_rejected", f"{refused} type of problem", "reason")
-        self._study_accepted = counter("study_reports_accepted", "Reports stored, by study", "study")
+        accepted = counter("study_reports_accepted", "Reports stored, by study", "study")
         self._study_rejected = counter(
             "study_reports_rejected", f"{refused} study and type of problem", "study", "reason"
         )
@@ -65,7 +67,9 @@ class Metrics:
         self._wrong_keys = counter("keys_refused", "Requests with a wrong key")
         self._commits = histogram("commit", "Time to write and commit what had gathered")
         text = "Time to answer a request, by route, without the time that its answer takes to go out"
-        self._requests = histogram("request", text, "route")
+        # Finding a counter by its label would cost an upload as much as counting.
+        self._of_route = lru_cache(MOST_REMEMBERED)(histogram("request", text, "route").labels)
+        self._accepted_of = lru_cache(MOST_REMEMBERED)(accepted.labels)
         self._depth = Gauge(
             "ldpkit_queue_reports",
             "Reports that wait to be written",
@@ -85,13 +89,14 @@ class Metrics:
             study: a known study, or None.
         """
         self._accepted.inc(accepted)
-        self._duplicates.inc(duplicates)
+        if duplicates:
+            self._duplicates.inc(duplicates)
         for reason in rejected:
             self._rejected.labels(reason).inc()
             if study is not None:
                 self._study_rejected.labels(study, reason).inc()
         if study is not None and accepted:
-            self._study_accepted.labels(study).inc(accepted)
+            self._accepted_of(study).inc(accepted)
 
     def count_deletion(self, by: str, count: int = 1) -> None:
         """Add deletions, by the report's "device", an "operator" with a key, or a study's "retention"."""
@@ -108,7 +113,7 @@ class Metrics:
 
     def observe_request(self, route: str | None, seconds: float) -> None:
         """Add one request. route: its name in the application, None for an unknown address."""
-        self._requests.labels(route or OTHER_ROUTE).observe(seconds)
+        self._of_route(route or OTHER_ROUTE).observe(seconds)
 
     def render(self, measures: Iterable[Metric] = ()) -> bytes:
         """Return all metrics in Prometheus' text format. measures: current values that are not counts."""

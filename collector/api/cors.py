@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from collector.api.handling import IDENTITY
 from collector.reports.intake import TICKET
-from collector.views.handling import IDENTITY
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

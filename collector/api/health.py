@@ -8,6 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import metrics
+from collector.api import reports
 from collector.api.auth import requires
 from collector.api.exports import exports
 from collector.api.openapi import JSON, KEY, TEXT, Api, json_of, openapi_document
@@ -19,7 +20,7 @@ from collector.keys import Role
 from collector.models import CollectorRow
 from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.views import gateway, reports, shares
+from collector.views import gateway, shares
 
 health = Api("health", __name__)
 READY_SECONDS = 2.0

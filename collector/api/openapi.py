@@ -14,13 +14,13 @@ from flask import Blueprint
 
 from collector import problems
 from collector.api.auth import requires
+from collector.api.bodies import json_body
 from collector.api.parameters import IN_PATH, STUDY_ID, Parameter
 from collector.exports.formats import FORMATS
 from collector.keys import Role
 from collector.nodes.statements import STATEMENT
 from collector.problems import Kind
-from collector.views.batches import MOST_REPORTS
-from collector.views.bodies import json_body
+from collector.reports.uploads import MOST_REPORTS
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.report import REPORT
 from ldp_client.documents.shapes import Record

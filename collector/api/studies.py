@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from collector import audit_log, problems, store
 from collector.api.auth import acting_key, given_key, no_key, require_reach
+from collector.api.bodies import json_and_bytes
 from collector.api.openapi import BODY, JSON, KEY, Api, json_of, reference
 from collector.api.parameters import ENCODING, VERSION
 from collector.context import current_collector
@@ -25,7 +26,6 @@ from collector.studies.publishing import (
     publish_signed,
     signed_by,
 )
-from collector.views.bodies import json_and_bytes
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.requests import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError

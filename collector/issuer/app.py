@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Flask, Response, jsonify, request
 
+from collector.api.handling import harden, response_of
 from collector.db import Bounds, Database, problem_of
 from collector.issuer import store
 from collector.issuer.models import ISSUER
@@ -11,7 +12,6 @@ from collector.issuer.token_issuer import TokenIssuer, require_no_copy
 from collector.migrations import check
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
 from collector.reports.intake import TICKET
-from collector.views.handling import harden, response_of
 from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, to_base64url
 
 TOKENS = "/v1/tokens"

@@ -1,25 +1,22 @@
-"""Reading and writing reports in canonical JSON at fixed places, without a JSON parser.
+"""Reading and writing reports in canonical JSON by one regular expression, without a JSON parser.
 
-Every payload of a version has one size, so its canonical reports differ only in the id and the payloads.
-A body that fits is exactly such a report. The parser handles every other body, and it alone decides what is
-wrong with it.
+Every payload of a version has one size, so its canonical reports differ only in the id, the payloads and the
+public values. A body that fits is exactly such a report, or a batch of them.
 """
 
 from __future__ import annotations
 
 import re
-from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from struct import Struct
-from typing import Protocol
+from itertools import repeat
 
-from collector.reports.packing import Layout, PublicPlaces
+from collector.reports.packing import Layout, OneQuestionLayout, PublicPlaces
 from collector.store import PackedReport
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import ReportError
+from ldp_client.documents.public import PublicField
 from ldp_client.documents.report import ID_BYTES
 from schemas import Report, Study
 
@@ -27,7 +24,13 @@ BATCH_HEAD = b'{"reports":['
 BATCH_TAIL = b"]}"
 DIGEST_HEAD = b'{"digest":"'
 DIGEST_END = len(DIGEST_HEAD) + 64
+NO_PAYLOADS = '","payloads":{}'
+PAYLOADS_HEAD = b'","payloads":{'
 PUBLIC_HEAD = b',"public":'
+# An object of strings. No string of JSON has a bare quote, so that a string ends at the first one.
+STRINGS = rb'\{(?:"(?:[^"\\]|\\.)*+"[:,]?)++\}'
+# The last characters of canonical base64, by the bytes that are left over after groups of three.
+BASE64_ENDS = (b"", b"[A-Za-z0-9+/][AQgw]==", b"[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=")
 # Limits of each version's cache of public value texts: entries, and their bytes in all.
 MOST_REMEMBERED = 8192
 MOST_REMEMBERED_BYTES = 4 << 20
@@ -41,199 +44,127 @@ def digest_of(body: bytes) -> bytes:
     return body[start + len(DIGEST_HEAD) : start + DIGEST_END]
 
 
-class Form(Protocol):
-    """Reading and writing the reports of one version."""
-
-    @property
-    def size(self) -> int:
-        """Return the size of the longest report in bytes."""
-
-    def read(self, body: bytes) -> PackedReport | None:
-        """Return the body's report, or None if no device could send this body in this form."""
-
-    def read_batch(self, body: bytes) -> list[PackedReport] | None:
-        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
-
-    def write(self, packed: PackedReport) -> bytes:
-        """Return the canonical JSON of a stored report."""
-
-
 class CanonicalForm:
-    """The canonical JSON of one version's reports. checks: {question id: the mechanism's check}."""
+    """The canonical JSON of one version's reports, each possibly followed by spaces.
+
+    Devices pad a report with spaces to the longest size, so that its size reveals nothing.
+
+    Args:
+        study: the version.
+        layout: the places of its payloads.
+        checks: {question id: the mechanism's check}.
+
+    Attributes:
+        size: the size of the longest report in bytes.
+        density: the most values of a report for each of its bytes, however it is spelled. Each value but the
+            first follows a comma or an opening bracket.
+    """
 
     def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
-        self._version = study.version
+        self._study = study
+        self._layout = layout
         # JSON orders payloads by name, and a row by the study's order.
         names = sorted(layout.places)
         self._checks = [checks[name] for name in names]
-        self._order = [names.index(question_id) for question_id in layout.places]
-        self._places = [layout.places[name] for name in names]
-        payloads = {question_id: bytes(size) for question_id, size in layout.sizes}
-        blank = Report("0" * 2 * ID_BYTES, study.id, study.version, study.digest, payloads)
-        pieces = _cut(blank.to_json(), names)
-        self._literals = pieces[::2]
-        self._one = Struct("".join(f"{len(piece)}s" for piece in pieces))
-        self._member_literals = (*self._literals[:-1], self._literals[-1] + b",")
-        self._member = Struct(
-            "".join(f"{len(piece)}s" for piece in (*pieces[:-1], self._member_literals[-1]))
-        )
-
-    @property
-    def size(self) -> int:
-        """Return the size of every report in bytes."""
-        return self._one.size
+        self._in_order = [names.index(name) for name in layout.places]
+        self._members = {name: (f'"{name}":"'.encode(), layout.places[name]) for name in names}
+        blank = Report("", study.id, study.version, study.digest, {}).to_json()
+        self._head, self._tail = (part.encode() for part in blank.split(NO_PAYLOADS))
+        self._public = PublicPlaces(study.public)
+        longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
+        self._longest = longest
+        # The same few hundred combinations repeat. Strangers choose the texts, so the cache keeps only the
+        # study's own values: other texts raise an error, and lru_cache keeps no errors.
+        most = min(MOST_REMEMBERED, MOST_REMEMBERED_BYTES // longest)
+        self._packed_values = lru_cache(maxsize=most)(self._pack_values)
+        self._written_values = lru_cache(maxsize=most)(self._write_values)
+        self._pattern = re.compile(self._expression(dict(layout.sizes)))
+        # The sizes of the shortest and the longest report.
+        rest = len(self._head) + 2 * ID_BYTES + len(NO_PAYLOADS) + len(self._tail)
+        parts = [len(self._members[name][0]) + (size + 2) // 3 * 4 + 1 for name, size in layout.sizes]
+        values = _marks(blank) + (1 if study.sample_one_question else len(parts))
+        if not study.sample_one_question:
+            parts = [sum(parts) + len(parts) - 1]
+        self.size = rest + max(parts) + (len(PUBLIC_HEAD) + longest if study.public else 0)
+        self.density = (values + sum(map(_most_marks, study.public))) / (rest + min(parts))
 
     def read(self, body: bytes) -> PackedReport | None:
         """Return the body's report, or None if no device could send this body in this form."""
-        if len(body) != self._one.size:
-            return None
-        found = self._pack([self._one.unpack(body)], self._literals)
-        return found[0] if found else None
+        reports = self._read(body, b"", b"")
+        return reports[0] if reports and len(reports) == 1 else None
 
     def read_batch(self, body: bytes) -> list[PackedReport] | None:
         """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
-        members = body[len(BATCH_HEAD) : -len(BATCH_TAIL)] + b","
-        is_batch = body.startswith(BATCH_HEAD) and body.endswith(BATCH_TAIL)
-        if not is_batch or len(members) % self._member.size:
-            return None
-        return self._pack(list(self._member.iter_unpack(members)), self._member_literals)
-
-    def write(self, packed: PackedReport) -> bytes:
-        """Return the canonical JSON of a stored report."""
-        fields = [hexlify(packed.id)]
-        fields += [b2a_base64(packed.payloads[place], newline=False) for place in self._places]
-        parts = [piece for pair in zip(self._literals, fields) for piece in pair]
-        return b"".join(parts) + self._literals[-1]
-
-    def _pack(
-        self, members: list[tuple[bytes, ...]], literals: tuple[bytes, ...]
-    ) -> list[PackedReport] | None:
-        """Work column by column: a call for each report would cost more than the work."""
-        if any(member[::2] != literals for member in members):
-            return None
-        try:
-            ids = [unhexlify(member[1]) for member in members]
-            columns = [
-                self._decode([member[place] for member in members], check)
-                for place, check in zip(range(3, 2 * len(literals), 2), self._checks)
-            ]
-        except (ReportError, Base64Error):
-            return None
-        if hexlify(b"".join(ids)) != b"".join([member[1] for member in members]):
-            return None
-        rows = zip(*[columns[place] for place in self._order])
-        return [PackedReport(report_id, self._version, b"".join(row)) for report_id, row in zip(ids, rows)]
-
-    def _decode(self, texts: list[bytes], check: Check) -> list[bytes]:
-        """Return one question's payloads. Raises Base64Error, or ReportError for an impossible payload."""
-        payloads = [a2b_base64(text) for text in texts]
-        if b"".join([b2a_base64(payload, newline=False) for payload in payloads]) != b"".join(texts):
-            raise Base64Error("another spelling of a payload")
-        for payload in payloads:
-            check(payload)
-        return payloads
-
-
-class OneQuestionForm:
-    """The canonical JSON of reports that answer one question, possibly followed by spaces.
-
-    Devices pad a report with spaces to the longest size, so that its size reveals nothing.
-    """
-
-    def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
-        self._layout = layout
-        self._forms = {
-            name: CanonicalForm(study, Layout([(name, size)]), checks) for name, size in layout.sizes
-        }
-
-    @property
-    def size(self) -> int:
-        """Return the size of the longest report in bytes."""
-        return max(form.size for form in self._forms.values())
-
-    def read(self, body: bytes) -> PackedReport | None:
-        """Return the body's report, or None if no device could send this body in this form."""
-        body = body.rstrip(b" ")
-        for name, form in self._forms.items():
-            found = form.read(body)
-            if found:
-                return found._replace(payloads=self._layout.pack({name: found.payloads}))
-        return None
-
-    def read_batch(self, body: bytes) -> None:
-        """Return None always: the reports of a batch differ in size, so that they have no fixed places."""
-        del body
+        return self._read(body, BATCH_HEAD, BATCH_TAIL)
 
     def write(self, packed: PackedReport) -> bytes:
         """Return the canonical JSON of a stored report, without spaces."""
-        for name, form in self._forms.items():
-            payload = self._layout.find(packed.payloads, name)
-            if payload is not None:
-                return form.write(packed._replace(payloads=payload))
-        raise ValueError("a stored report answers no question of its study")
+        row = packed.payloads
+        members: Iterable[tuple[bytes, slice]] = self._members.values()
+        if isinstance(self._layout, OneQuestionLayout):
+            members = [self._members[self._layout.asked(row)]]
+        payloads = b",".join([name + b2a_base64(row[place], newline=False) + b'"' for name, place in members])
+        public = self._written_values(row[: self._public.size]) if self._study.public else b""
+        return b"".join([self._head, hexlify(packed.id), PAYLOADS_HEAD, payloads, b"}", public, self._tail])
 
+    def _expression(self, sizes: Mapping[str, int]) -> bytes:
+        """Return the expression of one report: groups for the id, each payload, and the public values."""
+        payloads = [
+            re.escape(member)
+            + b"([A-Za-z0-9+/]{%d}%b)" % (sizes[name] // 3 * 4, BASE64_ENDS[sizes[name] % 3])
+            + b'"'
+            for name, (member, _) in self._members.items()
+        ]
+        one = b"(?:" + b"|".join(payloads) + b")" if self._study.sample_one_question else b",".join(payloads)
+        public = b"(?:" + PUBLIC_HEAD + b"(" + STRINGS + b"))?" if self._study.public else b""
+        head = re.escape(self._head) + b"([0-9a-f]{%d})" % (2 * ID_BYTES) + re.escape(PAYLOADS_HEAD)
+        return head + one + rb"\}" + public + re.escape(self._tail) + b" *"
 
-class PublicForm:
-    """The canonical JSON of reports that also carry public values, possibly followed by spaces.
-
-    bare: the form of a report without its public values.
-    """
-
-    def __init__(self, study: Study, bare: Form) -> None:
-        self._study = study
-        self._bare = bare
-        self._public = PublicPlaces(study.public)
-        self._tail = f',"study":"{study.id}","version":{study.version}}}'.encode()
-        # No string of JSON has a bare quote, so this matches only between two reports.
-        self._between = re.compile(re.escape(self._tail) + b' *,(?={"digest":")')
-        self._longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
-        # The same few hundred combinations repeat. Strangers choose the texts, so the cache keeps only the
-        # study's own values: other texts raise an error, and lru_cache keeps no errors.
-        most = min(MOST_REMEMBERED, max(1, MOST_REMEMBERED_BYTES // self._longest))
-        self._packed = lru_cache(maxsize=most)(self._pack_values)
-        self._written = lru_cache(maxsize=most)(self._write_values)
-
-    @property
-    def size(self) -> int:
-        """Return the size of the longest report in bytes."""
-        return self._bare.size + len(PUBLIC_HEAD) + self._longest
-
-    def read(self, body: bytes) -> PackedReport | None:
-        """Return the body's report, or None if no device could send this body in this form."""
-        body = body.rstrip(b" ")
-        head, mark, rest = body.partition(b"}" + PUBLIC_HEAD)
-        if mark and (not rest.endswith(self._tail) or rest.startswith(b"{}")):
+    def _read(self, body: bytes, first: bytes, last: bytes) -> list[PackedReport] | None:
+        """Work column by column: a call for each report would cost more than the work."""
+        # Text before the first report, then for each report its groups and the text behind it.
+        parts = self._pattern.split(body)
+        step = self._pattern.groups + 1
+        if (
+            parts[0] != first
+            or parts[-1] != last
+            or parts[step:-1:step].count(b",") != len(parts) // step - 1
+        ):
             return None
-        text = rest[: -len(self._tail)] if mark else b"{}"
-        if len(text) > self._longest:
-            return None
-        report = self._bare.read(head + b"}" + self._tail if mark else body)
+        ids = map(unhexlify, parts[1::step])
         try:
-            return None if report is None else report._replace(payloads=self._packed(text) + report.payloads)
+            rows = self._pack_payloads([parts[2 + place :: step] for place in range(len(self._checks))])
+            if self._study.public:
+                public = [self._packed_values(text or b"{}") for text in parts[step - 1 :: step]]
+                rows = map(bytes.__add__, public, rows)
+            return list(map(PackedReport._make, zip(ids, repeat(self._study.version), rows)))
         except ReportError:
             return None
 
-    def read_batch(self, body: bytes) -> list[PackedReport] | None:
-        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
-        if not (body.startswith(BATCH_HEAD) and body.endswith(BATCH_TAIL)):
-            return None
-        *members, last = self._between.split(body[len(BATCH_HEAD) : -len(BATCH_TAIL)])
-        found = []
-        for member in [*(one + self._tail for one in members), last]:
-            report = self.read(member)
-            if report is None:
-                return None
-            found.append(report)
-        return found
+    def _pack_payloads(self, columns: list[list[bytes]]) -> Iterable[bytes]:
+        """Return each report's packed payloads from their texts. Raises ReportError for an impossible one."""
+        if self._study.sample_one_question:
+            return [self._pack_answer(row) for row in zip(*columns)]
+        payloads = []
+        for texts, check in zip(columns, self._checks):
+            payloads.append(list(map(a2b_base64, texts)))
+            for payload in payloads[-1]:
+                check(payload)
+        if len(payloads) == 1:
+            return payloads[0]
+        return map(b"".join, zip(*[payloads[place] for place in self._in_order]))
 
-    def write(self, packed: PackedReport) -> bytes:
-        """Return the canonical JSON of a stored report, without spaces."""
-        text = self._bare.write(packed)
-        values = self._written(packed.payloads[: self._public.size])
-        return text[: -len(self._tail)] + values + self._tail
+    def _pack_answer(self, texts: Sequence[bytes | None]) -> bytes:
+        """Return the payloads of a report that answers one question; the other texts are None."""
+        for name, text, check in zip(self._members, texts, self._checks):
+            if text is not None:
+                payload = a2b_base64(text)
+                check(payload)
+                return self._layout.pack({name: payload})
+        raise AssertionError("the expression has one payload")
 
     def _pack_values(self, text: bytes) -> bytes:
-        """Return this canonical text's values in bytes. Raises ReportError if they are not the study's."""
+        """Return a canonical text's public values in bytes. Raises ReportError for values of others."""
         values = parse_json(text, ReportError, self._longest)
         plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
         if not plain or canonical_json(values) != text.decode():
@@ -244,21 +175,14 @@ class PublicForm:
         return self._public.pack(values)
 
     def _write_values(self, packed: bytes) -> bytes:
-        return PUBLIC_HEAD + canonical_json(self._public.unpack(packed)).encode()
+        values = self._public.unpack(packed)
+        return PUBLIC_HEAD + canonical_json(values).encode() if values else b""
 
 
-def form_of(study: Study, layout: Layout, checks: Mapping[str, Check]) -> Form:
-    """Return the canonical form of a study's reports."""
-    bare: Form = (OneQuestionForm if study.sample_one_question else CanonicalForm)(study, layout, checks)
-    return PublicForm(study, bare) if study.public else bare
+def _marks(text: str) -> int:
+    return sum(map(text.count, ",[{"))
 
 
-def _cut(blank: str, names: list[str]) -> tuple[bytes, ...]:
-    """Cut a report's text into pieces: constant text, the id, constant text, a payload, … the end."""
-    ends = [0]
-    for name in ("id", *names):
-        head = f'"{name}":"'
-        start = blank.index(head, ends[-1]) + len(head)
-        ends += [start, blank.index('"', start)]
-    ends.append(len(blank))
-    return tuple(blank[start:end].encode() for start, end in pairwise(ends))
+def _most_marks(field: PublicField) -> int:
+    """Return the most commas and opening brackets that a field adds to a report."""
+    return 2 + max(map(_marks, field.choices), default=0)

@@ -70,8 +70,9 @@ class Admission(NamedTuple):
 def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     """Check a report against the version of the study that it answers.
 
-    Raises ReportError, or ProblemError for a study or version that is not published. Earlier versions are
-    accepted too: a device answers once, and may send late.
+    Raises ReportError, or ProblemError for a study or version that is not published, and with the version's
+    digest for a report that does not fit it. Earlier versions are accepted too: a device answers once, and
+    may send late.
     """
     if report.study != study_id:
         raise ReportError(
@@ -83,7 +84,10 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
         _require_study(collector, study_id)
         detail = f"the study has no version {report.version}"
         raise ProblemError(VERSION_UNKNOWN, detail, "version") from None
-    return rules.pack(report)
+    try:
+        return rules.pack(report)
+    except ReportError as error:
+        raise problem_of(error).naming(rules.study.digest) from None
 
 
 def refuse_batch(rules: Rules) -> None:
@@ -137,15 +141,18 @@ def submit_one(
     authorization: str | None = None,
     nonce: bytes | None = None,
 ) -> Receipt:
-    """Store one checked report, durable on return. Raises ProblemError when it is rejected.
+    """Store one checked report, durable on return. Raises ProblemError with its digest if it is rejected.
 
     ticket, authorization: the headers sent with it. nonce: the only nonce that its token may have.
     """
     rules = collector.rules.find(study_id, report.version)
-    report, token = with_token(rules, report, authorization, nonce)
-    (outcome,) = submit(collector, study_id, [report], ticket, token)
-    if isinstance(outcome, ProblemError):
-        raise outcome
+    try:
+        report, token = with_token(rules, report, authorization, nonce)
+        (outcome,) = submit(collector, study_id, [report], ticket, token)
+        if isinstance(outcome, ProblemError):
+            raise outcome
+    except Exception as error:
+        raise problem_of(error).naming(rules.study.digest) from error
     count(collector, study_id, [outcome])
     return outcome
 

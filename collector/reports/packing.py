@@ -70,6 +70,10 @@ class OneQuestionLayout(Layout):
         asked = self.numbers.get(question_id) == packed[self.ahead]
         return packed[self.places[question_id]] if asked else None
 
+    def asked(self, packed: bytes) -> str:
+        """Return the question that the report answers."""
+        return self.sizes[packed[self.ahead]][0]
+
     def split(self, packed: Sequence[bytes]) -> dict[str, NDArray[np.uint8]]:
         """Return the payloads of many reports by question id, each of shape (how many, bytes)."""
         rows = self._rows(packed)

@@ -20,7 +20,7 @@ from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
 from collector.problems import TICKET_INVALID, UNAVAILABLE, ProblemError
-from collector.reports.canonical_form import Form, form_of
+from collector.reports.canonical_form import CanonicalForm
 from collector.reports.packing import Layout, PublicPlaces, layout_of
 from collector.reports.tokens import TokenCheck
 from collector.store import ON_DISK, PackedReport, StudyState, Sums
@@ -140,7 +140,7 @@ class Rules:
     mechanisms: dict[str, Mechanism]
     layout: Layout
     public: PublicPlaces
-    form: Form
+    form: CanonicalForm
     tally: ReportCounter
     until: date | None
     tokens: TokenCheck | None = None
@@ -150,7 +150,7 @@ class Rules:
         """Build the mechanisms. Raises StudyError when one cannot be built."""
         mechanisms = mechanisms_of(study)
         layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
-        form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
+        form = CanonicalForm(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
         tally = ReportCounter(study, mechanisms, layout)
         tokens = None
@@ -245,6 +245,17 @@ class RuleBook:
     def find_in_use(self, study_id: str, digest: bytes) -> Rules | None:
         """Return the rules of a version by its digest in hexadecimal, if `find` has found them before."""
         return self._by_digest.get((study_id, digest))
+
+    def named(self, study_id: str, digests: set[bytes]) -> list[Rules]:
+        """Return the rules of a study's versions with these digests in hexadecimal, in use or not."""
+        in_use = [self.find_in_use(study_id, digest) for digest in digests]
+        if None not in in_use:
+            return [rules for rules in in_use if rules is not None]
+        with self._database.read() as session:
+            study = store.study_state(session, study_id)
+            published = {} if study is None else store.document_digests(session, study.number)
+        versions = [version for version, digest in published.items() if digest.encode() in digests]
+        return [self.find(study_id, version) for version in versions]
 
     def _load(self, study_id: str, version: int, reserved: bool) -> Rules:
         with self._database.read(reserved) as session:

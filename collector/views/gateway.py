@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, Response, current_app, request
 
 from collector import problems
+from collector.api.bodies import sent_bytes
+from collector.api.handling import Headers, harden, refuse_upload, response_of
 from collector.api.openapi import Operation
 from collector.context import current_collector
 from collector.oblivious.gateway import Gateway
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
-from collector.views.bodies import sent_bytes
-from collector.views.handling import Headers, harden, refuse_upload, response_of
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, MOST_MESSAGE_BYTES, REQUEST_TYPE
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from sqlalchemy.orm import Session
 
 from collector import problems, store
 from collector.api.auth import requires, withdrawing_key
+from collector.api.bodies import body_bytes, json_body, operators_json
+from collector.api.handling import refuse_upload
 from collector.api.openapi import (
     COUNT,
     JSON,
@@ -39,8 +41,6 @@ from collector.nodes.drawing import COMMITMENTS, Drawing
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, SUM_FIXED, ProblemError
 from collector.reports import intake
 from collector.reports.withdraw import WITHDRAWN, withdraw
-from collector.views.bodies import body_bytes, json_body, operators_json
-from collector.views.handling import refuse_upload
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Hex, Text
 from ldp_client.documents.shapes import Record

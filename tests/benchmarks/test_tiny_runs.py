@@ -136,7 +136,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
             ("gcc", "postgres"),
         ),
         Run("--share 0.001 --minutes 0.001", r"memory after 0.0 min: \d+ MB, \d+ reports\n"),
-        Run("--bare --share 0.01", rf"short cut: {NUMBER} of a bare Flask route\nFlask view: {NUMBER} of "),
+        Run("--bare --share 0.01", rf"shortcut: {NUMBER} of a bare Flask route\nFlask view: {NUMBER} of "),
     ),
     "collector_faults": (
         Run(

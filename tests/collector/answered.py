@@ -1,13 +1,11 @@
-"""How tests fill a collector and read its answers, and compare its fast way with the plain one."""
+"""How tests fill a collector and read its answers."""
 
 from __future__ import annotations
 
 import base64
-import json
 from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
-from werkzeug.test import Client
 
 PROBLEM = "urn:ldpkit:problem:"
 
@@ -15,48 +13,6 @@ PROBLEM = "urn:ldpkit:problem:"
 def problem(response):
     """The status, and the kind of problem."""
     return response.status_code, response.get_json(force=True)["type"].removeprefix(PROBLEM)
-
-
-class Pair:
-    """Two collectors with the same studies, one of them without its fast layer."""
-
-    def __init__(self, fast, plain):
-        self.fast, self.plain = fast, plain
-        self.taken = 0
-        self.clients = [Client(self._counting(fast.app.wsgi_app)), Client(plain.app.wsgi_app.plain)]
-
-    def _counting(self, layer):
-        genuine = layer._store
-
-        def store(*arguments):
-            self.taken += 1
-            return genuine(*arguments)
-
-        layer._store = store
-        return layer
-
-    def publish(self, study):
-        for harness in (self.fast, self.plain):
-            assert harness.publish(study).status_code == 201
-
-    def send(self, method, path, body, content_type="application/json", **options):
-        """The answer, which must be the same from both."""
-        answers = []
-        for client in self.clients:
-            response = client.open(path, method=method, data=body, content_type=content_type, **options)
-            # Two databases, two identities.
-            assert len(response.headers.pop("LDPKit-Collector")) == 32
-            answers.append((response.status, sorted(response.headers.to_wsgi_list()), response.data))
-        assert answers[0] == answers[1]
-        return answers[0]
-
-    def put(self, report, study_id="habits", report_id=None):
-        path = f"/v1/studies/{study_id}/reports/{report_id or report.id}"
-        return self.send("PUT", path, report.to_json())[0]
-
-    def post(self, reports):
-        members = ",".join(report.to_json() for report in reports)
-        return json.loads(self.send("POST", "/v1/studies/habits/reports", f'{{"reports":[{members}]}}')[2])
 
 
 class AwayError(OperationalError):

@@ -33,7 +33,7 @@ def open_one(empty, tokened):
 
 
 def put(harness, report, token=None, header=None, fast=False, **headers):
-    """fast: in the canonical form, which the short cut takes once it knows the study."""
+    """fast: in the canonical form, which the shortcut takes once it knows the study."""
     path = f"/v1/studies/{report.study}/reports/{report.id}"
     header = header_of(token) if token else header
     along = {**({"Authorization": header} if header else {}), **headers}
@@ -54,7 +54,7 @@ def spent(harness):
 
 @pytest.fixture(params=[False, True], ids=["plain", "fast"])
 def way(request, open_one, tokened, make_report):
-    """Whether requests take the short cut; then the process knows the study."""
+    """Whether requests take the shortcut; then the process knows the study."""
     if request.param:
         put(open_one, make_report(tokened))
         assert open_one.collector.rules.find_in_use("habits", tokened.digest.encode())

@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from tests.collector.conftest import Harness
+from tests.collector.conftest import Harness, build_report, build_study
 from tests.kit.work import counted
 
 LIMIT = 100_000
@@ -24,6 +24,7 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "identity": bytes,
     "gzip": gzip.compress,
 }
+HONEST = build_report(build_study()).to_json().encode()
 BODIES = {
     "nothing but blanks": b" " * 24_000_000,
     "lists in lists": b'{"reports":' + b"[" * 45_000 + b"]" * 45_000 + b"}",
@@ -31,7 +32,7 @@ BODIES = {
     "empty members": b'{"reports":[' + b"{}," * 33_000 + b"{}]}",
     "many keys": json.dumps({"reports": [{str(number): 1 for number in range(9_000)}]}).encode(),
     "a long number": b'{"reports":[' + b"1" * 95_000 + b"]}",
-    "wrong members": b'{"reports":[' + b'{"id":"0123456789"},' * 4_500 + b"{}]}",
+    "wrong members": b'{"reports":[' + (b'{"id":"0123456789"}' + b" " * 40 + b",") * 1_600 + HONEST + b"]}",
     "a long id": json.dumps({"reports": [{"id": "x" * 95_000}]}).encode(),
 }
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DataError
 from collector import limiter, store
 from collector.metrics import Metrics
 from collector.problems import MALFORMED_JSON, ProblemError
-from collector.views import reports
+from collector.reports import uploads
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldpkit.cli import main
@@ -94,7 +94,7 @@ def log_paths(harness: Harness, _monkeypatch: Patch) -> None:
 
 
 def quote_bodies(_harness: Harness, monkeypatch: Patch) -> None:
-    parse = reports.parse_reports
+    parse = uploads.parse_body
 
     def quoting(body: bytes) -> Any:
         try:
@@ -102,7 +102,7 @@ def quote_bodies(_harness: Harness, monkeypatch: Patch) -> None:
         except ProblemError:
             raise ProblemError(MALFORMED_JSON, f"cannot read {body.decode()}") from None
 
-    monkeypatch.setattr(reports, "parse_reports", quoting)
+    monkeypatch.setattr(uploads, "parse_body", quoting)
 
 
 def label_by_path(_harness: Harness, monkeypatch: Patch) -> None:

@@ -17,8 +17,9 @@ import pytest
 from flask import request
 
 from collector import store
+from collector.api import bodies
+from collector.reports import uploads
 from collector.reports.limits import UploadLimits
-from collector.views import batches, bodies
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Study
@@ -65,23 +66,25 @@ def read_all(limit: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "fault", "symptom"),
+    ("module", "name", "fault", "symptom"),
     [
         pytest.param(
-            "inflate", inflate_all, "bytes for nothing but blanks, gzip", id="no limit on inflating"
+            uploads, "inflate", inflate_all, "bytes for nothing but blanks, gzip", id="no limit on inflating"
         ),
-        pytest.param("sent_bytes", read_all, "bytes", id="a body that is read whole before it is refused"),
+        pytest.param(
+            bodies, "sent_bytes", read_all, "bytes", id="a body that is read whole before it is refused"
+        ),
     ],
 )
 def test_a_planted_body_without_limit_is_found(
-    harness: Harness, monkeypatch: Patch, name: str, fault: Callable[..., bytes], symptom: str
+    harness: Harness, monkeypatch: Patch, module: Any, name: str, fault: Callable[..., bytes], symptom: str
 ) -> None:
-    monkeypatch.setattr(bodies, name, fault)
+    monkeypatch.setattr(module, name, fault)
     assert any(symptom in problem for problem in bytes_read(harness) + costs(harness, "blanks"))
 
 
 def test_a_planted_check_of_all_wrong_members_is_found(harness: Harness, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(batches, "MOST_WRONG", LIMIT)
+    monkeypatch.setattr(uploads, "MOST_WRONG", LIMIT)
     assert any("calls for wrong members" in problem for problem in costs(harness, "wrong members"))
 
 
@@ -111,10 +114,7 @@ def test_faulty_study_or_member_does_not_stop_others(make_harness: Any) -> None:
 
 
 def fail_whole(monkeypatch: Patch) -> None:
-    def refuse(error: Exception) -> Any:
-        raise error
-
-    monkeypatch.setattr(batches, "problem_of", refuse)
+    monkeypatch.setattr(uploads, "MOST_WRONG", 0)
 
 
 def share_rate(monkeypatch: Patch) -> None:

@@ -1,7 +1,9 @@
-"""The fast layer answers what the plain views answer: the same requests to both, byte for byte."""
+"""Uploads: what is stored and answered, whichever way a request comes in."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 from datetime import timedelta
 
@@ -9,117 +11,180 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.collector.answered import Pair
+from collector.api import reports as api
+from collector.problems import ProblemError
+from collector.reports import uploads
+from ldp_client.documents.errors import ReportError
+from schemas import Report
+from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
+from tests.kit.errors import raises
+
+PATH = "/v1/studies/habits/reports"
+JSON = "application/json"
 
 
 @pytest.fixture
-def pair(make_harness, study):
-    made = Pair(make_harness("fast.sqlite3"), make_harness("plain.sqlite3"))
-    made.publish(study)
-    # The first upload of each version goes the plain way, which builds its mechanisms.
-    assert made.put(build_report(study)) == "201 CREATED"
-    assert made.taken == 0
-    return made
+def views(monkeypatch):
+    """The number of uploads that reach Flask's view."""
+    seen = []
+    genuine = api._accept
+    monkeypatch.setattr(api, "_accept", lambda *arguments: seen.append(1) or genuine(*arguments))
+    return seen
 
 
-def test_new_known_and_conflicting_reports(pair, study, make_report):
-    report = make_report(study)
-    changed = make_report(study, id=report.id, payloads={**report.payloads, "hours": b"\1\2\3\4"})
-    answers = [pair.put(one) for one in (report, report, changed)]
-    assert answers == ["201 CREATED", "200 OK", "409 CONFLICT"]
-    assert pair.taken == 3
+def put_as(harness, report, *, chunked=False, **options):
+    if chunked:
+        options |= {"headers": {"Transfer-Encoding": "chunked"}}
+        options["environ_overrides"] = {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""}
+    body = io.BytesIO(report.to_json().encode())
+    options.setdefault("content_type", JSON)
+    return harness.client.put(f"{PATH}/{report.id}", input_stream=body, **options)
 
 
-def test_batches(pair, study, make_report):
+def test_the_shortcut_and_the_view_give_the_same_answers(habits, study, make_report, views):
+    answers = []
+    for chunked in (False, True):
+        first = make_report(study)
+        changed = make_report(study, id=first.id, payloads={**first.payloads, "hours": b"\1\2\3\4"})
+        sent = [first, first, changed, make_report(study, digest="0" * 64)]
+        received = [put_as(habits, report, chunked=chunked) for report in sent]
+        texts = [answer.text.replace(report.id, "") for answer, report in zip(received, sent)]
+        answers.append([(one.status_code, one.content_type, text) for one, text in zip(received, texts)])
+        assert len(views) == (4 if chunked else 0)
+    assert answers[0] == answers[1]
+    assert [status for status, _, _ in answers[0]] == [201, 200, 409, 422]
+
+
+def test_batch_names_its_failures(habits, study, make_report):
     reports = [make_report(study) for _ in range(20)]
+    assert habits.post([one.to_document() for one in reports]).json == {
+        "stored": 20,
+        "duplicates": 0,
+        "failed": [],
+    }
     changed = make_report(study, id=reports[0].id, payloads={**reports[0].payloads, "hours": b"\1\2\3\4"})
-    assert pair.post(reports)["stored"] == 20
-    assert pair.post([*reports, changed, make_report(study)])["failed"][0]["id"] == changed.id
-    assert pair.post(reports[:1])["duplicates"] == 1
-    assert pair.taken == 3
-    pair.post([])
+    texts = [one.to_json() for one in (*reports, changed, make_report(study))]
+    for comma in (",", " , "):
+        body = f'{{"reports":[{comma.join(texts)}]}}'
+        answer = habits.client.post(PATH, data=body, content_type=JSON).json
+        assert answer["stored"] + answer["duplicates"] == 21
+        assert [(one["id"], one["field"]) for one in answer["failed"]] == [(changed.id, "reports[20].id")]
 
 
-def test_closed_and_withdrawn(pair, study, make_report):
+def test_closed_and_withdrawn(habits, study, make_report):
     gone, late = make_report(study), make_report(study)
-    pair.put(gone)
-    for harness in (pair.fast, pair.plain):
-        harness.withdraw(gone.id)
-    assert pair.put(gone) == "410 GONE"
-    for harness in (pair.fast, pair.plain):
-        harness.close()
-    assert pair.put(late) == "410 GONE"
-    assert [entry["id"] for entry in pair.post([late, gone])["failed"]] == [late.id, gone.id]
+    habits.put(gone)
+    habits.withdraw(gone.id)
+    assert habits.put(gone).status_code == 410
+    habits.close()
+    assert habits.put(late).status_code == 410
+    failed = habits.post([late.to_document(), gone.to_document()]).json["failed"]
+    assert [entry["id"] for entry in failed] == [late.id, gone.id]
 
 
-def test_early_report_is_425_and_foreign_report_is_422(pair, make_study, study, make_report):
-    early = make_study(id="early", opens=(pair.fast.day + timedelta(30)).isoformat())
-    pair.publish(early)
-    assert [pair.put(make_report(early), "early") for _ in range(2)] == ["425 TOO EARLY"] * 2
+def test_early_report_is_425_and_foreign_report_is_422(habits, make_study, study, make_report):
+    early = make_study(id="early", opens=(habits.day + timedelta(30)).isoformat())
+    habits.publish(early)
+    assert [habits.put(make_report(early)).status_code for _ in range(2)] == [425] * 2
     report = make_report(study)
-    assert pair.put(report, "early") == "422 UNPROCESSABLE ENTITY"
-    assert pair.put(report, report_id="0" * 32) == "422 UNPROCESSABLE ENTITY"
-    assert pair.put(report, "nosuch") == "422 UNPROCESSABLE ENTITY"
+    for path in (f"/v1/studies/early/reports/{report.id}", f"{PATH}/{'0' * 32}"):
+        answer = habits.client.put(path, data=report.to_json(), content_type=JSON)
+        assert problem(answer) == (422, "report-invalid")
 
 
-def test_other_versions_mixed_in_one_batch(pair, study, make_report):
+def test_versions_may_be_mixed_in_a_batch(habits, study, make_report):
     later = build_study(2, questions=study.document["questions"][:1])
-    pair.publish(later)
-    mixed = [make_report(later), make_report(study), make_report(later)]
-    assert pair.post(mixed)["stored"] == 3
-    assert pair.put(make_report(later)) == "201 CREATED"
+    habits.publish(later)
+    for _ in range(2):
+        mixed = [make_report(later), make_report(study), make_report(later)]
+        body = f'{{"reports":[{",".join([report.to_json() for report in mixed])}]}}'
+        assert habits.client.post(PATH, data=body, content_type=JSON).json["stored"] == 3
 
 
-def test_a_rate_limit_and_an_overload(make_harness, study, make_report):
-    pair = Pair(*(make_harness(name, upload_rate=0.001) for name in ("a.sqlite3", "b.sqlite3")))
-    pair.publish(study)
-    answers = [pair.put(make_report(study)) for _ in range(2)]
-    assert answers == ["201 CREATED", "429 TOO MANY REQUESTS"]
+def test_refusal_after_reading_names_the_published_digest(habits, study, make_report):
+    """A device drops its report only on a refusal that names the digest of its study."""
+    report = make_report(study)
+    habits.close()
+    for _ in range(2):
+        assert habits.put(report).get_json(force=True)["digest"] == study.digest
+    refused = habits.client.put(f"{PATH}/{report.id}", data="{}", content_type=JSON)
+    assert "digest" not in refused.get_json(force=True)
+
+
+def test_rate_limit(make_harness, study, make_report):
+    harness = make_harness(upload_rate=0.001)
+    harness.publish(study)
+    assert [harness.put(make_report(study)).status_code for _ in range(2)] == [201, 429]
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "status"),
     [
-        {"content_type": "application/json; charset=utf-8"},
-        {"content_type": "text/plain"},
-        {"content_type": ""},
-        {"headers": {"Content-Encoding": "gzip"}},
-        {"headers": {"Content-Length": "10"}},
-        {"headers": {"Content-Length": "x"}},
-        {"headers": {"Content-Length": "99999999999"}},
-        {"headers": {"Content-Length": "9" * 5000}},
+        ({"content_type": "application/json; charset=utf-8"}, 201),
+        ({"content_type": "APPLICATION/JSON;charset=UTF-8"}, 201),
+        ({"content_type": ""}, 201),
+        ({"content_type": "text/plain"}, 415),
+        ({"headers": {"Content-Encoding": "gzip"}}, 400),
+        ({"environ_overrides": {"CONTENT_LENGTH": "10"}}, 400),
+        ({"environ_overrides": {"CONTENT_LENGTH": "x"}}, 400),
+        ({"environ_overrides": {"CONTENT_LENGTH": "99999999999"}}, 413),
+        ({"environ_overrides": {"CONTENT_LENGTH": "9" * 5000}}, 400),
     ],
 )
-def test_unusual_requests(pair, study, make_report, options):
+def test_unusual_requests(habits, study, make_report, options, status):
     report = make_report(study)
-    options.setdefault("content_type", "application/json")
-    pair.send("PUT", f"/v1/studies/habits/reports/{report.id}", report.to_json(), **options)
+    options = {"content_type": JSON, **options}
+    assert habits.client.put(f"{PATH}/{report.id}", data=report.to_json(), **options).status_code == status
 
 
-FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@FUZZ
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.integers(0, 10**4), noise=st.binary(max_size=3), removed=st.integers(0, 3), many=st.booleans()
 )
-def test_damaged_bodies(pair, study, place, noise, removed, many):
+def test_damaged_bodies_get_a_documented_answer(habits, study, place, noise, removed, many):
     report_id = os.urandom(16).hex()
     body = build_report(study, id=report_id).to_json().encode()
-    path = "/v1/studies/habits/reports"
     if many:
         body = b'{"reports":[' + body + b"," + build_report(study).to_json().encode() + b"]}"
     place %= len(body)
     damaged = body[:place] + noise + body[place + removed :]
-    pair.send(*(("POST", path) if many else ("PUT", f"{path}/{report_id}")), damaged)
+    path, method = (PATH, "POST") if many else (f"{PATH}/{report_id}", "PUT")
+    answer = habits.client.open(path, method=method, data=damaged, content_type=JSON)
+    assert answer.status_code in (200, 201, 400, 404, 409, 422)
 
 
-@pytest.mark.parametrize(
-    "content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"]
-)
-def test_a_media_type_with_its_charset_is_taken(pair, study, make_report, content_type):
-    report = make_report(study)
-    path = f"/v1/studies/habits/reports/{report.id}"
-    assert pair.send("PUT", path, report.to_json(), content_type)[0] == "201 CREATED"
-    assert pair.taken == 1
+@pytest.mark.attack(15)
+def test_a_body_has_no_more_values_than_reports_of_its_length(habits, study, make_report):
+    """Send one report with thousands of keys: it is refused before it becomes an object."""
+    document = make_report(study).to_document()
+    parse = lambda document: uploads._parse_reports(  # noqa: E731
+        habits.collector, "habits", json.dumps(document).encode()
+    )
+    assert parse({"reports": [1] * 999}) == {"reports": [1] * 999}
+    with raises(ProblemError, "body-too-large", "1000"):
+        parse({"reports": [1] * 1000})
+    honest = {"reports": [make_report(study).to_document() for _ in range(2000)]}
+    assert parse(honest) == honest
+    keys = {f"k{number}": 1 for number in range(20_000)}
+    for place in ({"payloads": keys}, {"public": keys}, keys):
+        with raises(ProblemError, "body-too-large"):
+            parse({"reports": [{**document, **place}]})
+
+
+def test_report_of_a_version_that_no_upload_named_before_is_read(make_harness, study, make_report):
+    """The versions that a body names decide how many values it may have, also just after a start."""
+    harness = make_harness()
+    harness.publish(study)
+    documents = [make_report(study).to_document() for _ in range(300)]
+    assert harness.post(documents).json["stored"] == 300
+
+
+def test_report_for_another_study_is_refused(habits, study):
+    report = build_report(study)
+    report.study = "other"
+    body = json.dumps({"reports": [report.to_document()]})
+    failed = habits.client.post(PATH, data=body, content_type=JSON).json["failed"]
+    assert [one["field"] for one in failed] == ["reports[0].study"]
+    with pytest.raises(ReportError):
+        Report.from_document({})

@@ -1,0 +1,59 @@
+"""Read the body of a Flask request within its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import request
+
+from collector.context import current_collector
+from collector.problems import BODY_TOO_LARGE, ProblemError
+from collector.reports.uploads import IDENTITY, decoded, parse_body, require_json
+
+
+def json_body(limit: int | None = None) -> Any:
+    """Return the parsed JSON body. Raises ProblemError when it is not JSON within the limit in bytes.
+
+    limit: lower than the collector's own.
+    """
+    return json_and_bytes(limit)[0]
+
+
+def json_and_bytes(limit: int | None = None) -> tuple[Any, bytes]:
+    """Return the parsed JSON body, and the body. Raises ProblemError as json_body does."""
+    require_json(request.mimetype)
+    collector = current_collector()
+    most = collector.settings.body_limit
+    limit = most if limit is None else min(limit, most)
+    # Read the whole body before taking room, so that a slow sender does not block others.
+    sent = sent_bytes(limit)
+    with decoded(collector, sent, request.headers.get("Content-Encoding", IDENTITY), limit) as body:
+        return parse_body(body), body
+
+
+def body_bytes() -> bytes:
+    """Return the body without its content encoding. Raises ProblemError above the collector's limit."""
+    collector = current_collector()
+    limit = collector.settings.body_limit
+    sent = sent_bytes(limit)
+    with decoded(collector, sent, request.headers.get("Content-Encoding", IDENTITY), limit) as body:
+        return body
+
+
+def operators_json(limit: int) -> Any:
+    """Return the parsed JSON body of an operator's request, which may be larger than a device's.
+
+    limit: in bytes, whatever the setting. Raises ProblemError.
+    """
+    require_json(request.mimetype)
+    return parse_body(sent_bytes(limit))
+
+
+def sent_bytes(limit: int) -> bytes:
+    """Return the body as it was sent. limit: in bytes, whatever the setting. Raises ProblemError."""
+    # One byte more than allowed, because Werkzeug silently cuts a chunked body at its limit.
+    request.max_content_length = limit + 1
+    body = request.get_data(cache=False)
+    if len(body) > limit:
+        raise ProblemError(BODY_TOO_LARGE, f"the body is above {limit} bytes")
+    return body
