@@ -6,7 +6,7 @@ import re
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -115,15 +115,21 @@ def load_summary(study: Study, path: str) -> Summary:
     return found if isinstance(found, Summary) else summarize(study, found)
 
 
-def load_evidence(study: Study, path: str | PathLike[str], told: Told = _to_nobody) -> Summary | ReportFiles:
-    """Open what `fit` takes: the summary in a file, or a file's reports, read lazily and once.
+def load_evidence(
+    study: Study, path: str | PathLike[str] | Sequence[str], told: Told = _to_nobody
+) -> Summary | ReportFiles:
+    """Open what `fit` takes: the summary in a file, or reports in a file or several, read lazily and once.
 
     told: is called now and then with how many were read.
 
     Raises InputError, SummaryError; for bad reports only when the last report was requested.
     """
-    path = checked_path(path)
     check_study(study)
+    if not isinstance(path, str | PathLike):
+        if len(path) > 1:
+            return ReportFiles(study, _of_reports(path), told)
+        (path,) = path
+    path = checked_path(path)
     if _is_summary(path):
         return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
     return ReportFiles(study, [path], told)

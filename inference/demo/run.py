@@ -11,39 +11,33 @@ from inference.demo.collecting import running_collector, send_all
 from inference.demo.raw_answers import raw_draws
 from inference.demo.survey import answers_of, study_for
 from inference.fitting import fit
-from inference.limits import check_seed
 from inference.results.folder import save_report
 from inference.results.posterior import Posterior
 from inference.results.saving import new_folder
-from ldp_client import mechanism_for
-from ldp_client.documents.errors import StudyError, TransferError, UsageError
+from ldp_client.documents.errors import TransferError
 from schemas import Study
 from summaries.reading import summarize_files
 
 Progress = Callable[[str], None]
+# The questions' mean epsilon; and the seed of the people and the sampler, not of the noise.
+EPSILON, SEED = "1", 0
 
 
-def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progress) -> dict[str, Posterior]:
+def run(out: Path, people: int | None, progress: Progress) -> dict[str, Posterior]:
     """Collect the survey from one device for each person, fit it, and write the results to `out`.
 
     Raises InputError, TransferError. Leaves no running process and no half-written result.
     """
-    try:
-        study = study_for(epsilon)
-    except StudyError as error:
-        raise UsageError(f"--epsilon {epsilon[:40]}: {error.problem}", code="demo.wrong_epsilon") from None
-    for question in study.questions:
-        mechanism_for(question)  # an epsilon that is too small shows before anything starts
-    check_seed(seed)
-    answers = answers_of(people, seed)
+    study = study_for(EPSILON)
+    answers = answers_of(people, SEED)
     with new_folder(out) as folder:
         (folder / "study.json").write_text(study.to_json() + "\n", encoding="utf-8")
         collect(study, answers, folder / "reports.ndjson", progress)
         summary = summarize_files(study, [str(folder / "reports.ndjson")])
         (folder / "summary.json").write_text(summary.to_json() + "\n", encoding="utf-8")
-        posteriors = fit(study, summary, seed, progress)
+        posteriors = fit(study, summary, SEED, progress)
         progress("drawing the report page")
-        save_report(study, posteriors, folder, raw_draws(study, answers, seed))
+        save_report(study, posteriors, folder, raw_draws(study, answers, SEED))
     return posteriors
 
 

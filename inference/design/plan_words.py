@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from inference.design.sample_size import devices_for
 from inference.results.diagnostics import listed
 from inference.results.intervals import rounded_up
-from ldp_client.shuffling.explain import lines_of
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
-    from inference.design.device_epsilon import DeviceEpsilon
+    from inference.design.calibration import Calibration
     from inference.design.difference import Difference
     from inference.design.formula_plan import FormulaPlan
     from inference.design.plan import Plan
-    from schemas import Study
 
 
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
@@ -66,17 +64,6 @@ def _devices(needed: int | None) -> str:
     )
 
 
-def set_lines(study: Study, found: DeviceEpsilon) -> list[str]:
-    """Return a line for each question's epsilon, and the resulting privacy of the set."""
-    total = f"{found.found.device_epsilon:.4g}"
-    lines = [f"epsilon {total} of the device's own, for {found.wished:g} towards the set of reports"]
-    if found.is_most:
-        lines = [f"epsilon {total} of the device's own: more would hide hardly anything by itself"]
-    column = max(len(name) for name in found.epsilons)
-    lines += [f"  {name:{column}} {epsilon:>8}" for name, epsilon in found.epsilons.items()]
-    return [*lines, *lines_of(study, found.found)]
-
-
 def formula_lines(found: FormulaPlan, width: float | None, power: float | None) -> list[str]:
     """Return the table of a plan, its assumptions, and the numbers of people needed."""
     column = max([24, *(len(visible(name)) + 2 for name in found.half_widths)])
@@ -108,3 +95,19 @@ def _people(needed: int | None, found: FormulaPlan) -> str:
     if not needed:
         return "the prior alone is as narrow"
     return f"about {rounded_up(needed):,} people{'*' if found.rough[needed] else ''}"
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """Return the table of a calibration, and the problems that were found."""
+    document = found.to_document()
+    verdict = "calibrated" if found.ok else "NOT CALIBRATED"
+    lines = [
+        f"{found.question} ({found.model}, {document['studies']} studies of {found.n} devices): {verdict} "
+        f"(a sound one is called wrong once in {1 / document['false_alarm']:.0f} times)"
+    ]
+    for name, row in document["parameters"].items():
+        lines.append(
+            f"  {name:28} 50 % intervals contain the truth in {row['covered_50']:.0%}, 90 % in "
+            f"{row['covered_90']:.0%} of the studies; ranks: chi-square p = {row['chi_square_p']:.2g}"
+        )
+    return [*lines, *(f"  {line}" for line in (*found.reasons, *found.notes))]

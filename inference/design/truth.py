@@ -57,9 +57,9 @@ def unstated(name: str) -> InputError:
     )
 
 
-def stated_values(options: Sequence[str] | None) -> dict[str, float]:
+def stated_values(options: Sequence[str]) -> dict[str, float]:
     """{name: value} of an option that may be repeated. Raises InputError."""
-    return {} if options is None else parse_truth(",".join(options))
+    return parse_truth(",".join(options)) if options else {}
 
 
 def parse_truth(text: str) -> dict[str, float]:

@@ -198,3 +198,22 @@ def _decimal(value: Fraction) -> str:
 def _plain(digits: int, places: int) -> str:
     text = str(digits).rjust(places + 1, "0")
     return f"{text[:-places]}.{text[-places:]}".rstrip("0").rstrip(".") if places else text
+
+
+def in_words(found: Projected) -> list[str]:
+    """Return the results of the search, and the cost of the projection."""
+    document, (feature, response, _) = found.document, found.thresholds.projection
+    spent = f"epsilon {document['mechanism']['epsilon']}, delta {document['mechanism']['delta']}"
+    bounds = [
+        f"  {field['id']:28} {field['bounds'][0]} to {field['bounds'][1]}"
+        for field in (*document["features"], document["response"])
+    ]
+    return [
+        f"{document['id']}: {spent} are left; features within {feature:g} sd of their mean, the response "
+        f"within {response:g}, norm {document['norm']}",
+        *bounds,
+        f"  on auxiliary data noise and projection cost {found.thresholds.error:.2%} of the response's "
+        f"variance; one round with the assumed bounds would cost {found.assumed_error:.2%}",
+        f"  projection alone turns a slope of 1 into {found.thresholds.slopes:.3f} there; the fit does not "
+        "undo that",
+    ]

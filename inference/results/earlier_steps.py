@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 from schemas import Study
 
-COMMANDS = {"plan": "ldpkit plan", "calibration": "ldpkit calibrate", "audit": "ldpkit audit --out"}
+# The file of each step in its command's folder. An audit is a file of any name.
+PLAN, CALIBRATION = "plan.json", "calibration.json"
+LineOf: TypeAlias = "Callable[[Study, Posterior, Any], Joined]"
 
 
 class Joined(NamedTuple):
@@ -61,24 +63,24 @@ class Earlier:
 NOTHING = Earlier()
 
 
-def read_earlier(
-    study: Study, plan: str | None = None, calibration: str | None = None, audit: str | None = None
-) -> Callable[[Mapping[str, Posterior]], Earlier]:
+def read_earlier(study: Study, paths: Sequence[str]) -> Callable[[Mapping[str, Posterior]], Earlier]:
     """Read the earlier steps of a fit; return a function that compares them with the posteriors.
 
-    plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: the file of `ldpkit audit --out`.
-    Raises InputError if a file cannot be read, or belongs to another study.
+    paths: folders of `ldpkit plan` and `calibrate`, and files of `ldpkit audit --out`. Raises InputError if a
+    file cannot be read, or belongs to another study.
     """
-    steps, files = [], []
-    for what, given, line_of in (
-        ("plan", plan, _planned),
-        ("calibration", calibration, _calibrated),
-        ("audit", audit, _audited),
-    ):
-        if given is not None:
-            path = Path(given) / f"{what}.json" if Path(given).is_dir() else Path(given)
-            steps.append((line_of, _entries(study, path, what)))
-            files.append(input_of(str(path)))
+    steps: list[tuple[LineOf, dict[str, Any]]] = []
+    files = []
+    for given in paths:
+        path = Path(given)
+        if not path.is_dir():
+            steps.append((_audited, _entries(study, path, is_audit=True)))
+        elif (path := path / CALIBRATION).exists():
+            steps.append((_calibrated, _entries(study, path)))
+        else:
+            path = path.with_name(PLAN)
+            steps.append((_planned, _entries(study, path)))
+        files.append(input_of(str(path)))
 
     def of(posteriors: Mapping[str, Posterior]) -> Earlier:
         lines = [
@@ -86,16 +88,16 @@ def read_earlier(
             for line_of, entries in steps
             for name, posterior in posteriors.items()
         ]
-        return Earlier(tuple(lines), calibration is not None, tuple(files))
+        return Earlier(tuple(lines), any(line_of is _calibrated for line_of, _ in steps), tuple(files))
 
     return of
 
 
-def _entries(study: Study, path: Path, what: str) -> dict[str, Any]:
+def _entries(study: Study, path: Path, is_audit: bool = False) -> dict[str, Any]:
     """Return each question's entry of an earlier step's file. Raises InputError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if what == "audit":
+        if is_audit:
             digests = {str(entry["study_digest"]) for entry in document}
             entries = {str(entry["question"]): entry for entry in document if entry["checks"] is not None}
         else:
@@ -104,13 +106,13 @@ def _entries(study: Study, path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(
-            f"{path} is no {what} with its study: give what `{COMMANDS[what]}` wrote",
+            f"{path}: give a folder of `ldpkit plan` or `calibrate`, or a file of `ldpkit audit --out`",
             code="result.not_a_result",
         ) from None
     if others := digests - {study.digest}:
         raise InputError(
             f"{path} is of a study with digest {visible(min(others)[:64])}, not of {study.id} version "
-            f"{study.version} with digest {study.digest}: run `{COMMANDS[what]}` with this one",
+            f"{study.version} with digest {study.digest}: make it again with this one",
             code="result.input_of_other_study",
         )
     return entries

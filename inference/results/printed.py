@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from inference.results.identified import set_of
 from inference.results.intervals import Interval, between, in_words
+from inference.results.verdict import GOOD
+from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +21,8 @@ MOST_ROWS = 20
 
 
 def text_of(posterior: Posterior, interval: Interval) -> str:
-    """Return the verdict, then a line for each parameter with its median and interval."""
-    head, *rows = _table(posterior, interval)
+    """Return the verdict, its parts that are not good, each parameter's median and interval, and notes."""
+    head, *rows = ([visible(cell) for cell in row] for row in _table(posterior, interval))
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -28,8 +30,10 @@ def text_of(posterior: Posterior, interval: Interval) -> str:
     ]
     more = len(posterior.draws) - len(rows)
     lines += [f"  … and {more:,} more: summary() has all"] if more else []
-    lines += [f"  {reason}" for reason in posterior.verdict.reasons]
-    return "\n".join([f"{_title(posterior)}: {_verdict(posterior)}", *lines])
+    verdict = posterior.verdict.lines()
+    parts = [f"  {name}: {state}: {meaning}" for name, state, meaning in verdict if state != GOOD]
+    reasons = [f"  {visible(line)}" for line in (*posterior.verdict.reasons, *posterior.diagnostics.notes)]
+    return "\n".join([f"{_title(posterior)}: {_verdict(posterior)}", *parts, *lines, *reasons])
 
 
 def html_of(posterior: Posterior, interval: Interval) -> str:

@@ -1,33 +1,27 @@
-"""The provenance of a result: versions, day, and the call of `ldpkit fit` with its input files by digest.
+"""The provenance of a result: versions, day, and the command's call with its input files by digest.
 
 posterior.json stores it as `made`, so that `--check` can repeat the fit.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import platform
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import STREAM
 
 PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
-# The options that determine the numbers: files, values, and options that may be repeated.
-POSITIONAL = ("study", "reports")
-FILES = ("table", "design", "poststratify")
-VALUES = (
-    "seed", "method", "draws", "chains", "contamination", "level", "interval", "formula", "crosstab",
-    "family", "missing", "by", "weights",
-)  # fmt: skip
-REPEATED = ("question", "prior", "wave")
+# A word of a call: its parts, of which paths name files.
+Word = Sequence[str | Path]
 
 
 class Input(NamedTuple):
@@ -41,8 +35,8 @@ class Input(NamedTuple):
 class Provenance:
     """day: of the fit, in UTC. versions: {package: version}, with Python and the platform.
 
-    inputs: files that were read. call: of `ldpkit fit`, with these files' names; "" if the fit did not run as
-    a command. beside: files of earlier steps, which do not affect the numbers.
+    inputs: files that were read. call: of `ldpkit fit` or `survey`, with these files' names; "" if the fit
+    did not run as a command. beside: files of earlier steps, which do not affect the numbers.
     """
 
     day: str
@@ -70,50 +64,35 @@ def made_now() -> Provenance:
     return Provenance(datetime.now(UTC).date().isoformat(), versions)
 
 
-def made_by(arguments: argparse.Namespace, **used: object) -> Provenance:
-    """Return the provenance of a result of the command `ldpkit fit`. used: options that it chose itself.
+def made_by(command: str, words: Iterable[Word]) -> Provenance:
+    """Return the provenance of a command's result.
 
     Reads the input files for their digests. Raises InputError if a file cannot be read.
+
+    Args:
+        command: `fit` or `survey`.
+        words: all words of the call that determine the numbers.
     """
-    paths: list[str] = []
-    files = [_named(paths, given) for name in POSITIONAL if (given := getattr(arguments, name)) is not None]
-    options = _options({**vars(arguments), **used}, paths)
-    now = made_now()
-    call = shlex.join(["ldpkit", "fit", *files, *options])
+    now, words = made_now(), [*words]
+    paths = [str(part) for parts in words for part in parts if isinstance(part, Path)]
+    texts = ["".join(part.name if isinstance(part, Path) else part for part in parts) for parts in words]
+    call = shlex.join(["ldpkit", command, *texts])
     return Provenance(now.day, now.versions, tuple(map(input_of, paths)), call)
+
+
+def words_of(**options: object) -> list[Word]:
+    """Return the words of options, one for each value; none for None."""
+    return [
+        [f"--{name}={value}"]
+        for name, values in options.items()
+        for value in (values if isinstance(values, tuple) else (values,))
+        if value is not None
+    ]
 
 
 def input_of(path: str) -> Input:
     """Return a file's name and digest. Raises InputError."""
     return Input(os.path.basename(path), digest_of_file(path))
-
-
-def _named(paths: list[str], path: str) -> str:
-    """Return a file's name in the call, and record its path for the digest."""
-    paths.append(path)
-    return os.path.basename(path)
-
-
-def _options(given: Mapping[str, Any], paths: list[str]) -> Iterator[str]:
-    for name in (*FILES, *VALUES, *REPEATED):
-        for value in _listed(given[name]):
-            yield f"--{name.replace('_', '-')}={_value(name, value, paths)}"
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    if value is None:
-        return ()
-    return value if isinstance(value, list) else [value]
-
-
-def _value(name: str, value: Any, paths: list[str]) -> str:
-    if name in FILES or (name == "prior" and value != "flat" and not value.endswith("=flat")):
-        return _named(paths, value)
-    if name != "wave":
-        return str(value)
-    lead, equals, rest = value.partition("=")
-    wave, listed = (f"{lead}=", rest) if equals else ("", lead)
-    return wave + ",".join(_named(paths, path.strip()) for path in listed.split(","))
 
 
 def digest_of_file(path: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import Source, urandom
-from ldp_client.documents.errors import AnswerError, InputError, MissingExtraError, RefusedError
+from ldp_client.documents.errors import AnswerError, InputError, MissingExtraError, RefusedError, UsageError
 from ldp_client.documents.question import Question
 from ldp_client.documents.report import Report
 from ldp_client.documents.study import Study
@@ -63,8 +63,9 @@ def _perturb(
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError.say("files.reports_exist", file=reports_path)
-    if os.path.exists(answers_path) and not os.path.isfile(answers_path) and not os.path.isdir(answers_path):
-        raise InputError.say("cli.answers_in_a_file")
+    is_pipe = os.path.exists(answers_path) and not os.path.isfile(answers_path)
+    if answers_path == STREAM or (is_pipe and not os.path.isdir(answers_path)):
+        raise UsageError.say("files.answers_in_a_file")
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)

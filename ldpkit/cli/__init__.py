@@ -44,14 +44,21 @@ OTHER_MODULES = {"statsmodels": "demo"}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Characters of a command's description in the list of commands.
 SHORT_HELP = 78
+HELP = """Ask many people a question, and learn what the answers say without anyone's answer.
+
+`ldpkit COMMAND --help` shows an example of each command. To see them all at work: ldpkit demo.
+
+Exit codes: 0 done, 2 usage, 3 refused, 4 not to be trusted, 5 network, 129 terminal closed, 130 interrupted,
+143 terminated, 1 anything else.
+"""
 ARGPARSE = "argparse_bridge:"
 # Each command's module below ldpkit.cli, and its name there; by the part of `ldpkit --help`.
 SECTIONS = {
     "Make": {
-        "check": ARGPARSE,
-        "plan": ARGPARSE,
-        "sign": ARGPARSE,
-        "keygen": ARGPARSE,
+        "check": "making:check",
+        "plan": "planning:plan",
+        "sign": "making:sign",
+        "keygen": "making:keygen",
     },
     "Collect": {
         "init": ARGPARSE,
@@ -72,24 +79,26 @@ SECTIONS = {
         "restore": ARGPARSE,
     },
     "Answer": {
-        "answer": ARGPARSE,
-        "withdraw": ARGPARSE,
-        "budget": ARGPARSE,
+        "answer": "answering:answer",
+        "withdraw": "answering:withdraw",
+        "budget": "answering:budget",
     },
     "Analyse": {
-        "perturb": ARGPARSE,
-        "summarize": ARGPARSE,
-        "fit": ARGPARSE,
-        "calibrate": ARGPARSE,
-        "audit": ARGPARSE,
+        "perturb": "perturbing:perturb",
+        "summarize": "perturbing:summarize",
+        "fit": "fitting:fit",
+        "survey": "surveys:survey",
+        "calibrate": "planning:calibrate",
+        "audit": "perturbing:audit",
     },
     "More": {
+        "holders": "answering:holders",
         "node": ARGPARSE,
         "issuer": ARGPARSE,
         "ohttp": ARGPARSE,
-        "derive": ARGPARSE,
-        "dossier": ARGPARSE,
-        "demo": ARGPARSE,
+        "derive": "deriving:derive",
+        "dossier": "making:dossier",
+        "demo": "fitting:demo",
     },
 }
 
@@ -98,8 +107,7 @@ class CommandLine(click.Group):
     """The command `ldpkit`, which loads the module of a command when the command is called."""
 
     def __init__(self, sections: dict[str, dict[str, str]]) -> None:
-        text = f"{say('cli.help')} {say('cli.help.examples')} {say('cli.help.codes')}"
-        super().__init__("ldpkit", help=text, context_settings=SETTINGS)
+        super().__init__("ldpkit", help=HELP, context_settings=SETTINGS)
         self.params.append(
             click.Option(
                 ["--version"],
@@ -171,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         return _missing_extra(error)
     except (KeyboardInterrupt, click.Abort):
-        _tell(f"ldpkit: {say('cli.interrupted')}")
+        _tell("ldpkit: interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
@@ -205,7 +213,7 @@ def _full_output(error: OSError) -> int:
         raise error
     reason = error.strerror
     if error.filename:
-        reason = say("files.cannot_write", path=say("cli.standard_output"), reason=reason)
+        reason = say("files.cannot_write", path="standard output", reason=reason)
         with suppress(OSError):
             # Do not retry its buffered output.
             sys.stdout.close()

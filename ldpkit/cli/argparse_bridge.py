@@ -10,29 +10,11 @@ from typing import Any
 import click
 
 from ldp_client.commands.output import (
-    Step,
-    add_output,
     check_output,
     close_progress,
-    progress_of,
-    show,
 )
-from ldp_client.commands.parsers import SHORT, Parser, Subparsers, add_command, near_option
-from ldp_client.commands.shuffled_privacy import (
-    add_people,
-    count_of_people,
-    refuse_without_people,
-    set_in_words,
-)
-from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.study import Study
-from ldp_client.files.disk import STREAM, count_lines, refuse_table
+from ldp_client.commands.parsers import SHORT, Parser, near_option
 from ldp_client.words.text import say
-from ldpkit.cli.budget import add_budget
-from ldpkit.cli.device import add_device
-from ldpkit.cli.dossier import add_dossier
-from ldpkit.cli.signing import add_signing
-from schemas.study import load_study
 
 
 class Bridge(click.Command):
@@ -122,136 +104,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Build the parser with every package's subcommands: 74 parsers, made once a process."""
     # Imported here: users interrupt this too.
     from collector import cli as collector_cli
-    from inference import cli as inference_cli
 
     parser: argparse.ArgumentParser = Parser("ldpkit", allow_abbrev=False)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_commands(subparsers)
     collector_cli.add_commands(subparsers)
-    inference_cli.add_commands(subparsers)
-    add_dossier(subparsers)
     return parser
-
-
-def add_commands(subparsers: Subparsers) -> None:
-    """Register check, keygen, sign, perturb, audit, answer, withdraw and budget."""
-    text = say("cli.help.check")
-    check = add_command(subparsers, "check", text, "check study.json")
-    check.add_argument("study", metavar="STUDY.json")
-    add_people(check)
-    check.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
-    check.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
-    add_output(check)
-    check.set_defaults(run=run_check)
-
-    text = say("cli.help.perturb")
-    perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
-    perturb.add_argument("study", metavar="STUDY.json")
-    perturb.add_argument(
-        "answers",
-        metavar="ANSWERS",
-        help=say("cli.help.answers"),
-    )
-    perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
-    perturb.add_argument("--missing-as-refusal", action="store_true", help=say("cli.help.missing_as_refusal"))
-    add_output(perturb)
-    perturb.set_defaults(run=run_perturb)
-
-    text = say("cli.help.audit")
-    audit = add_command(subparsers, "audit", text, "audit study.json --question ever")
-    audit.add_argument("study", metavar="STUDY.json")
-    audit.add_argument("--samples", type=int, default=40_000, help=say("cli.help.samples"))
-    audit.add_argument("--question", metavar="ID", help=say("cli.help.question"))
-    audit.add_argument("--out", metavar="FILE.json", help=say("cli.help.findings"))
-    add_output(audit)
-    audit.set_defaults(run=run_audit_command)
-
-    add_signing(subparsers)
-    add_device(subparsers)
-    add_budget(subparsers)
-
-
-def run_check(arguments: argparse.Namespace) -> int:
-    """ldpkit check STUDY.json [--n N …] [--sheet ENTRY.csv [--records N]]"""
-    from ldp_client.explain import describe, facts_of
-    from ldp_client.words.public import cells_in_words
-    from schemas.channel_warnings import require_keys
-    from schemas.paper_sheet import paper_lines, write_sheet
-    from schemas.priors import prior_lines
-    from schemas.study_warnings import (
-        cuts_in_words,
-        notes_of,
-        taken_in_words,
-        unstated_in_words,
-        warnings_of,
-    )
-
-    study = load_study(arguments.study)
-    people = None if arguments.n is None else count_of_people(arguments.n)
-    lines, facts = describe(study), facts_of(study)
-    if study.public or people:
-        lines.append(cells_in_words(study, people))
-    if people is None:
-        refuse_without_people(arguments)
-    else:
-        said, facts["shuffled_privacy"] = set_in_words(study, people, arguments)
-        lines += said
-    for question in study.questions:
-        priors = prior_lines(question.model.prior)
-        lines += [say("study.prior", question=question.id, prior=line) for line in priors]
-    if study.paper is not None:
-        lines += ["", *paper_lines(study)]
-    if arguments.sheet is not None:
-        write_sheet(study, arguments.sheet, arguments.records)
-        lines.append(say("paper.written", file=arguments.sheet, records=f"{arguments.records:,}"))
-    noted = [*warnings_of(study), *taken_in_words(study), *notes_of(study)]
-    noted += [*cuts_in_words(study), *unstated_in_words(study)]
-    show(arguments, lines, {**facts, "warnings": noted})
-    for line in noted:
-        _tell(line)
-    _refuse_large(study)
-    require_keys(study)
-    return 0
-
-
-def _refuse_large(study: Study) -> None:
-    """Raise InputError if every report of a study would be too large for devices to send."""
-    from ldp_client.device.outbox import MOST_BYTES
-    from ldp_client.device.shares import body_size
-
-    size = body_size(study)
-    if size > MOST_BYTES:
-        raise InputError.say("cli.report_too_large", size=size, most=MOST_BYTES)
-
-
-def run_perturb(arguments: argparse.Namespace) -> int:
-    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--missing-as-refusal]"""
-    from ldp_client.files.batch import perturb_file
-
-    if arguments.answers == STREAM:
-        raise UsageError.say("cli.answers_in_a_file")
-    refuse_table(arguments.out)
-    study = load_study(arguments.study)
-    if study.public:
-        _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
-    progress, people = progress_of(arguments), count_lines(arguments.answers)
-
-    def tell(count: int) -> None:
-        progress(Step(say("cli.progress", count=count), count, max(count, people)))
-
-    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, arguments.missing_as_refusal)
-    line = say("cli.reports_in", count=count, file=arguments.out)
-    show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
-    _tell(say("cli.perturbed_once"))
-    return 0
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def run_audit_command(arguments: argparse.Namespace) -> int:
-    """ldpkit audit STUDY.json"""
-    from ldpkit.cli.audit import run_audit
-
-    return run_audit(arguments, load_study(arguments.study))

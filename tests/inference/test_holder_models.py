@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import truncnorm
 
 from inference import fit
-from inference.cli import verdict_lines
 from inference.likelihoods.holders.statistics import exact
 from inference.models.holder_regression import holder_regression
 from inference.models.holders import rows_of
@@ -17,6 +16,7 @@ from inference.published import method_named
 from inference.published.prior_forms import INDEPENDENT
 from inference.results.intervals import USUAL
 from inference.results.page import render_page
+from inference.results.printed import text_of
 from ldp_client.documents.errors import InputError
 from tests.inference.densities import value_and_gradient
 from tests.inference.holder_tables import (
@@ -141,7 +141,7 @@ def test_page_of_marginal_fit_counts_records_and_holders():
     assert "holders to halve it" in page
     assert "Each device" not in page
     assert "Whatever one record of the table holds" in page
-    assert "records of 2 holders): ok" in "\n".join(verdict_lines({"wage": posterior}, USUAL))
+    assert "records of 2 holders): ok" in text_of(posterior, USUAL)
 
 
 @pytest.mark.slow

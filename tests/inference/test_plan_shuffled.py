@@ -1,6 +1,5 @@
-"""`ldpkit plan --shuffled`: the device's epsilons for what the set of reports may tell."""
+"""`plan_shuffled`: the device's epsilons for what the set of reports may tell."""
 
-import json
 from decimal import Decimal
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from inference.design.device_epsilon import STEP, plan_shuffled
 from ldp_client.documents.errors import InputError
 from ldp_client.shuffling.reports import shuffled_privacy
-from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
@@ -37,15 +35,6 @@ def test_noise_with_a_delta_is_refused():
         plan_shuffled(Study(studies.document(studies.NORMAL)), "0.1", 1000)
 
 
-def test_command_prints_epsilon_and_writes_the_study(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
-    command = ["plan", f"{tmp_path}/study.json", "--shuffled", "0.1", "--n", "10000"]
-    assert cli.main([*command, "--out", f"{tmp_path}/plan", "--contamination", "100"]) == 0
-    said = capsys.readouterr().out
-    written = json.loads((tmp_path / "plan" / "plan.json").read_text())
-    epsilon = written["questions"]["ever"]["epsilon"]
-    assert epsilon in said
-    assert "towards an observer of only the set of reports" in said
-    assert written["shuffled_privacy"]["hidden_among"] == 9900
-    planned = Study(json.loads((tmp_path / "plan" / "set-study.json").read_text()))
-    assert str(planned.questions[0].mechanism.epsilon) == str(Decimal(epsilon).normalize())
+def test_epsilon_towards_the_set_that_no_device_reaches_is_refused():
+    with raises(InputError, "plan.set_epsilon_not_reached", "no device's epsilon of 0.01 or more"):
+        plan_shuffled(two(), "0.001", 10)

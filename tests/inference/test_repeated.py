@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import shlex
@@ -15,10 +14,11 @@ import numpy as np
 import pytest
 
 from inference.results.netcdf import netcdf_of
-from inference.results.provenance import FILES, POSITIONAL, REPEATED, VALUES, Provenance, made_by
+from inference.results.provenance import Provenance, made_by, words_of
 from inference.results.reproduction import Comparison, compared_with
 from inference.results.tree import Layout
 from ldpkit.cli import main
+from ldpkit.cli.surveys import words_of_call
 from schemas import Study
 from tests import studies
 from tests.kit.commands import leaves
@@ -123,23 +123,38 @@ def test_draws_decide_bitwise_equality(tmp_path: Path) -> None:
     assert "within Monte Carlo error" in compared(WHOLE, WHOLE, tmp_path).lines[0]
 
 
-def test_stored_call_has_all_options_that_decide_numbers(tmp_path: Path) -> None:
+def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
     for name in ("a.json", "r.ndjson", "prior.json"):
         (tmp_path / name).write_text(name)
-    wave = f"2019={tmp_path / 'a.json'},{tmp_path / 'r.ndjson'}"
-    given = {"wave": [wave], "prior": [str(tmp_path / "prior.json"), "x=flat"], "seed": 3, "formula": "a ~ b"}
-    names = (*POSITIONAL, *FILES, *VALUES, *REPEATED)
-    made = made_by(argparse.Namespace(**{**dict.fromkeys(names), **given}))
+    wave = ["--wave=2019=", tmp_path / "a.json", ",", tmp_path / "r.ndjson"]
+    options = words_of(seed=3, formula="a ~ b", family=None, prior=("x=flat",))
+    made = made_by("survey", [*options, ["--prior=", tmp_path / "prior.json"], wave])
     assert [one.name for one in made.inputs] == ["prior.json", "a.json", "r.ndjson"]
     assert shlex.split(made.call) == [
-        *("ldpkit", "fit", "--seed=3", "--formula=a ~ b"),
-        *("--prior=prior.json", "--prior=x=flat", "--wave=2019=a.json,r.ndjson"),
+        *("ldpkit", "survey", "--seed=3", "--formula=a ~ b"),
+        *("--prior=x=flat", "--prior=prior.json", "--wave=2019=a.json,r.ndjson"),
     ]
 
 
-def test_every_number_deciding_option_of_fit_is_stored() -> None:
-    options = {name for one in dict(leaves())["fit",].params for name in one.opts if name[0] == "-"}
-    shown = {"--out", "--check", "--plan", "--calibration", "--audit", "--json", "--quiet"}
-    kept = {f"--{name.replace('_', '-')}" for name in (*FILES, *VALUES, *REPEATED)}
-    assert options - kept == {*shown, "-q"}
-    assert options >= kept
+# Options of `fit` and `survey` that change no number of posterior.json.
+SHOWN = {"--out", "--check", "--earlier", "--json", "--quiet"}
+
+
+def options_of(name: str) -> dict[str, str]:
+    """{option: parameter} of a command."""
+    ((_, command),) = [(words, each) for words, each in leaves() if words == (name,)]
+    return {each.opts[0]: str(each.name) for each in command.params if each.param_type_name == "option"}
+
+
+def test_every_option_of_survey_that_decides_numbers_is_stored() -> None:
+    options = {option: name for option, name in options_of("survey").items() if option not in SHOWN}
+    given: dict[str, Any] = {name: "x" for name in options.values()} | {"study": "s", "reports": "r"}
+    given |= {"priors": ("x=flat",), "waves": ("x=y.csv",)}
+    words = words_of_call(given, {"seed": 1, "method": "nuts", "draws": 100}, 0.9)
+    assert {str(parts[0]).split("=")[0] for parts in words} == {*options, "s", "r"}
+
+
+def test_every_option_of_fit_that_decides_numbers_is_stored(fitted: Path) -> None:
+    call = json.loads((fitted / "fit" / "posterior.json").read_text())["made"]["call"]
+    stated = {word.split("=")[0] for word in shlex.split(call) if word.startswith("--")}
+    assert options_of("fit").keys() == {*stated, *SHOWN, "--contamination"}

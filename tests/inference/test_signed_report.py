@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inference.cli import verdict_lines
 from inference.results.diagnostics import diagnose
 from inference.results.earlier_steps import read_earlier
 from inference.results.folder import save_report
@@ -21,6 +20,7 @@ from inference.results.intervals import USUAL
 from inference.results.page import render_page
 from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
+from inference.results.printed import text_of
 from inference.results.prior_notes import informativeness
 from inference.results.verdict import Part, Verdict
 from ldp_client.documents.errors import InputError
@@ -131,7 +131,7 @@ def test_hostile_list_title_is_escaped(tmp_path, pictures):
 
 
 def test_result_shows_plan_calibration_and_audit(tmp_path, pictures):
-    found = read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS)
+    found = read_earlier(STUDY, earlier(tmp_path))(POSTERIORS)
     assert found.ok
     said = {(line.question, line.what): (line.state, line.says) for line in found.lines}
     assert said["ever", "plan"][1].startswith("expected of p ± 5.0 points from 1,000 devices")
@@ -150,7 +150,7 @@ def test_result_shows_plan_calibration_and_audit(tmp_path, pictures):
     ],
 )
 def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
-    found = read_earlier(STUDY, *earlier(tmp_path, **wrong))(POSTERIORS)
+    found = read_earlier(STUDY, earlier(tmp_path, **wrong))(POSTERIORS)
     assert not found.ok
     assert "Not all of this may be believed" in render_page(
         STUDY, POSTERIORS, pictures=pictures, earlier=found
@@ -161,7 +161,7 @@ def test_failed_earlier_check_makes_result_not_ok(wrong, tmp_path, pictures):
 def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
     (tmp_path / "given").mkdir()
     failed = {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}
-    found = read_earlier(STUDY, *earlier(tmp_path / "given", calibrated=failed))(POSTERIORS)
+    found = read_earlier(STUDY, earlier(tmp_path / "given", calibrated=failed))(POSTERIORS)
     save_report(STUDY, POSTERIORS, tmp_path, earlier=found)
     said = json.loads((tmp_path / "posterior.json").read_text())["earlier"]
     assert said["ok"] is False
@@ -183,18 +183,16 @@ def test_failed_earlier_check_is_in_json_and_csv(tmp_path):
     assert (
         "Do not use these numbers as they stand: what was done before speaks against these numbers." in page
     )
-    printed = "\n".join(verdict_lines(found.on(POSTERIORS), USUAL))
+    printed = "\n".join(text_of(each, USUAL) for each in found.on(POSTERIORS).values())
     assert "NOT OK: what was done before speaks against these numbers\n" in printed
     assert printed.count(told) == 1
 
 
 def test_earlier_checks_of_another_study_are_rejected(tmp_path):
-    plan, calibration, audit = earlier(tmp_path, digest="0" * 64)
-    for given in ({"plan": plan}, {"calibration": calibration}, {"audit": audit}):
+    steps = earlier(tmp_path, digest="0" * 64)
+    for path in steps:
         with raises(InputError, "result.input_of_other_study"):
-            read_earlier(STUDY, **given)
+            read_earlier(STUDY, [path])
     (tmp_path / "audit.json").write_text(json.dumps([AUDITED]))
     with raises(InputError, "result.not_a_result"):
-        read_earlier(STUDY, audit=audit)
-    with raises(InputError, "result.not_a_result"):
-        read_earlier(STUDY, plan=audit)
+        read_earlier(STUDY, [steps[-1]])

@@ -15,9 +15,9 @@ from ldp_client.documents import errors
 from ldp_client.documents.errors import InputError
 from ldp_client.explain import describe, odds
 from ldpkit import cli
+from ldpkit.cli.answering import split_settings
 from ldpkit.cli.argparse_bridge import Bridge
 from ldpkit.cli.commands import WIDTH
-from ldpkit.cli.device import split_settings
 from schemas import Study
 from tests import studies
 from tests.kit.commands import exit_code, leaves, parsed
@@ -75,8 +75,8 @@ def test_study_check_prints_the_owner_and_missing_fields(tmp_path, capsys):
     [
         (["check", "none.json"], 3, "cannot read none.json"),
         (["perturb", "none.json", "a", "--out", "b"], 3, "cannot read none.json"),
-        (["answer", "nonsense"], 2, "not of the form"),
-        (["answer", "http://127.0.0.1:1/v1/studies/a/b", "--yes"], 2, "not of the form"),
+        (["answer", "nonsense"], 2, "give the study's link"),
+        (["answer", "http://127.0.0.1:1/v1/studies/a/b", "--yes"], 2, "give the study's link"),
         (["export", "x", "--out", "y", "--token", "t", "--collector", "ftp://h"], 2, "http"),
         (["export", "x", "--out", "y", "--token", "€"], 2, "ASCII"),
         (
@@ -232,7 +232,7 @@ def test_a_missing_extra_is_named(study_file, tmp_path):
     [
         (["serve", "--workers", "two"], "--workers: must be a whole number of at least 1, is two"),
         (["serve", "--threads", "0"], "--threads: must be a whole number of at least 1, is 0"),
-        (["plan", "s.json", "--out", "p", "--n", "1e3"], "--n: must be whole numbers, as in"),
+        (["plan", "s.json", "--out", "p", "--n", "1e3"], "'--n': must be whole numbers, as in"),
     ],
 )
 def test_an_option_that_is_no_number_is_named(capsys, arguments, says):
@@ -276,7 +276,7 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     """A shell splits an answer into words, and the error of one ends up in a log."""
     exit_code(["answer", "http://127.0.0.1:1/v1/studies/s", "--set", "fruit=red", "apple", "--colour=green"])
     told = capsys.readouterr().err
-    assert "not understood: --colour; quote values that have spaces" in told
+    assert "No such option '--colour'" in told
     assert "apple" not in told
     assert "green" not in told
 
@@ -287,15 +287,10 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
         (["anser"], "No such command 'anser'. (Did you mean one of: 'answer'"),
         (
             ["perturb", "s.json", "a.csv", "--out=r", "--missing-as-refuzal"],
-            "--missing-as-refuzal (did you mean --missing-as-refusal?)",
+            "Did you mean '--missing-as-refusal'?",
         ),
         # A beginning is not the option: `--missing` would have made refusals of blanks.
-        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--missing"], "not understood: --missing"),
-        (["fit", "s.json", "a.ndjson", "b.ndjson", "--out", "p"], "fit takes one file of reports; join them"),
-        (
-            ["fit", "s.json", "a.json", "b.json", "--out", "p"],
-            "A secure sum has one total, which is fitted by",
-        ),
+        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--missing"], "No such option '--missing'"),
         (["xyz"], "No such command 'xyz'"),
     ],
 )

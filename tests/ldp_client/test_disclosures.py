@@ -28,7 +28,7 @@ def test_budget_command_lists_studies_costs_and_report_states(tmp_path, capsys):
     }
     _, said = budget(capsys, tmp_path / "one")
     assert f"first, version 1, of {HOST}: epsilon 2\n  asked: ever, hours\n" in said.out
-    assert said.out.count("1 report waits to be sent") == 2
+    assert said.out.count("reports: 1 waiting") == 2
     assert "2 studies; epsilon spent in all: 3" in said.out
     with device.ledger.writing() as connection:
         for name, state in (("first", "sent"), ("second", "refused")):

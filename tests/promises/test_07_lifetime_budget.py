@@ -263,5 +263,5 @@ def test_a_silent_raise_is_found(
 ) -> None:
     monkeypatch.setattr(Ledger, "keep_budget", instead)
     assert raised_by_opening(tmp_path / "app")
-    monkeypatch.setattr("ldpkit.cli.device._is_more", lambda *_: False)
+    monkeypatch.setattr("ldpkit.cli.answering._kept_budget", lambda _folder: None)
     assert silent_raises(tmp_path / "device", server, capsys)

@@ -1,7 +1,7 @@
 """An analysis by a formula is never called usable where its numbers are wrong or unlearnt; a sound one is.
 
 Tables are of a forced-response survey by dice, or of private predictors. The verdict decides the exit code of
-`ldpkit fit --formula`.
+`ldpkit survey --formula`.
 """
 
 from __future__ import annotations

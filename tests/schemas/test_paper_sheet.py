@@ -41,7 +41,7 @@ def test_filled_in_sheet_is_read_as_table_with_design(study, tmp_path, monkeypat
     """The sheet comes from the command; rows left blank are left out."""
     monkeypatch.chdir(tmp_path)
     Path("study.json").write_text(study.to_json())
-    assert main(["check", "study.json", "--sheet", "entry.csv", "--records", "320"]) == 0
+    assert main(["check", "study.json", "--sheet", "entry.csv", "--n", "320"]) == 0
     said = capsys.readouterr().out
     assert "At 1 say yes, at 6 say no" in said
     assert "at most 5 times as likely" in said

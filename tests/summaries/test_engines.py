@@ -154,7 +154,6 @@ def test_summarize_command_reads_a_dataset(folder, tmp_path, capsys):
     assert main(call) == 0
     assert out.read_text() == RIGHT + "\n"
     assert "300 reports read" in capsys.readouterr().err
-    assert main(["summarize", str(study), str(folder), "--out", str(out), "--trust-files", "--quiet"]) == 0
     (tmp_path / "reports.ndjson").write_text(REPORTS[0].to_json())
     assert (
         main(["summarize", str(study), str(tmp_path / "reports.ndjson"), "--out", str(out), "--workers", "1"])

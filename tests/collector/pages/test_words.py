@@ -218,7 +218,7 @@ def test_page_names_the_owner_before_the_questions(empty):
 
 
 TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
-COMMANDS = {"ldpkit answer  --table table.csv --max-epsilon EPSILON"}
+COMMANDS = {"ldpkit holders  table.csv --max-epsilon EPSILON"}
 # What a reader or a screen reader says; the rest of an attribute is for machines.
 ATTRIBUTES = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from inference import analyse_waves
 from inference.analyses.assembling import assemble
 from inference.analyses.effects import quantities_of
-from inference.analyses.inputs import source_of
 from inference.analyses.likelihood import with_unknown
 from inference.analyses.reports import table_of_reports
 from inference.analyses.survey import load_waves
@@ -20,6 +18,7 @@ from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
+from ldpkit.cli.surveys import read_source
 from schemas import Report, Study
 from summaries import summarize
 from summaries.reading import load_evidence
@@ -113,11 +112,10 @@ def test_difference_between_waves_is_a_contrast(waves):
 
 
 @pytest.mark.usefixtures("files")
-def test_unnamed_waves_are_named_after_versions():
-    given = ["a.json,a.ndjson", "b.json,b.ndjson"]
-    source = source_of(Namespace(wave=given, design=None, missing=None, formula="ever ~ wave"), [])
-    assert list(source.table().public["wave"].cat.categories) == ["1", "2"]
-    assert source.digest == source.table().digest
+def test_waves_of_command_keep_their_names_and_order():
+    given = {"study": None, "missing": None, "design": None, "formula": "ever ~ wave"}
+    source = read_source({**given, "waves": ("late=b.json,b.ndjson", "early=a.json,a.ndjson")}, [])
+    assert list(source.table.public["wave"].cat.categories) == ["late", "early"]
 
 
 FIRST = study_of(1, EVER, JOB)
@@ -270,14 +268,16 @@ def test_waves_of_tables_may_have_their_own_dice():
         (["--wave", "a=a.csv"], 2, "two or more"),
         (["--wave", "a=a.csv", "--wave", "a=b.csv"], 2, "called a"),
         (["--wave", "a.csv", "--wave", "b=b.csv"], 2, "NAME=TABLE.csv"),
-        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "only tables"),
-        (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], 2, "--table"),
+        (["--wave", "a=a.csv", "--wave", "b=s.json,r.ndjson"], 2, "must be NAME="),
+        (["--wave", "a=a.csv", "--wave", "b=b.csv", "--table", "a.csv"], 2, "or --wave for each wave"),
         (["--wave", "a=a.csv", "--wave", "b=bad.csv", "--missing", "drop"], 3, "wave b: q, row 2"),
         (["--wave", "a=a.csv", "--wave", "b=short.csv", "--missing", "drop"], 3, "wave b: there is"),
     ],
 )
 def test_invalid_command_for_waves_of_tables_is_rejected(given, code, said, capsys):
-    assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == code
+    assert (
+        main(["survey", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == code
+    )
     assert said in capsys.readouterr().err
     assert not Path("out").exists()
 
@@ -286,13 +286,13 @@ def test_invalid_command_for_waves_of_tables_is_rejected(given, code, said, caps
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--wave", "a=a.json"], "write NAME="),
+        (["--wave", "a=a.json"], "must be NAME="),
         (["--wave", "a=a.json,"], "must be NAME="),
-        (["--wave", "a=a.json,a.ndjson", "--missing", "drop"], "--missing is for tables"),
-        (["--wave", "a=a.json,a.ndjson", "--design", "d.json"], "--design is for tables"),
+        (["--wave", "a=a.json,a.ndjson", "--missing", "drop"], "are for tables"),
+        (["--wave", "a=a.json,a.ndjson", "--design", "d.json"], "must be NAME="),
     ],
 )
 def test_invalid_command_for_waves_of_studies_is_rejected(given, said, capsys):
-    fit = ["fit", "--formula", "ever ~ wave", "--out", "out", "--wave", "b=b.json,b.ndjson"]
-    assert main([*fit, *given]) == 2
+    survey = ["survey", "--formula", "ever ~ wave", "--out", "out", "--wave", "b=b.json,b.ndjson"]
+    assert main([*survey, *given]) == 2
     assert said in capsys.readouterr().err

@@ -129,7 +129,7 @@ def checked(tmp_path, capsys):
 
 def test_study_check_prints_the_bound_and_its_adversary(checked):
     document = studies.document(studies.with_epsilon(studies.YES_NO, "4"))
-    code, said = checked(document, "--n", "100000", "--contamination", "0.01", "--delta", "1e-6")
+    code, said = checked(document, "--n", "100000", "--contamination", "0.01")
     assert code == 0
     assert "towards an observer of only the set of reports, in no order: epsilon 0.11" in said.out
     assert "among 99,000 true reports (1,000 of 100,000 left out as false)" in said.out
@@ -153,12 +153,10 @@ def test_bound_against_the_collector_needs_a_relay(checked):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--delta", "1e-6"], "--delta needs --n"),
-        (["--smallest-cell", "3"], "--smallest-cell needs --n"),
-        (["--n", "10", "--delta", "2"], "delta must be"),
+        (["--smallest-cell", "3"], "need --n"),
         (["--n", "10", "--contamination", "10"], "false reports must be"),
-        (["--n", "10", "--smallest-cell", "x"], "--smallest-cell x: must be a whole number"),
-        (["--n", "0"], "--n 0: must be a whole number"),
+        (["--n", "10", "--smallest-cell", "x"], "--smallest-cell"),
+        (["--n", "0"], "--n"),
     ],
 )
 def test_study_check_rejects_inconsistent_options(checked, arguments, said):

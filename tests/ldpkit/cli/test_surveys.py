@@ -1,4 +1,4 @@
-"""`ldpkit fit` with a formula or a crossed table: options that do not go together, and the folder."""
+"""`ldpkit survey` with a formula or a crossed table: options that do not go together, and the folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import xarray
 
-from inference.analyses.cli import stated_priors
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
+from ldpkit.cli.surveys import stated_priors
 from tests.inference.analyses.simulated import design, write
 from tests.kit.errors import raises
 
@@ -29,24 +29,22 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "STUDY"),
-        (["--formula", "a ~ 1"], "STUDY.json and REPORTS"),
+        ([], "give --formula"),
+        (["--formula", "a ~ 1"], "give STUDY.json and REPORTS"),
+        (["s.json", "--formula", "a ~ 1"], "give STUDY.json and REPORTS"),
         (["--table", "s.csv"], "--formula"),
         (["--table", "s.csv", "--formula", "a ~ 1"], "--design"),
-        (["s.json", *FIT, "--formula", "a ~ 1"], "--table"),
-        ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "error or drop"),
-        ([*FIT, "--formula", "a ~ 1", "--method", "marginal"], "'marginal' is no method"),
-        ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "--formula cannot be combined with --crosstab"),
+        (["s.json", "r.ndjson", *FIT, "--formula", "a ~ 1"], "or --table and --design"),
+        ([*FIT, "--formula", "a ~ 1", "--missing", "maybe"], "'error', 'drop'"),
+        ([*FIT, "--crosstab", "a,b", "--formula", "a ~ 1"], "give --formula"),
         ([*FIT, "--crosstab", "a,b", "--prior", "flat"], "--prior"),
         ([*FIT, "--crosstab", "a"], "two or more"),
-        (["s.json", "r.ndjson", "--question", "a", "--prior", "flat"], "--prior is for analyses"),
-        (["s.json", "r.ndjson", "--by", "place"], "--by is for analyses"),
-        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--question", "a"], "--question is for a study's own"),
-        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--design", "d.json"], "--design is for a --table"),
+        (["s.json", "r.ndjson", "--by", "place"], "give --formula"),
+        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--design", "d.json"], "are for tables"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(options, said, capsys):
-    assert main(["fit", *options, "--out", "x"]) == 2
+    assert main(["survey", *options, "--out", "x"]) == 2
     assert said in capsys.readouterr().err
     assert not Path("x").exists()
 
@@ -58,10 +56,11 @@ def test_options_that_do_not_go_together_are_named(options, said, capsys):
         (["--formula", "a ~ place", "--prior", "old=flat"], "'old'"),
         (["--formula", "a ~ place", "--prior", "none.json"], "none.json"),
         (["--crosstab", "a,place"], "place is public"),
+        (["--formula", "a ~ 1", "--method", "marginal"], "'marginal' is no method"),
     ],
 )
 def test_failed_analysis_leaves_no_folder(options, said, capsys):
-    assert main(["fit", *FIT, *options, "--out", "x"]) == 3
+    assert main(["survey", *FIT, *options, "--out", "x"]) == 3
     assert said in capsys.readouterr().err
     assert not Path("x").exists()
 
@@ -69,7 +68,7 @@ def test_failed_analysis_leaves_no_folder(options, said, capsys):
 def test_flat_prior_together_with_others_is_rejected():
     Path("p.json").write_text('{"age": {"distribution": "normal", "loc": 0, "scale": 1}}')
     for given in (["flat", "p.json"], ["age=flat", "flat"]):
-        with raises(InputError, "options.flat_prior_with_others"):
+        with raises(InputError, "survey.flat_prior_with_others"):
             stated_priors(given)
     assert stated_priors(["flat"], {"age": "flat"}) == "flat"
     assert stated_priors(["p.json", "sex=flat"], {"age": "flat"})["age"]["loc"] == 0
@@ -78,7 +77,7 @@ def test_flat_prior_together_with_others_is_rejected():
 @pytest.mark.slow
 def test_crossed_table_writes_the_usual_files(capsys):
     options = ["--crosstab", "a,b", "--by", "place", "--method", "gaussian_approx", "--draws", "100"]
-    assert main(["fit", *FIT, *options, "--out", "x"]) in (0, 4)
+    assert main(["survey", *FIT, *options, "--out", "x"]) in (0, 4)
     assert "answer yes: report 0 1/10, 1 9/10" in capsys.readouterr().out
     entry = json.loads(Path("x/posterior.json").read_text())["questions"]["a-b"]
     assert "odds ratio a and b, place = 1" in entry["quantities"]
@@ -91,13 +90,13 @@ def test_crossed_table_writes_the_usual_files(capsys):
 def test_census_total_is_shown_in_the_intervals_that_were_asked_for(capsys):
     Path("census.csv").write_text("place,count\n0,100\n1,900\n")
     options = ["--formula", "a ~ place", "--poststratify", "census.csv", "--draws", "100"]
-    shown = ["--level", "0.8", "--interval", "hdi", "--chains", "3"]
-    assert main(["fit", *FIT, *options, *shown, "--out", "x"]) in (0, 4)
+    shown = ["--level", "0.8"]
+    assert main(["survey", *FIT, *options, *shown, "--out", "x"]) in (0, 4)
     entry = json.loads(Path("x/posterior.json").read_text())["questions"]["a"]
     assert 300 < entry["quantities"]["total a = yes, in the census"]["mean"] < 700
     with xarray.open_datatree("x/a.nc", engine="h5netcdf") as saved:
-        assert saved["posterior"].sizes["chain"] == 3
+        assert saved["posterior"].sizes["chain"] == 4
     page = Path("x/report.html").read_text()
     assert "Expected number of people with a = yes in the census" in page
-    assert "80 % HDI" in page
-    assert "80 % HDI" in capsys.readouterr().out
+    assert "80 % interval" in page
+    assert "80 % interval" in capsys.readouterr().out

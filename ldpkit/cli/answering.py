@@ -1,0 +1,542 @@
+"""Commands of one device: answer, holders, withdraw and budget."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ldp_client.documents.errors import (
+    EXIT_NETWORK,
+    EXIT_REFUSED,
+    AlreadyAnsweredError,
+    AnswerError,
+    DocumentError,
+    InputError,
+    RefusedError,
+    StudyError,
+    TransferError,
+    UsageError,
+)
+from ldp_client.words.text import counted, rounded_up, say, visible
+from ldpkit.cli.commands import command, json_option
+from ldpkit.cli.output import is_json, show, warn
+
+if TYPE_CHECKING:
+    from ldp_client import Device
+    from ldp_client.device.budget import Disclosure
+    from ldp_client.documents.study import Study
+
+F = TypeVar("F", bound=Callable[..., Any])
+# What `publish` prints for people, and the address of the document for devices.
+LINK = re.compile(r"(https?://.+)/(?:s|v1/studies)/([a-z0-9._-]+)/?(?:\?[^#]*)?(?:#\w+=(.+))?", re.ASCII)
+
+
+def default_folder() -> str:
+    """Return the folder of this user's own device."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(base):
+        # Ignore a relative path too: each working folder would have a separate device.
+        base = os.path.join("~", ".local", "share")
+    return os.path.join(base, "ldpkit")
+
+
+class Folder(click.ParamType[str]):
+    """A device's folder, with ~ replaced by the home folder: no shell does so in --folder=~/device."""
+
+    name = "DIR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read a folder."""
+        from ldp_client.device.arguments import folder_of
+
+        try:
+            return folder_of(value)
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Link(click.ParamType[tuple[str, str, str]]):
+    """A study's link: the collector's base URL, the study's id and the code in it, "" for none."""
+
+    name = "LINK"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str, str]:
+        """Read a link."""
+        if isinstance(value, tuple):
+            return value
+        parts = LINK.fullmatch(value)
+        if parts is None:
+            self.fail("give the study's link as `ldpkit publish` prints it: https://host/s/ID", param, ctx)
+        return parts[1], parts[2], parts[3] or ""
+
+
+def folder_option(function: F) -> F:
+    """Add --folder, as `folder: str`."""
+    text = f"the device's ledger (default {default_folder()})"
+    return click.option("--folder", type=Folder(), default=default_folder, help=text)(function)
+
+
+def node_option(function: F) -> F:
+    """Add --node, as `node: tuple[str, ...]`."""
+    text = "trust this node of a secure sum, https://host#KEYS; repeat for each node, if you trust it"
+    return click.option("--node", multiple=True, metavar="ADDRESS", help=text)(function)
+
+
+def device_options(function: F) -> F:
+    """Add what a device that answers takes, as arguments of `_answer`."""
+    for option in (
+        click.argument("link", type=Link()),
+        click.option(
+            "--max-epsilon",
+            metavar="EPSILON",
+            help="this device's lifetime budget, which its ledger keeps; later calls may omit it",
+        ),
+        click.option(
+            "--raise-budget",
+            is_flag=True,
+            help="let --max-epsilon exceed the budget in the ledger; epsilon spent before still counts",
+        ),
+        click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest"),
+        click.option(
+            "--trusted-signer", multiple=True, metavar="PEM", help="accept only studies signed with this key"
+        ),
+        click.option("--ticket", default="", metavar="CODE", help="this ticket, if the link has none"),
+        click.option("--yes", is_flag=True, help="I consent: do not ask"),
+        node_option,
+        folder_option,
+        json_option,
+    )[::-1]:
+        function = option(function)
+    return function
+
+
+@command("answer", "answer https://collector.example/s/habits --set hours=8 --max-epsilon 4")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="QUESTION=VALUE",
+    help="answer a question, a part of a record (QUESTION.FIELD=VALUE) or a public field; repeat for each. "
+    "Your shell's history keeps it, even after withdraw",
+)
+@click.option(
+    "--public",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="send a public field's value as it is, without noise; with --yes, --set does not take it",
+)
+@click.option(
+    "--refuse",
+    multiple=True,
+    metavar="QUESTION",
+    help="prefer not to answer this question, if it offers refusal",
+)
+@device_options
+def answer(
+    settings: tuple[str, ...], public: tuple[str, ...], refuse: tuple[str, ...], yes: bool, **device: Any
+) -> int:
+    """Answer a study once, as one device. LINK is what `ldpkit publish` prints for people."""
+
+    def values(study: Study) -> dict[str, Any]:
+        if study.respondent == "holder":
+            raise InputError(
+                f"study {study.id} is for data holders: use `ldpkit holders`", code="answer.study_for_holders"
+            )
+        return _values(study, settings, public, refuse, yes)
+
+    return _answer(values, yes, **device)
+
+
+@command("holders", "holders https://collector.example/s/stays table.csv --max-epsilon 8")
+@device_options
+@click.argument("table", metavar="TABLE")
+def holders(table: str, yes: bool, **device: Any) -> int:
+    """Answer a study once, as one data holder, with a table. TABLE is CSV or Parquet."""
+
+    def values(study: Study) -> dict[str, Any]:
+        from ldp_client.files.tables import table_answers
+
+        if study.respondent != "holder":
+            raise InputError(
+                f"study {study.id} asks people, not data holders: use `ldpkit answer`",
+                code="answer.study_for_people",
+            )
+        return {**table_answers(study, table)}
+
+    return _answer(values, yes, **device)
+
+
+def _answer(
+    values: Callable[[Study], dict[str, Any]],
+    yes: bool,
+    link: tuple[str, str, str],
+    max_epsilon: str | None,
+    raise_budget: bool,
+    digest: tuple[str, ...],
+    trusted_signer: tuple[str, ...],
+    ticket: str,
+    node: tuple[str, ...],
+    folder: str,
+) -> int:
+    """Fetch the study, ask for consent, answer and send. values: the answers to a study."""
+    from ldp_client import Device
+
+    # 1. Open the device.
+    collector, study_id, code = link
+    _refuse_folder_of_others(folder)
+    device = Device(
+        folder,
+        _budget(folder, max_epsilon, raise_budget),
+        collector,
+        signing_keys=trusted_signer or None,
+        nodes=node,
+        known_digests=digest or None,
+        raise_budget=raise_budget,
+    )
+    if not device.ledger.spent():
+        where = visible(os.path.abspath(folder))
+        warn(f"note: a new device, in {where}: it does not know answers that were given from another folder")
+    try:
+        # 2. Check the answers before anything is stored or spent.
+        study = device.fetch(study_id)
+        answers = values(study)
+        if study.channel is not None and study.channel.tickets is not None and not (ticket or code):
+            raise RefusedError.say("device.no_ticket")
+        _check(study, answers)
+        # 3. Ask for consent, and answer.
+        if not yes:
+            _ask_for_consent(study, device.collector)
+        device.consent(study)
+        report = device.answer(study, answers, ticket or code)
+    except TransferError:
+        _tell_waiting(device, study_id)
+        raise
+    except (AnswerError, DocumentError, InputError, RefusedError) as error:
+        # 4. Send what earlier calls could not, whatever prevents an answer to this study.
+        _tell_waiting(device, study_id)
+        is_answered = isinstance(error, AlreadyAnsweredError)
+        if (ticket or code) and is_answered:
+            warn(
+                f"the ticket given now is not used: {study_id} was answered from here before. In Python, "
+                "Device.give_ticket gives a waiting report another ticket"
+            )
+        if device.ledger.queued() or is_answered:
+            print(_flush(device)[0], file=sys.stderr if is_json() else sys.stdout)
+        raise
+    left = float(device.epsilon_left)
+    line = f"answered {study_id}; report {report}; epsilon left {left:g}"
+    return _send(line, {"study": study_id, "report": report, "epsilon_left": left}, device)
+
+
+def _budget(folder: str, stated: str | None, raise_budget: bool) -> str:
+    """Return the lifetime budget: the stated budget, or else the ledger's.
+
+    Raises UsageError without either. Raises RefusedError if the stated budget exceeds the ledger's, except
+    with --raise-budget.
+    """
+    from ldp_client.documents.rational import Rational
+
+    kept = _kept_budget(folder)
+    if stated is None:
+        if kept is None or raise_budget:
+            raise UsageError(
+                "state this device's lifetime budget, over all studies that it ever answers: --max-epsilon "
+                "EPSILON",
+                code="answer.no_budget",
+            )
+        return kept
+    try:
+        is_more = kept is not None and Rational.parse(kept) < Rational.parse(stated)
+    except ValueError:
+        # The device rejects it.
+        is_more = False
+    if is_more and not raise_budget:
+        raise RefusedError(
+            f"this device's lifetime budget is {kept}, and {stated} is more: pass --raise-budget if its "
+            "owner raises it",
+            code="answer.budget_is_more",
+        )
+    return stated
+
+
+def _kept_budget(folder: str) -> str | None:
+    from ldp_client.device.layout import holds_device
+    from ldp_client.device.ledger import Ledger
+
+    return Ledger(folder).budget() if holds_device(folder) else None
+
+
+def _refuse_folder_of_others(folder: str) -> None:
+    """Raise InputError, before creating anything in it, for a folder that does not belong to a device."""
+    from ldp_client.device.layout import holds_device, holds_others
+
+    try:
+        is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
+    except OSError as error:
+        raise InputError.say("device.unread_folder", folder=folder, reason=error.strerror) from None
+    if is_wrong:
+        raise InputError(
+            f"{folder} holds other files and no device: give --folder a new or empty folder",
+            code="answer.other_folder",
+        )
+
+
+def _values(
+    study: Study, settings: Sequence[str], public: Sequence[str], refused: Sequence[str], yes: bool
+) -> dict[str, Any]:
+    """Return a person's answers in the options. Raises InputError."""
+    from ldp_client.files.answers import values_from_text
+
+    texts = split_settings(study, [*settings, *public])
+    # 1. The same command, run again, must not send without noise what a newer version no longer protects.
+    fields = [field.id for field in study.public]
+    for name in (setting.partition("=")[0] for setting in public):
+        if name not in fields:
+            raise InputError(
+                "--public: is for fields sent without noise; the study's public fields: "
+                f"{', '.join(fields) or '–'}",
+                code="answer.not_public",
+            )
+    for name in (setting.partition("=")[0] for setting in settings if yes):
+        if name in fields:
+            raise InputError(
+                f"--set {name}: would be sent without noise, and --yes skips the question. If that is meant, "
+                f"pass --public {name}=VALUE",
+                code="answer.unmeant_public",
+            )
+    # 2. A blank is no refusal.
+    answers = values_from_text(study, texts)
+    for name, value in answers.items():
+        if value is None:
+            raise AnswerError.say("core.blank", name)
+    # 3. Refusals.
+    offered = [question.id for question in study.questions if question.refusal]
+    for name in refused:
+        if name not in offered:
+            raise InputError(
+                f"--refuse: must be a question that offers refusal: {', '.join(offered) or '–'}",
+                code="answer.refuse",
+            )
+        if name in texts:
+            raise InputError(f"{name}: is in both --set and --refuse", code="answer.refuse_and_set")
+    return {**answers, **dict.fromkeys(refused)}
+
+
+def split_settings(study: Study, settings: Sequence[str]) -> dict[str, str]:
+    """Return {column: text} from QUESTION=VALUE arguments. Raises InputError."""
+    from ldp_client.files.answers import all_columns
+
+    known = all_columns(study)
+    if len(set(known)) < len(known):
+        # Authors' tools refuse such a study, devices need not: an app names a record's fields in an object.
+        raise StudyError("questions", "two answers have one name", code="study.id_like_record_field")
+    texts: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in known:
+            # Do not repeat even the name: it may be a mistyped answer.
+            raise InputError(
+                f"--set: use QUESTION=VALUE, with one of: {', '.join(known)}", code="answer.set_form"
+            )
+        if name in texts:
+            raise InputError(f"--set {name}: is given twice", code="answer.set_twice")
+        texts[name] = value
+    return texts
+
+
+def _check(study: Study, answers: dict[str, Any]) -> None:
+    """Reject wrong answers, and warn of surprises, before asking for consent and storing anything.
+
+    Raises AnswerError, InputError.
+    """
+    from ldp_client.answering import public_values, quantise_answers
+    from ldp_client.columns.clipping import ClippedCount, is_clipped
+    from ldp_client.device.budget import terms_of
+    from ldp_client.files.batch import counted_tables
+
+    mechanisms = terms_of(study).mechanisms
+    if study.respondent == "holder":
+        clipped = ClippedCount()
+        quantise_answers(study, mechanisms, counted_tables(study, answers, clipped))
+        if clipped.line():
+            warn(clipped.line())
+        return
+    quantise_answers(study, mechanisms, answers)
+    _tell_public(public_values(study, answers), "public.value")
+    for question in study.questions:
+        if is_clipped(question, answers[question.id]):
+            # Often because of a wrong unit.
+            warn(
+                f"warning: {question.id} is beyond the study's bounds or norm: is its unit right? The "
+                "nearest allowed answer would be sent"
+            )
+
+
+def _tell_public(values: dict[str, str], sentence: str) -> None:
+
+    for name, value in values.items():
+        warn(say(sentence, field=name, value=visible(value)))
+
+
+def _tell_waiting(device: Device, study_id: str) -> None:
+    """Print that queued reports are sent with their original content, whatever is given now."""
+    from ldp_client.documents.report import Report
+
+    for queued in device.ledger.queued():
+        if queued.study == study_id and queued.origin == device.ledger.origin and queued.body[:1] == "{":
+            warn(
+                f"report {queued.report_id} has waited since an earlier call: it is sent as it was made, "
+                "without any value given now"
+            )
+            _tell_public(Report.from_json(queued.body).public, "public.waiting")
+
+
+def _ask_for_consent(study: Study, collector: str) -> None:
+    """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
+    from ldp_client.explain import describe
+    from schemas.channel_warnings import issuer_warnings
+    from schemas.study_warnings import notes_of, warnings_to_people
+
+    if is_json() or not sys.stdin.isatty():
+        raise UsageError(
+            "consent is asked for on a terminal and without --json. If the person has agreed, pass --yes",
+            code="answer.nobody_consents",
+        )
+    warnings = [*warnings_to_people(study), *issuer_warnings(study, collector), *notes_of(study)]
+    print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings]))
+    try:
+        reply = input("Send these answers, with this noise? [y/N] ")
+    except EOFError:
+        reply = ""
+    if reply.strip().lower() not in ("y", "yes"):
+        raise InputError("no consent: nothing was answered", code="answer.no_consent")
+
+
+def _send(line: str, document: dict[str, Any], device: Device, now: bool = False) -> int:
+    """Flush, print `line` and what was sent, and return the exit code of sending. now: as in `flush`."""
+    if not is_json():
+        print(line, flush=True)
+    line, counts = _flush(device, now)
+    show([line], {**document, **counts})
+    return EXIT_REFUSED if counts["refused"] else EXIT_NETWORK if counts["waiting"] else 0
+
+
+def _flush(device: Device, now: bool = False) -> tuple[str, dict[str, Any]]:
+    """Flush, and print which reports were refused or wait. Return the counts in words, and as a document."""
+    flushed = device.flush(now=now)
+    for line in flushed.refused:
+        warn(visible(say("device.refused", report=line)))
+    if flushed.stuck:
+        warn(visible(f"{counted(flushed.stuck, 'report')} waiting: {flushed.stuck_reason}"))
+    if flushed.likely:
+        warn(visible(f"{counted(flushed.likely, 'report')} waiting: {flushed.reason}; run again to send"))
+    if flushed.batched:
+        leave = "leaves later, or is deleted" if flushed.batched == 1 else "leave later, or are deleted"
+        warn(
+            f"{counted(flushed.batched, 'report')} {leave}, among others', at a random moment: run this "
+            "again then"
+        )
+        if flushed.reason not in ("", flushed.stuck_reason) and not flushed.likely:
+            warn(flushed.reason)
+    waiting = flushed.waiting + flushed.undeleted
+    counts: dict[str, Any] = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
+    counts |= {"scheduled": flushed.batched} if flushed.batched else {}
+    line = say("device.sent", count=flushed.sent, deleted=flushed.deleted)
+    return line, {**counts, "refused": list(flushed.refused)}
+
+
+@command("withdraw", "withdraw https://collector.example/s/habits")
+@click.argument("link", type=Link())
+@click.option(
+    "--now",
+    is_flag=True,
+    help="delete at once, even reports that left together with others: an observer may then tell whose they "
+    "were",
+)
+@node_option
+@folder_option
+@json_option
+def withdraw(link: tuple[str, str, str], now: bool, node: tuple[str, ...], folder: str) -> int:
+    """Take back this device's answers to a study, here and at the collector."""
+    from ldp_client import Device
+
+    collector, study_id, _ = link
+    unknown = InputError(
+        f"the device in {folder} has not answered study {study_id} of this collector: are link and --folder "
+        "right?",
+        code="device.unknown_report",
+    )
+    budget = _kept_budget(folder)
+    if budget is None:
+        raise unknown
+    device = Device(folder, budget, collector, nodes=node)
+    try:
+        count = device.withdraw(study_id)
+    except InputError:
+        raise unknown from None
+    line = f"withdrew from {study_id}: {counted(count, 'report')} to be deleted"
+    return _send(line, {"study": study_id, "withdrawn": count}, device, now)
+
+
+@command("budget", "budget")
+@folder_option
+@json_option
+def budget(folder: str) -> None:
+    """Show what this device answered, for whom, the epsilon spent, and the reports that wait."""
+    from fractions import Fraction
+
+    from ldp_client.device.budget import disclosures_of
+    from ldp_client.device.layout import holds_device
+    from ldp_client.device.ledger import Ledger
+
+    if not os.path.isdir(folder) or not holds_device(folder):
+        raise InputError(
+            f"{folder} holds no device: nothing was answered from there (is --folder right?)",
+            code="budget.no_device",
+        )
+    ledger = Ledger(folder)
+    most, disclosures = ledger.budget(), disclosures_of(ledger)
+    epsilon = sum((each.epsilon for each in disclosures), Fraction(0))
+    lines = [line for each in disclosures for line in _lines_of(each)]
+    studies = f"{len(disclosures)} {'study' if len(disclosures) == 1 else 'studies'}"
+    lines.append(f"{studies}; epsilon spent in all: {rounded_up(float(epsilon))}")
+    lines += [] if most is None else [f"its lifetime budget: {most}"]
+    entries = [_entry_of(each) for each in disclosures]
+    show(lines, {"epsilon": float(epsilon), "max_epsilon": most, "studies": entries})
+
+
+def _lines_of(told: Disclosure) -> list[str]:
+    """Return what a collector's study was told, in words."""
+    collector = visible(told.collector) or "no collector yet"
+    lines = [
+        f"{told.study}, version {told.version}, of {collector}: epsilon {rounded_up(float(told.epsilon))}",
+        f"  asked: {', '.join(told.questions)}",
+    ]
+    reports = [f"{count} {state.replace('_', ' ')}" for state, count in told.reports.items() if count]
+    none = "no report is left: withdrawn, and deleted if it had been sent"
+    lines.append(f"  reports: {', '.join(reports)}" if reports else f"  {none}")
+    if told.untokened:
+        lines.append(f"  tokens still to get from the study's issuer: {told.untokened}")
+    if told.batched:
+        lines.append(f"  leaving together with others' reports, at a random moment: {told.batched}")
+    for values in told.strata:
+        pairs = visible(", ".join(f"{field}={values[field]}" for field in sorted(values)))
+        lines.append(
+            f"  the issuer says that you belong to {pairs}, and that is read with the report. If it is not "
+            "so, withdraw before the report leaves"
+        )
+    return lines
+
+
+def _entry_of(told: Disclosure) -> dict[str, Any]:
+    numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
+    study = {"study": told.study, "collector": told.collector, "version": told.version}
+    strata = {"strata": told.strata} if told.strata else {}
+    return {**study, "questions": told.questions, **numbers, "reports": told.reports, **strata}

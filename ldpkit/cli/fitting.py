@@ -1,0 +1,181 @@
+"""The commands fit and demo, and what `survey` has in common with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED
+from ldp_client.words.text import visible
+from ldpkit.cli.commands import COUNT, command, json_option, out_option, quiet_option
+from ldpkit.cli.output import progress, show_written
+
+if TYPE_CHECKING:
+    from inference.results.intervals import Interval
+    from inference.results.posterior import Posterior
+
+F = TypeVar("F", bound=Callable[..., Any])
+SEED = click.option(
+    "--seed", type=int, default=0, metavar="N", help="the same seed gives the same numbers (default 0)"
+)
+
+
+def sampling_options(function: F) -> F:
+    """Add --seed, --method, --draws, --level and --check, and the options of output."""
+    for option in (
+        SEED,
+        click.option(
+            "--method",
+            default="nuts",
+            metavar="NAME",
+            help="nuts (default), or gaussian_approx: a fast approximation that says when it is poor",
+        ),
+        click.option(
+            "--draws",
+            type=int,
+            default=1000,
+            metavar="N",
+            help="draws that each chain keeps, a multiple of 100 up to 20000 (default 1000)",
+        ),
+        click.option(
+            "--level",
+            type=float,
+            default=0.9,
+            metavar="P",
+            help="probability of the shown intervals (default 0.9)",
+        ),
+        click.option(
+            "--check",
+            metavar="POSTERIOR.json",
+            help="compare with an earlier result of this call: exit with 4 if they differ",
+        ),
+        quiet_option,
+        json_option,
+    )[::-1]:
+        function = option(function)
+    return function
+
+
+@command("fit", "fit study.json reports.ndjson --out posterior")
+@click.argument("study", metavar="STUDY.json")
+@click.argument("reports", nargs=-1, required=True, metavar="REPORTS_OR_SUMMARY...")
+@out_option("a new folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)", "DIR")
+@click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="ID",
+    help="fit only this question; repeat for more (default: all)",
+)
+@click.option(
+    "--contamination",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="also show bounds on shares and means if this share of reports is arbitrary, such as 0.01",
+)
+@click.option(
+    "--earlier",
+    multiple=True,
+    metavar="PATH",
+    help="for the report: a folder of `plan` or `calibrate`, or a file of `audit --out`; repeat for more",
+)
+@sampling_options
+def fit(
+    study: str,
+    reports: tuple[str, ...],
+    out: str,
+    questions: tuple[str, ...],
+    contamination: float,
+    earlier: tuple[str, ...],
+    seed: int,
+    method: str,
+    draws: int,
+    level: float,
+    check: str | None,
+) -> int:
+    """Fit a posterior to each question.
+
+    REPORTS_OR_SUMMARY is NDJSON, CSV or Parquet, one file or several, or what summarize wrote.
+    """
+    from schemas.study import load_study
+
+    document = load_study(study)
+    from dataclasses import replace
+
+    from inference.fitting import fit as fit_study
+    from inference.results.earlier_steps import read_earlier
+    from inference.results.folder import save_report
+    from inference.results.intervals import interval_of
+    from inference.results.provenance import made_by, words_of
+    from inference.results.reproduction import compared_with
+    from inference.results.saving import new_folder
+    from summaries.progress import reading_of
+    from summaries.reading import load_evidence
+
+    # 1. Read what decides whether the fit can be made.
+    interval, tell = interval_of(level), progress()
+    join_steps = read_earlier(document, earlier)
+    with new_folder(Path(out)) as folder:
+        evidence = load_evidence(document, reports, reading_of(tell, reports))
+        decisive = {"seed": seed, "method": method, "draws": draws, "level": level}
+        options = words_of(**decisive, contamination=contamination or None, question=questions)
+        made = made_by("fit", [[Path(path)] for path in (study, *reports)] + options)
+        compare = compared_with(check, made)
+        # 2. Fit.
+        posteriors = fit_study(
+            document,
+            evidence,
+            seed,
+            tell,
+            draws=draws,
+            questions=questions or None,
+            contamination=contamination,
+            method=method,
+        )
+        # 3. Write the folder.
+        steps = join_steps(posteriors)
+        made = replace(made, beside=steps.files)
+        save_report(document, posteriors, folder, interval=interval, made=made, earlier=steps)
+        comparison = compare(folder)
+    more = [
+        f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"
+        for line in steps.lines
+    ]
+    is_good = steps.ok and comparison.same
+    return show_posteriors(steps.on(posteriors), out, interval, [*more, *comparison.lines], is_good)
+
+
+def show_posteriors(
+    posteriors: Mapping[str, Posterior],
+    out: str,
+    interval: Interval,
+    more: Iterable[str] = (),
+    is_good: bool = True,
+) -> int:
+    """Print the results and where the report is. Return the exit code, 0 only if all verdicts are good.
+
+    more: further lines. is_good: whether nothing else speaks against the results.
+    """
+    from inference.results.printed import text_of
+
+    texts = [text_of(posterior, interval) for posterior in posteriors.values()]
+    is_good &= all(posterior.diagnostics.ok for posterior in posteriors.values())
+    show_written([*texts, f"report: {Path(out) / 'report.html'}", *more], "posterior.json", ok=is_good)
+    return 0 if is_good else EXIT_NOT_TRUSTED
+
+
+@command("demo", "demo --out demo --n 500")
+@click.option("--out", default="demo", metavar="DIR", help="a new folder for the results (default: demo)")
+@click.option("--n", "people", type=COUNT, metavar="N", help="how many people (default: all 6,366)")
+@quiet_option
+@json_option
+def demo(out: str, people: int | None) -> int:
+    """Run the whole pipeline on real data; end with a report page."""
+    from inference.demo.run import run
+    from inference.results.intervals import USUAL
+
+    return show_posteriors(run(Path(out), people, progress()), out, USUAL)

@@ -1,0 +1,181 @@
+"""Commands that read and write files of reports: perturb, summarize and audit."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
+from ldp_client.files.disk import (
+    chosen_questions,
+    count_lines,
+    refuse_replacing,
+    refuse_replacing_other,
+    refuse_table,
+    replacing,
+)
+from ldp_client.words.text import counted
+from ldpkit.cli.commands import command, json_option, out_option, quiet_option
+from ldpkit.cli.output import progress, show, warn
+
+if TYPE_CHECKING:
+    from schemas import Study
+    from summaries import Summary
+
+FEWEST_SAMPLES, SAMPLES = 1000, 40_000
+# The first bytes of a file of findings.
+FINDINGS = '[\n {\n  "study_digest"'
+
+
+@command("perturb", "perturb study.json answers.csv --out reports.ndjson")
+@click.argument("study", metavar="STUDY.json")
+@click.argument("answers", metavar="ANSWERS")
+@out_option("write the reports to this file (NDJSON)", "REPORTS")
+@click.option(
+    "--missing-as-refusal",
+    is_flag=True,
+    help="read a blank cell, or null, as a refusal, if the study offers refusals",
+)
+@quiet_option
+@json_option
+def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> None:
+    """Add device-side noise to a file of answers, or to a data holder's table.
+
+    ANSWERS has one person a line: NDJSON, or CSV with a header. A data holder's table is CSV or Parquet.
+    """
+    from ldp_client.commands.output import Step
+    from ldp_client.files.batch import perturb_file
+    from schemas.study import load_study
+
+    refuse_table(out)
+    document = load_study(study)
+    if document.public:
+        warn(f"SENT AS IT IS, without noise: {', '.join(field.id for field in document.public)}")
+    tell, people = progress(), count_lines(answers)
+
+    def told(count: int) -> None:
+        tell(Step(f"  {count} answers perturbed", count, max(count, people)))
+
+    count = perturb_file(document, answers, out, told, warn, missing_as_refusal)
+    show([f"{counted(count, 'report')} in {out}"], {"study": document.id, "reports": count, "file": out})
+    warn("Each run draws new noise and spends epsilon again: keep these reports, run once.")
+
+
+@command("summarize", "summarize study.json reports.ndjson --out summary.json")
+@click.argument("study", metavar="STUDY.json")
+@click.argument("reports", nargs=-1, required=True, metavar="REPORTS...")
+@out_option("the summary, for `ldpkit fit`")
+@click.option("--workers", type=int, metavar="N", help="how many processes read columns (default: all cores)")
+@quiet_option
+@json_option
+def summarize(study: str, reports: tuple[str, ...], out: str, workers: int | None) -> None:
+    """Reduce reports to a fixed-size, mergeable summary.
+
+    REPORTS are files (NDJSON, CSV or Parquet), or the folder or address of a dataset of very many reports.
+    """
+    from ldp_client import mechanisms_of
+    from schemas.study import load_study
+    from summaries.extras import naming_extra
+    from summaries.influence import FALSE_SHARE, influence_in_words
+
+    document = load_study(study)
+    with naming_extra():
+        from summaries.summary import FORMAT
+
+        # 1. Refuse to replace an input, or another file.
+        refuse_replacing(out, (study, *reports))
+        if _have_columns(reports):
+            from summaries.engines.dataset import refuse_replacing_part
+
+            refuse_replacing_part(out, document, reports)
+        refuse_table(out)
+        refuse_replacing_other(out, FORMAT)
+        # 2. Read, and write.
+        summary = _summary_of(document, reports, workers)
+        with replacing(out, read=(study, *reports)) as file:
+            file.write(summary.to_json() + "\n")
+    # 3. Tell how far false reports could move an average.
+    lines = [_cells_in_words(document, summary)] if document.public else []
+    counts = {name: part.n for name, part in summary.questions.items()}
+    for name, mechanism in mechanisms_of(document).items():
+        n = counts[name]
+        share = n / sum(counts.values()) if document.sample_one_question and n else 1.0
+        lines.append(f"{name}: {n} reports. {influence_in_words(mechanism, FALSE_SHARE, share)}")
+    facts = {"study": document.id, "version": document.version, "digest": document.digest, "file": out}
+    show(lines, {**facts, "reports": counts})
+
+
+def _have_columns(reports: tuple[str, ...]) -> bool:
+    """Return True for Parquet files, and for folders and addresses that may hold a dataset."""
+    import os
+
+    return all(path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path) for path in reports)
+
+
+def _summary_of(study: Study, reports: tuple[str, ...], workers: int | None) -> Summary:
+    """Read columns by processes, or reports one by one if there are no columns."""
+    from summaries.progress import columns_of, reading_of
+
+    if _have_columns(reports):
+        from summaries.engines import summarize_dataset
+
+        return summarize_dataset(study, list(reports), workers=workers, told=columns_of(progress()))
+    if workers is not None:
+        raise UsageError("--workers is for a dataset, or for Parquet files", code="summary.engine_option")
+    from summaries.reading import summarize_files
+
+    return summarize_files(study, list(reports), reading_of(progress(), reports))
+
+
+def _cells_in_words(study: Study, summary: Summary) -> str:
+    """Say whether analyses by public field can be made of the summary."""
+    if summary.cells is None:
+        return f"not kept by cell: {study.cells:,} are too many; analyses by public field need the reports"
+    return f"kept by cell: {len(summary.cells):,} of {study.cells:,} have reports"
+
+
+@command("audit", "audit study.json --question ever")
+@click.argument("study", metavar="STUDY.json")
+@click.option("--question", metavar="ID", help="audit this question only")
+@click.option(
+    "--samples",
+    type=click.IntRange(FEWEST_SAMPLES),
+    default=SAMPLES,
+    metavar="N",
+    help=f"draw this many reports of each answer (default {SAMPLES})",
+)
+@out_option("also write the findings as JSON", "FILE.json", required=False)
+@quiet_option
+@json_option
+def audit(study: str, question: str | None, samples: int, out: str | None) -> int:
+    """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
+    from ldp_client.audit.auditing import audit_study
+    from ldp_client.audit.findings import table
+    from ldp_client.commands.output import Step
+    from schemas.study import load_study
+
+    document = load_study(study)
+    if out:
+        refuse_replacing(out, [study])
+        refuse_replacing_other(out, FINDINGS)
+    if document.protocol is not None:
+        raise InputError(
+            f"study {document.id} is a secure sum: it sends no single report to audit",
+            code="audit.secure_sum",
+        )
+    audits, tell = [], progress()
+    questions = chosen_questions(document.questions, question)
+    tell(f"auditing {len(questions)} questions …")
+    for one in audit_study(document, questions, samples):
+        audits.append(one)
+        tell(Step(f"audited {one.question}", len(audits), len(questions) + 1))
+    passed = all(one.passed for one in audits)
+    findings = [{"study_digest": document.digest, **one.to_dict()} for one in audits]
+    show(table(audits), {"study": document.id, "passed": passed, "audits": findings})
+    if out:
+        with replacing(out) as file:
+            json.dump(findings, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+    return 0 if passed else EXIT_NOT_TRUSTED

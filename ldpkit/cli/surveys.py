@@ -1,0 +1,242 @@
+"""The command survey: formulas and crossed tables, over devices' reports, dice surveys and waves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.words.text import visible
+from ldpkit.cli.commands import command, out_option
+from ldpkit.cli.fitting import sampling_options, show_posteriors
+from ldpkit.cli.output import progress
+
+if TYPE_CHECKING:
+    from inference.analyses.result import AnalysisPosterior
+    from inference.analyses.table import Table
+    from inference.results.intervals import Interval
+    from inference.results.provenance import Word
+
+MOST_PRINTED = 40
+
+
+class Source(NamedTuple):
+    """What is analysed.
+
+    table: the counted answers. title: for people. priors: as the design states them. words: the design, for
+    people.
+    """
+
+    table: Table
+    title: str
+    priors: Any = None
+    words: tuple[str, ...] = ()
+
+
+@command("survey", 'survey study.json reports.ndjson --formula "ever ~ age + region" --out analysis')
+@click.argument("study", metavar="[STUDY.json", required=False)
+@click.argument("reports", metavar="REPORTS]", required=False)
+@out_option("a new folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)", "DIR")
+@click.option("--formula", metavar="FORMULA", help='such as "ever ~ age + region + (1 | clinic)"')
+@click.option("--crosstab", metavar="A,B", help="the joint table of private columns, instead of a formula")
+@click.option("--table", metavar="TABLE.csv", help="a survey's table, instead of a study's reports")
+@click.option("--design", metavar="DESIGN.json", help="the design of the table's private columns")
+@click.option(
+    "--wave",
+    "waves",
+    multiple=True,
+    metavar="NAME=FILES",
+    help="a wave: STUDY.json,REPORTS, or TABLE.csv with --design; repeat for each; `wave` is a column",
+)
+@click.option("--family", metavar="NAME", help="the outcome's family (default: by its kind)")
+@click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    metavar="PRIOR",
+    help='flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; repeat for more',
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "drop"]),
+    help="what becomes of a table's rows with missing values (default: error)",
+)
+@click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
+@click.option(
+    "--weights", metavar="COLUMN", help="the column with the number of people that a row stands for"
+)
+@click.option(
+    "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
+)
+@sampling_options
+def survey(
+    out: str, seed: int, method: str, draws: int, level: float, check: str | None, **given: Any
+) -> int:
+    """Fit a formula, or cross columns: regressions of private answers on public columns.
+
+    The answers are devices' reports on a study, a table of a survey with dice (--table and --design), or
+    waves of either (--wave).
+    """
+    _refuse_combinations(given)
+    from inference.analyses.analysing import analyse_table
+    from inference.analyses.crossing import cross_table
+    from inference.analyses.population import Population
+    from inference.analyses.report_page import check_file_name, save_analysis
+    from inference.analyses.survey import read_frame
+    from inference.results.intervals import interval_of
+    from inference.results.provenance import made_by
+    from inference.results.reproduction import compared_with
+    from inference.results.saving import new_folder
+
+    # 1. Read the names of columns.
+    formula, by, census = given["formula"], given["by"], given["poststratify"]
+    crossed = [name.strip() for name in (given["crosstab"] or "").split(",") if name.strip()]
+    for name in crossed or [formula.split("~")[0].strip().strip("`")]:
+        check_file_name(name)
+    population = Population(by, given["weights"], None if census is None else read_frame(census))
+    # 2. Read and count the answers.
+    sampling: dict[str, Any] = {"seed": seed, "method": method, "draws": draws}
+    interval, tell = interval_of(level), progress()
+    with new_folder(Path(out)) as folder:
+        source = read_source(given, [*crossed, by] if crossed and by else crossed or population.columns())
+        made = made_by("survey", words_of_call(given, sampling, level))
+        compare = compared_with(check, made)
+        # 3. Fit, and write the folder.
+        if crossed:
+            posterior = cross_table(source.table, crossed, by, progress=tell, **sampling)
+        else:
+            priors = stated_priors(given["priors"], source.priors)
+            options = {"family": given["family"], "priors": priors, "population": population}
+            posterior = analyse_table(source.table, formula, progress=tell, **options, **sampling)
+        save_analysis(posterior, folder, source.title, interval, made)
+        comparison = compare(folder)
+    lines = [*source.words, *_quantities(posterior, interval), *comparison.lines]
+    return show_posteriors({posterior.question: posterior}, out, interval, lines, comparison.same)
+
+
+def _refuse_combinations(given: dict[str, Any]) -> None:
+    """Raise UsageError if options are missing or do not go together."""
+    if (given["formula"] is None) == (given["crosstab"] is None):
+        raise UsageError('give --formula "outcome ~ terms", or --crosstab A,B', code="survey.what_to_fit")
+    for name in ("family", "priors", "poststratify", "weights") if given["crosstab"] else ():
+        if given[name]:
+            raise UsageError(f"--{name} is for a --formula, not for --crosstab", code="survey.combination")
+    asked = [bool(given["study"]), given["table"] is not None, bool(given["waves"])]
+    if sum(asked) != 1 or bool(given["study"]) != bool(given["reports"]):
+        raise UsageError(
+            "give STUDY.json and REPORTS, or --table and --design, or --wave for each wave",
+            code="survey.what_to_read",
+        )
+    if given["table"] is not None and given["design"] is None:
+        raise UsageError("--table needs --design, which defines its private columns", code="survey.no_design")
+    if (given["study"] and given["design"]) or (given["missing"] and not given["design"]):
+        raise UsageError(
+            "--design and --missing are for tables: a study defines its reports", code="survey.of_tables"
+        )
+
+
+def words_of_call(given: dict[str, Any], sampling: dict[str, Any], level: float) -> list[Word]:
+    """Return the call's words for `made_by`, with paths of files."""
+    from inference.results.provenance import words_of
+
+    words: list[Word] = [[Path(given[name])] for name in ("study", "reports") if given[name]]
+    for name in ("table", "design", "poststratify"):
+        words += [[f"--{name}=", Path(given[name])]] if given[name] else []
+    plain = ("formula", "crosstab", "family", "missing", "by", "weights")
+    words += words_of(**sampling, level=level, **{name: given[name] for name in plain})
+    for prior in given["priors"]:
+        words.append(["--prior=", prior if prior.split("=")[-1] == "flat" else Path(prior)])
+    for name, files in waves_of(given["waves"], given["design"] is not None).items():
+        comma_separated = [part for path in files for part in (",", Path(path))]
+        words.append([f"--wave={name}=", *comma_separated[1:]])
+    return words
+
+
+def read_source(given: dict[str, Any], also: Sequence[str]) -> Source:
+    """Read what the options name. also: columns besides the formula's. Raises InputError."""
+    from inference.analyses.reports import columns_in, table_of_reports
+    from inference.analyses.survey import REFUSE, load_survey, load_waves
+    from inference.analyses.waves import columns_in_waves, table_of_waves
+    from schemas.study import load_study
+    from summaries.reading import load_evidence
+
+    formula, blanks = given["formula"], given["missing"] or REFUSE
+    if given["study"]:
+        study = load_study(given["study"])
+        reports: Any = load_evidence(study, given["reports"])
+        table = table_of_reports(study, reports, columns_in(study, formula, also))
+        return Source(table, study.title)
+    if not given["waves"]:
+        table, design = load_survey(given["table"], given["design"], formula, blanks, also)
+    else:
+        waves = waves_of(given["waves"], given["design"] is not None)
+        if given["design"] is None:
+            studies = {name: load_study(files[0]) for name, files in waves.items()}
+            read = {name: (study, load_evidence(study, waves[name][1])) for name, study in studies.items()}
+            table = table_of_waves(read, columns_in_waves(read, formula, also))
+            return Source(table, next(iter(studies.values())).title)
+        tables = {name: files[0] for name, files in waves.items()}
+        table, design = load_waves(tables, given["design"], formula, blanks, also)
+    title = str(design.document.get("title", ""))
+    return Source(table, title, design.priors, tuple(design.in_words()))
+
+
+def waves_of(given: Sequence[str], is_tables: bool) -> dict[str, list[str]]:
+    """Return {name: [study, reports]}, or {name: [table]}. Raises UsageError for another form."""
+    waves: dict[str, list[str]] = {}
+    for wave in given:
+        name, _, listed = wave.partition("=")
+        files = [path.strip() for path in listed.split(",")]
+        if not name or not all(files) or len(files) != (1 if is_tables else 2):
+            raise UsageError(
+                f"--wave {wave}: must be NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design",
+                code="survey.wave_form",
+            )
+        if name in waves:
+            raise UsageError(
+                f"two waves are called {name}: give each a different name", code="survey.wave_name_taken"
+            )
+        waves[name] = files
+    return waves
+
+
+def stated_priors(given: Sequence[str], of_design: Any = None) -> Any:
+    """Merge the command line's priors over the design's. Raises InputError for an unreadable prior."""
+    if "flat" in given:
+        if set(given) != {"flat"}:
+            raise UsageError(
+                "--prior flat makes all priors flat: remove the other --prior options",
+                code="survey.flat_prior_with_others",
+            )
+        return "flat"
+    priors = of_design
+    for prior in given:
+        name, _, value = prior.rpartition("=")
+        priors = {**(priors or {}), **({name: "flat"} if name and value == "flat" else _priors_in(prior))}
+    return priors
+
+
+def _priors_in(path: str) -> dict[str, Any]:
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        if isinstance(document, dict):
+            return document
+        why = 'it must hold {"NAME": {"distribution": …}}'
+    except OSError as error:
+        why = f"{error.strerror}"
+    except ValueError as error:
+        why = f"it is not JSON: {error}"
+    raise InputError(f"--prior must be flat, NAME=flat or a file; {path}: {why}", code="survey.prior_file")
+
+
+def _quantities(posterior: AnalysisPosterior, interval: Interval) -> list[str]:
+    """Return the quoted quantities as sentences, at most MOST_PRINTED of them."""
+    from inference.analyses.report_page import sentence
+
+    lines = [f"  {visible(sentence(each, interval))}" for each in posterior.quantities[:MOST_PRINTED]]
+    more = len(posterior.quantities) - MOST_PRINTED
+    return [*lines, f"  … and {more} more in posterior.json"] if more > 0 else lines
