@@ -22,7 +22,7 @@ from collector import create_app
 from collector.operator.init_cli import make_database
 from collector.reports.intake import Receipt
 from collector.settings import Settings
-from collector.studies.publishing import publish
+from collector.studies import publish
 from schemas import Report
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from collector.reports.withdraw import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings
 from collector.store import Arrivals, StudyOverview
-from collector.studies.publishing import CurrentStudies, load_keys
+from collector.studies import CurrentStudies, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from schemas import Study

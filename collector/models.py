@@ -54,7 +54,7 @@ class CollectorRow(Base):
 
 
 class DocumentRow(Base):
-    """One published version of a study; never changed."""
+    """One published version of a study; never changed. issuer: the origin of its issuer of tickets, or ""."""
 
     __tablename__ = "documents"
 
@@ -62,6 +62,7 @@ class DocumentRow(Base):
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     digest: Mapped[str] = mapped_column(String(64))
     canonical: Mapped[bytes] = mapped_column(LargeBinary)
+    issuer: Mapped[str] = mapped_column(String(300))
 
 
 class SignatureRow(Base):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from collector import audit_log, store
+from collector import audit_log, store, studies
 from collector.clock import doubt_of, is_vouched_for
 from collector.db import LOCK_NOT_AVAILABLE
 from collector.reports.paging import page_limit
@@ -21,7 +21,6 @@ from collector.reports.sums import FindRules, require_sums, take_back_reports
 from collector.storage.spent_tokens import forget_tokens
 from collector.storage.tickets import disable_tickets
 from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
-from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 from schemas import Study
@@ -165,7 +164,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
         require_sums(session, study_id, number)
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
-        publishing.close(session, study_id, deleted=True)
+        studies.close(session, study_id, deleted=True)
         disable_tickets(session, number)
         forget_tokens(session, number)
 

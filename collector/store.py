@@ -150,10 +150,22 @@ def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
 
-def add_document(session: Session, number: int, version: int, digest: str, canonical: bytes) -> None:
-    """Store one version of a study."""
-    session.add(DocumentRow(study=number, version=version, digest=digest, canonical=canonical))
+def add_document(
+    session: Session, number: int, version: int, digest: str, canonical: bytes, issuer: str
+) -> None:
+    """Store one version of a study. issuer: the origin of its issuer of tickets, or ""."""
+    row = DocumentRow(study=number, version=version, digest=digest, canonical=canonical, issuer=issuer)
+    session.add(row)
     session.flush()
+
+
+def issuers(session: Session) -> dict[int, set[str]]:
+    """Return the origins of the issuers of every study that is not deleted, by its number."""
+    rows = select(DocumentRow.study, DocumentRow.issuer).join(StudyRow, DocumentRow.study == StudyRow.number)
+    origins: dict[int, set[str]] = {}
+    for study, issuer in session.execute(rows.where(StudyRow.deleted.is_(False), DocumentRow.issuer != "")):
+        origins.setdefault(study, set()).add(issuer)
+    return origins
 
 
 def find_document(session: Session, study_id: str, version: int | None = None) -> DocumentRow | None:

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from benchmarks.collector_load.bodies import load_study
 from collector.db import Database
 from collector.migrations import make
-from collector.studies.publishing import publish
+from collector.studies import publish
 from tests.collector.postgresql import Postgresql
 
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -17,13 +17,16 @@ from collector.keys import Role
 from collector.models import DocumentRow
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules
-from collector.studies import publishing
-from collector.studies.publishing import (
+from collector.studies import (
     Published,
+    close,
     fetch_signed,
+    is_closed,
     is_published,
     is_signed,
+    publish,
     publish_signed,
+    reopen,
     signed_by,
 )
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
@@ -81,7 +84,7 @@ def publish_study() -> Response:
     rules = Rules.of(study)
     if collector.node is None:
         _check_taken(rules, collector.settings.body_limit)
-    publish_here = publishing.publish if collector.node is None else collector.node.publish
+    publish_here = publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
     def act(session: Session) -> bool:
@@ -206,7 +209,7 @@ def fetch_signed_study(study_id: str, version: int | None) -> Response:
 def close_study(study_id: str) -> Response:
     """Close a study; at a node of secure sums, permanently."""
     final = current_collector().node is not None
-    return _change(study_id, True, lambda session: publishing.close(session, study_id, final=final))
+    return _change(study_id, True, lambda session: close(session, study_id, final=final))
 
 
 @studies.operation(
@@ -218,7 +221,7 @@ def close_study(study_id: str) -> Response:
 )
 def open_study(study_id: str) -> Response:
     """Reopen a study that was closed; a secure sum stays closed."""
-    return _change(study_id, False, lambda session: publishing.reopen(session, study_id))
+    return _change(study_id, False, lambda session: reopen(session, study_id))
 
 
 def _change(study_id: str, closed: bool, change: Callable[[Session], int]) -> Response:
@@ -226,7 +229,7 @@ def _change(study_id: str, closed: bool, change: Callable[[Session], int]) -> Re
     collector, by = current_collector(), acting_key().name
 
     def act(session: Session) -> int:
-        was_closed = publishing.is_closed(session, study_id)
+        was_closed = is_closed(session, study_id)
         version = change(session)
         if was_closed != closed:
             audit_log.record(session, by, "close" if closed else "open", study_id)

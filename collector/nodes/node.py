@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from collector import store
+from collector import store, studies
 from collector.db import Database
 from collector.nodes import summing
 from collector.nodes.drawing import (
@@ -34,7 +34,6 @@ from collector.problems import (
 )
 from collector.settings import Settings
 from collector.store import PackedReport
-from collector.studies import publishing
 from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.device.shares import body_size
 from ldp_client.documents.canonical import canonical_json, parse_json
@@ -89,7 +88,7 @@ class Node:
         return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
-        """Publish a study that names this node, as `publishing.publish`.
+        """Publish a study that names this node, as `studies.publish`.
 
         A study may have only one version: two sums of nearly the same devices would reveal the devices in
         which they differ. Raises StudyError, ProblemError.
@@ -105,7 +104,7 @@ class Node:
         if row.version not in (store.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
-        return publishing.publish(session, study)
+        return studies.publish(session, study)
 
     def check_size(self, study: Study) -> None:
         """Raise StudyError if the study's shares, or the drawing, would be too large for this node."""

@@ -32,8 +32,7 @@ from collector.pages.words import LANGUAGES, chosen, is_leftward, own_name, word
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.store import StudyState
-from collector.studies.origins import origins_of, published_origins
-from collector.studies.publishing import LIFETIME
+from collector.studies import LIFETIME, issuer_of
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.rational import Rational
 from ldp_client.explain import in_words, odds_of
@@ -91,7 +90,7 @@ def page(study_id: str) -> Response:
     season = _season(published.state, collector.today())
     address = str(escape(_address(study_id))).encode()
     language = _language(_offered(rules.study), rules.study.languages)
-    origins = tuple(sorted({*_all_origins(), *origins_of(rules.study.channel)}))
+    origins = tuple(sorted({*_all_origins(), issuer_of(rules.study)} - {""}))
     invited = rules.needs_ticket(published.state)
     text = _rendered(rules, invited, season, language, origins).replace(ADDRESS.encode(), address)
     response = _secured(make_response(text), language, origins)
@@ -246,17 +245,14 @@ def _connected(origins: Iterable[str]) -> str:
 def _all_origins() -> list[str]:
     """Return the origins to which reports of any version may be sent: any open page sends the whole queue.
 
-    The list may be LIFETIME old, and is read once after each publication, because anyone may request it, and
-    often. Publishing bounds the total length of the origins.
+    The list may be LIFETIME old, because anyone may request it, and often. Publishing bounds its length.
     """
-    until, known, origins = current_app.extensions.get(ORIGINS, (0.0, None, []))
+    until, origins = current_app.extensions.get(ORIGINS, (0.0, []))
     now = time.monotonic()
-    if known is None or now >= until:
+    if now >= until:
         with current_collector().database.read() as session:
-            published = store.all_versions(session)
-            if known != published:
-                origins = sorted(set().union(*published_origins(session).values()))
-        current_app.extensions[ORIGINS] = (now + LIFETIME, published, origins)
+            origins = sorted(set().union(*store.issuers(session).values()))
+        current_app.extensions[ORIGINS] = (now + LIFETIME, origins)
     found: list[str] = origins
     return found
 

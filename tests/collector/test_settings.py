@@ -14,7 +14,7 @@ from collector.cli import _serve_settings
 from collector.db import Database
 from collector.keys import Role, add_key, remove_key
 from collector.settings import Settings, server_settings
-from collector.studies import publishing
+from collector.studies import publish
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.commands import operate
@@ -127,7 +127,7 @@ def test_ticket_key_of_other_place_is_rejected(elsewhere, capsys, monkeypatch, s
     other = f"sqlite:///{elsewhere}/b/ldpkit.sqlite3"
     database = Database(other, 1)
     with database.write() as session:
-        publishing.publish(session, study)
+        publish(session, study)
     monkeypatch.chdir(elsewhere / "a")
     with monkeypatch.context() as named:
         named.setenv("LDPKIT_DATABASE", other)

@@ -11,7 +11,7 @@ import pytest
 from collector.reports import intake
 from collector.reports.writer import Upload
 from collector.storage.spent_tokens import SPENT_TOKENS
-from collector.studies import publishing
+from collector.studies import close
 from ldp_client.core.tokens import header_of, to_base64url, token_in
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -273,7 +273,7 @@ def test_token_keys_of_another_study_are_refused(open_one, tokened):
     assert open_one.publish(copied(tokened, "habits", version=3, channel=other)).status_code == 201
     assert refused(open_one.publish(copied(tokened)))
     with open_one.collector.database.write() as session:
-        publishing.close(session, "habits", deleted=True)
+        close(session, "habits", deleted=True)
     assert refused(open_one.publish(copied(tokened)))
 
 

@@ -16,7 +16,7 @@ from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.nodes.statements import Statement, set_digest
 from collector.problems import SET_CONFLICT, ProblemError
-from collector.studies import publishing
+from collector.studies import close
 from ldp_client.documents.errors import StatementError
 from tests.collector.conftest import ensure_database
 from tests.secure_sum.conftest import FEWEST, TOKEN, close_study, kind, tokened_study
@@ -91,7 +91,7 @@ def test_concurrent_requests_reveal_nonce_for_one_commitment_set(postgresql):
     with database.write() as session:
         node.publish(session, study)
     with database.write() as session:
-        publishing.close(session, study.id)
+        close(session, study.id)
     own = node.commit(study.id, database.act)
 
     def commitments(digit):

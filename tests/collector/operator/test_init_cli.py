@@ -13,7 +13,7 @@ import pytest
 
 from collector import create_app, store
 from collector.db import Database
-from collector.studies import publishing
+from collector.studies import publish
 from ldpkit.cli import main
 from tests.collector.commands import operate
 from tests.collector.conftest import build_study
@@ -73,7 +73,7 @@ def test_copied_collector_deletes_from_its_own_database(elsewhere, monkeypatch, 
     assert main(["init", "prod", *named]) == 0
     database = Database("sqlite:///prod/ldpkit.sqlite3", 1)
     with database.write() as session:
-        publishing.publish(session, build_study())
+        publish(session, build_study())
     database.engine.dispose()
     shutil.copytree(prod, copy)
     monkeypatch.chdir(copy)

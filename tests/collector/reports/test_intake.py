@@ -23,7 +23,7 @@ from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
 from collector.store import PackedReport, insert_withdrawn
-from collector.studies.publishing import publish
+from collector.studies import publish
 from summaries import summarize
 from tests.collector.answered import PROBLEM, AwayError, problem
 from tests.collector.conftest import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study

@@ -8,7 +8,6 @@ import pytest
 
 from collector.reports import rules, withdraw
 from collector.reports.limits import TokenBucket
-from collector.studies import publishing
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem
 from tests.collector.conftest import Harness, build_report, build_study
@@ -67,7 +66,7 @@ def test_a_published_study_is_published_again_without_a_write(harness, monkeypat
 
 
 def test_a_study_has_a_bounded_number_of_versions(harness, monkeypatch):
-    monkeypatch.setattr(publishing, "MOST_VERSIONS", 2)
+    monkeypatch.setattr("collector.studies.MOST_VERSIONS", 2)
     assert harness.publish(build_study(2)).status_code == 201
     assert problem(harness.publish(build_study(3))) == (409, "study-conflict")
     assert harness.publish(build_study(2)).status_code == 200

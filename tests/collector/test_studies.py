@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.studies.publishing import publish
+from collector.studies import publish
 from tests.collector.conftest import build_study
 
 
@@ -24,15 +24,27 @@ def test_version_published_by_another_process_is_served(habits, monkeypatch):
     newer = build_study(2, title="Newer habits")
     with habits.collector.database.write() as session:
         publish(session, newer)
-    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: float("inf"))
+    monkeypatch.setattr("collector.studies.time.monotonic", lambda: float("inf"))
     assert habits.client.get("/v1/studies/habits").data == newer.canonical()
 
 
 def test_many_visitors_read_the_database_once(habits, monkeypatch):
-    monkeypatch.setattr("collector.studies.publishing.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("collector.studies.time.monotonic", lambda: 0.0)
     page(habits)
     habits.client.get("/v1/studies/habits")
     monkeypatch.setattr(habits.collector.database, "read", None)
     for _ in range(3):
         assert page(habits).status_code == 200
         assert habits.client.get("/v1/studies/habits").status_code == 200
+
+
+def test_documents_in_memory_are_bounded_in_bytes(habits, monkeypatch):
+    current = habits.collector.current
+    for number in range(4):
+        habits.publish(build_study(id=f"study-{number}"))
+    size = len(current.find("study-0").canonical)
+    monkeypatch.setattr("collector.studies.MOST_BYTES", 3 * size)
+    for _ in range(2):
+        for number in range(4):
+            assert current.find(f"study-{number}") is not None
+            assert current._bytes == size * sum(current.knows(f"study-{one}") for one in range(4)) <= 3 * size

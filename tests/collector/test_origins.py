@@ -7,68 +7,11 @@ import re
 import pytest
 
 from collector.keys import Role, add_key
-from collector.studies import origins
-from collector.studies.origins import MOST_IN_ALL
-from schemas import Study
+from collector.studies import MOST_ORIGINS
 from tests import studies
 from tests.collector.answered import refusal
 from tests.collector.conftest import REPOSITORY
-from tests.ldp_client.issuers import Key, study_of
-
-PRIOR = {"coefficients": {"channel": {"distribution": "normal", "loc": "0", "scale": "10"}}}
-SALES = {
-    "id": "spend",
-    "ask": "record",
-    "features": [{"id": "age", "bounds": ["18", "90"]}, {"id": "channel", "bounds": ["0", "1"]}],
-    "response": {"id": "money", "bounds": ["0", "200"]},
-    "norm": "2",
-    "mechanism": {"name": "gaussian_statistics", "epsilon": "1", "delta": "1e-6"},
-    "model": {"name": "linear_regression", "prior": PRIOR},
-}
-ISSUER = "https://issuer.example"
-
-
-@pytest.fixture
-def tokened(make_harness, study):
-    """A collector with the study `habits` and a study that names an issuer of tickets."""
-    harness = make_harness()
-    for one in (study, study_of(f"{ISSUER}/tokens", id="tokened")):
-        assert harness.publish(one).status_code == 201
-    return harness
-
-
-PAGES = ("/s/habits", "/s/sales", "/assets/worker.js")
-
-
-def policies(harness):
-    answers = [harness.client.get(path) for path in PAGES]
-    assert [answer.status_code for answer in answers] == [200] * len(PAGES)
-    return [answer.headers["Content-Security-Policy"].split("connect-src ")[1] for answer in answers]
-
-
-@pytest.mark.attack(15)
-def test_feature_named_channel_does_not_change_the_policy(tokened):
-    """A study names something "channel": the pages of other studies must not fail with it."""
-    assert tokened.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
-    assert origins.CHANNEL_KEY in Study(studies.document(SALES, id="sales")).canonical()
-    for policy in policies(tokened):
-        assert policy.split(";")[0] == f"'self' {ISSUER}"
-
-
-@pytest.mark.attack(15)
-def test_document_is_parsed_once_for_many_page_requests(tokened, monkeypatch):
-    """Publish long versions of one study until each page takes seconds: a document is parsed once."""
-    read = []
-    plain = origins._channel_in
-    monkeypatch.setattr(origins, "_channel_in", lambda text: read.append(text) or plain(text))
-    origins._ORIGINS._found.clear()
-    for version in (1, 2, 3):
-        sales = Study(studies.document(SALES, id="sales", version=version))
-        assert tokened.publish(sales).status_code == 201
-        tokened.app.extensions.pop("ldpkit-origins", None)
-        policies(tokened)
-    assert len(read) == len(set(read)) == 5
-
+from tests.ldp_client.issuers import Key
 
 # nginx refuses an answer whose headers are longer, unless it is told otherwise.
 NGINX_BYTES = 4096
@@ -137,5 +80,5 @@ def test_study_key_cannot_use_up_page_header_room(habits, publishing):
 def test_documented_proxies_accept_several_times_longer_headers(recipe):
     text = (REPOSITORY / recipe).read_text(encoding="utf-8")
     kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
-    assert kilobytes << 10 >= 4 * MOST_IN_ALL
+    assert kilobytes << 10 >= 4 * MOST_ORIGINS
     assert f"proxy_buffers 4 {kilobytes}k;" in text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sqlalchemy import select
 
 from collector import store
-from collector.models import StudyRow
-from collector.studies.reading_once import ReadOnce
+from collector.models import DocumentRow, StudyRow
 from ldp_client.documents.errors import StudyError
 
 if TYPE_CHECKING:
@@ -62,6 +62,27 @@ def has_key_of(other: str, study: Study) -> StudyError:
     told = f"state what `ldpkit issuer key {study.id}` prints"
     problem = f"have a token key of study {other}, good for no other one: {told}"
     return StudyError("channel.tickets.keys", problem, code="study.ticket_key_of_other_study")
+
+
+Found = TypeVar("Found")
+
+
+class ReadOnce(Generic[Found]):
+    """A cache of a function's values for documents, by their digests."""
+
+    def __init__(self, read: Callable[[bytes], Found]) -> None:
+        """read: computes the value from a document's canonical JSON."""
+        self._read = read
+        self._found: dict[str, Found] = {}
+
+    def of(self, session: Session, versions: Iterable[tuple[int, int, str]]) -> Iterator[tuple[int, Found]]:
+        """Yield (study, value) for each (study, version, digest), as `store.all_versions` returns them."""
+        for study, version, digest in versions:
+            if digest not in self._found:
+                wanted = (DocumentRow.study == study, DocumentRow.version == version)
+                text = session.scalars(select(DocumentRow.canonical).where(*wanted)).one()
+                self._found[digest] = self._read(text)
+            yield study, self._found[digest]
 
 
 _KEYS = ReadOnce(keys_in)

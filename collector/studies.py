@@ -1,11 +1,11 @@
-"""Publishing and closing studies, and a cache of the current versions.
+"""Published studies: publishing, versions, signatures, and what devices are served.
 
-Publishing needs an operator's key or a trusted signature. The cache reads each study at most once a second,
-however many devices request it.
+Publishing needs an operator's key or a trusted signature.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from datetime import date
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
@@ -23,6 +24,7 @@ from collector.problems import (
     SIGNATURE_REFUSED,
     STUDY_CONFLICT,
     STUDY_FINISHED,
+    STUDY_INVALID,
     STUDY_OUTDATED,
     STUDY_UNSIGNED,
     ProblemError,
@@ -30,23 +32,28 @@ from collector.problems import (
     unknown_study,
 )
 from collector.storage.tickets import count_unused
-from collector.store import StudyState
-from collector.studies.memoized import refuse_changed_questions
-from collector.studies.origins import require_room
-from collector.studies.ticket_keys import refuse_keys_of_others
+from collector.ticket_keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import FORMAT, Signature, signed_json
 from schemas import Study
+from schemas.names import title_above
 from schemas.study import SignedStudy
 
 # Seconds until another process's publishing or closing is seen here. Devices may keep a document for 60.
 LIFETIME = 1.0
-# Most studies in the cache: as many as one collector serves in a second.
-MOST = 256
+# Of all documents that are ready to be served.
+MOST_BYTES = 1 << 25
 # Versions of one study, which exports and summaries read one by one.
 MOST_VERSIONS = 50
+# Characters of all issuers' origins, which each page names in a header: half of nginx's 4 kB for all headers.
+MOST_ORIGINS = 2048
+# Of the issuers of one study, whose key leaves room for the others: two origins of any length.
+MOST_ORIGINS_OF_STUDY = 600
+MEMOIZED = "memoized"
+PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+Document = dict[str, Any]
 
 
 class Published(NamedTuple):
@@ -55,15 +62,16 @@ class Published(NamedTuple):
     version: int
     digest: str
     canonical: bytes
-    state: StudyState
+    state: store.StudyState
 
 
 class CurrentStudies:
-    """A cache of the current version of every requested study."""
+    """A cache of the current versions: each is read once in LIFETIME, however many devices request it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept: dict[str, tuple[float, Published]] = {}
+        self._bytes = 0
         self._lock = Lock()
 
     def find(self, study_id: str) -> Published | None:
@@ -72,12 +80,19 @@ class CurrentStudies:
         if kept is not None and time.monotonic() < kept[0]:
             return kept[1]
         read_at = time.monotonic()
-        published = self._read(study_id)
-        if published is not None:
-            with self._lock:
-                if len(self._kept) >= MOST:
-                    self._kept.clear()
-                self._kept[study_id] = (read_at + LIFETIME, published)
+        with self._database.read() as session:
+            document = store.find_document(session, study_id)
+            state = store.study_state(session, study_id)
+            if document is None or state is None:
+                return None
+            published = Published(document.version, document.digest, document.canonical, state)
+        with self._lock:
+            self._drop(study_id)
+            if self._bytes + len(published.canonical) > MOST_BYTES:
+                self._kept.clear()
+                self._bytes = 0
+            self._kept[study_id] = (read_at + LIFETIME, published)
+            self._bytes += len(published.canonical)
         return published
 
     def knows(self, study_id: str) -> bool:
@@ -87,57 +102,56 @@ class CurrentStudies:
     def forget(self, study_id: str) -> None:
         """Drop the study from the cache, because this process has changed it."""
         with self._lock:
-            self._kept.pop(study_id, None)
+            self._drop(study_id)
 
-    def _read(self, study_id: str) -> Published | None:
-        with self._database.read() as session:
-            document = store.find_document(session, study_id)
-            state = store.study_state(session, study_id)
-            if document is None or state is None:
-                return None
-            return Published(document.version, document.digest, document.canonical, state)
+    def _drop(self, study_id: str) -> None:
+        kept = self._kept.pop(study_id, None)
+        self._bytes -= 0 if kept is None else len(kept[1].canonical)
 
 
 def publish(session: Session, study: Study) -> bool:
-    """Make this version of a study the current version. Return True if it is new.
+    """Make this version of a study the current version.
 
-    A version that is current already may be published again unchanged. Raises ProblemError for
-    another document under that version, for an earlier version, for a closed or deleted study, for a changed
-    memoized question, and if the header of all pages has no room for its issuer; StudyError for a token key
-    of another study.
+    A version that is current already may be published again unchanged.
+
+    Returns:
+        True if it is new.
+
+    Raises:
+        ProblemError: another document has that version, a later one is published, the study is closed or
+            deleted, a memoized question changed, or the header of all pages has no room for its issuer.
+        StudyError: a token key is another study's.
     """
     row = store.locked_or_new_study(session, study.id)
     if row.deleted:
         raise deleted_study(study.id)
     if row.version == study.version:
-        _require_same(session, study)
+        published = store.find_document(session, study.id)
+        if published is None or published.digest != study.digest:
+            detail = f"version {study.version} is published with another digest"
+            raise ProblemError(STUDY_CONFLICT, detail, "version")
         return False
     if row.version > study.version:
         raise ProblemError(STUDY_OUTDATED, f"version {row.version} is published", "version")
     if row.closed:
-        raise ProblemError(
-            STUDY_FINISHED,
-            "a closed study takes no new version; open it first, if it can be opened",
-            "version",
-        )
+        detail = "a closed study takes no new version; open it first, if it can be opened"
+        raise ProblemError(STUDY_FINISHED, detail, "version")
     if len(store.published_versions(session, study.id)) >= MOST_VERSIONS:
         detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
         raise ProblemError(STUDY_CONFLICT, detail, "version")
-    _refuse_both(session, row, study)
-    refuse_changed_questions(session, study)
-    refuse_keys_of_others(session, row.number, study)
-    require_room(session, row.number, study.channel)
-    store.add_document(session, row.number, study.version, study.digest, study.canonical())
-    _make_current(row, study)
-    return True
-
-
-def _refuse_both(session: Session, row: StudyRow, study: Study) -> None:
-    """Raise ProblemError for blind tickets beside direct ones, which would link people and reports."""
-    takes_tokens = study.channel is not None and study.channel.tickets is not None
-    if takes_tokens and (row.invited or count_unused(session, row.number)):
+    issuer = issuer_of(study)
+    if issuer and (row.invited or count_unused(session, row.number)):
+        # Both together would link people and reports.
         detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
+    _refuse_changed_questions(session, study)
+    refuse_keys_of_others(session, row.number, study)
+    _require_header_room(session, row.number, issuer)
+    store.add_document(session, row.number, study.version, study.digest, study.canonical(), issuer)
+    row.version = study.version
+    row.opens = date.fromisoformat(study.opens) if study.opens else None
+    row.closes = date.fromisoformat(study.closes) if study.closes else None
+    return True
 
 
 def is_closed(session: Session, study_id: str) -> bool:
@@ -152,9 +166,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
     deleted: also delete its reports. final: never allow reopening, as for a deleted study.
     Raises ProblemError if it is unknown.
     """
-    row = store.locked_study(session, study_id)
-    if row is None:
-        raise unknown_study(study_id)
+    row = _locked(session, study_id)
     row.closed = True
     row.deleted = row.deleted or deleted
     row.final = row.final or deleted or final
@@ -163,9 +175,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
 
 def reopen(session: Session, study_id: str) -> int:
     """Reopen a closed study and return its version. Raises ProblemError if it cannot be reopened."""
-    row = store.locked_study(session, study_id)
-    if row is None:
-        raise unknown_study(study_id)
+    row = _locked(session, study_id)
     if row.deleted:
         raise deleted_study(study_id)
     if row.closed and row.final:
@@ -174,20 +184,11 @@ def reopen(session: Session, study_id: str) -> int:
     return row.version
 
 
-def _require_same(session: Session, study: Study) -> None:
-    published = store.find_document(session, study.id)
-    if published is None or published.digest != study.digest:
-        detail = f"version {study.version} is published with another digest"
-        raise ProblemError(STUDY_CONFLICT, detail, "version")
-
-
-def _make_current(row: StudyRow, study: Study) -> None:
-    row.version = study.version
-    row.opens = date.fromisoformat(study.opens) if study.opens else None
-    row.closes = date.fromisoformat(study.closes) if study.closes else None
-
-
-PEM = re.compile(r"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+def _locked(session: Session, study_id: str) -> StudyRow:
+    row = store.locked_study(session, study_id)
+    if row is None:
+        raise unknown_study(study_id)
+    return row
 
 
 def load_keys(path: str | None) -> tuple[PublicKey, ...]:
@@ -278,3 +279,90 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
     signatures = [Signature(row.key, row.signature) for row in rows]
     # Return the published text: parsing a long document takes 0.2 s, and anyone may request it.
     return signed_json(document.canonical.decode(), signatures)
+
+
+def issuer_of(study: Study) -> str:
+    """Return the origin of a study's issuer of tickets, which devices contact too, or ""."""
+    if study.channel is None or study.channel.tickets is None:
+        return ""
+    parts = urlsplit(study.channel.tickets.issuer)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _require_header_room(session: Session, number: int, issuer: str) -> None:
+    """Raise ProblemError if a study's new issuer would make the headers of all pages too long."""
+    issuers = store.issuers(session)
+    mine, all_issuers = issuers.get(number, set()), set().union(*issuers.values())
+    is_long = (
+        _length({*mine, issuer}) > MOST_ORIGINS_OF_STUDY or _length({*all_issuers, issuer}) > MOST_ORIGINS
+    )
+    if issuer and issuer not in mine and is_long:
+        detail = (
+            f"every page names all issuers: at most {MOST_ORIGINS_OF_STUDY} characters for all versions "
+            f"of a study, {MOST_ORIGINS} for all studies; use shorter names, or names of another study here"
+        )
+        raise ProblemError(STUDY_INVALID, detail, "channel")
+
+
+def _length(origins: set[str]) -> int:
+    return sum(len(origin) + 1 for origin in origins)
+
+
+def _refuse_changed_questions(session: Session, study: Study) -> None:
+    """Reject a version that changes what a memoized question of an earlier version asks.
+
+    Devices keep one answer to its id, and a device may have answered any earlier version.
+    """
+    document = study.document
+    now = {question["id"]: (index, question) for index, question in enumerate(document["questions"])}
+    for version in store.published_versions(session, study.id):
+        canonical = store.canonical_bytes(session, study.id, version) or b""
+        if f'"name":"{MEMOIZED}"'.encode() not in canonical:
+            continue
+        # Parsed without validation: that takes 0.2 s, and uploads wait for this transaction.
+        earlier = json.loads(canonical)
+        for before in earlier["questions"]:
+            if before["mechanism"]["name"] != MEMOIZED or before["id"] not in now:
+                continue
+            index, question = now[before["id"]]
+            part = _changed_part(earlier, before, document, question)
+            if part:
+                detail = (
+                    f"memoized question {before['id']} differs from version {version} in its {part}: "
+                    "give it a new id, because devices keep one answer to each id"
+                )
+                raise ProblemError(STUDY_CONFLICT, detail, f"questions[{index}]")
+
+
+def _changed_part(earlier: Document, before: Document, document: Document, question: Document) -> str:
+    """Return what differs between a question of an earlier document and of a document, or "" if nothing does.
+
+    Texts are compared in the languages that both documents state. If a document states none, its language is
+    unknown: its texts must be those of the other document in one language.
+    """
+    if before["ask"] != question["ask"]:
+        return "type"
+    if before["mechanism"] != question["mechanism"]:
+        return "mechanism"
+    texts, others = _texts(earlier, before), _texts(document, question)
+    shared = texts.keys() & others.keys()
+    if shared or "" not in {*texts, *others}:
+        is_same = all(texts[language] == others[language] for language in shared)
+    else:
+        is_same = any(text in others.values() for text in texts.values())
+    return "" if is_same else "text or choices"
+
+
+def _texts(document: Document, question: Document) -> dict[str, list[Any]]:
+    """Return {language: texts and choices}, with the language "" if the document states none.
+
+    A question without text asks the title that is shown above it.
+    """
+    choices = question.get("choices")
+    labels = choices if isinstance(choices, list) else [choices]
+    texts = [question.get("text") or title_above(document, question["id"]), *labels]
+    # A number of choices, {"count": 40}, is no text.
+    return {
+        language: [text[language] if isinstance(text, dict) and language in text else text for text in texts]
+        for language in document.get("languages", [""])
+    }

@@ -1,1 +1,0 @@
-"""Publishing studies, and the requirements of a published version for its reports."""
