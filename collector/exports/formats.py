@@ -46,27 +46,29 @@ class Format(NamedTuple):
 
 def ndjson(export: Export) -> Iterator[bytes]:
     """Yield one report a line. The last line counts them: an export without it was cut off."""
-    count = 0
-    for page in export.pages:
-        count += len(page)
-        reports = map(PackedReport._make, page)
-        yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in reports])
-    yield end_line(count).encode()
+    return _lines(export, lambda row: _text(export, PackedReport._make(row)))
 
 
 def dated(export: Export) -> Iterator[bytes]:
     """Yield one report a line, each with its day. The last line counts them."""
+
+    def line(row: Sequence[Any]) -> bytes:
+        return dated_line(str(row[3]).encode(), _text(export, PackedReport._make(row[:3])))
+
+    return _lines(export, line)
+
+
+def _text(export: Export, report: PackedReport) -> bytes:
+    return export.rules[report.version].form.write(report)
+
+
+def _lines(export: Export, line: Callable[[Sequence[Any]], bytes]) -> Iterator[bytes]:
     count = 0
     for page in export.pages:
         count += len(page)
         # Yield a page at a time: servers and readers do some work for each part.
-        yield b"".join([_dated(export, row) + b"\n" for row in page])
+        yield b"".join([line(row) + b"\n" for row in page])
     yield end_line(count).encode()
-
-
-def _dated(export: Export, row: Sequence[Any]) -> bytes:
-    report = PackedReport._make(row[:3])
-    return dated_line(str(row[3]).encode(), export.rules[report.version].form.write(report))
 
 
 def csv_lines(export: Export) -> Iterator[bytes]:
@@ -88,28 +90,25 @@ def arrow(export: Export) -> Iterator[bytes]:
     """Yield an Arrow IPC stream; see columns.py."""
     from pyarrow import ipc
 
-    from collector.exports.columns import packed_batch, schema_of
-
-    schema = schema_of(export.questions, export.public)
-    sink = _Sink()
     # If a dictionary grew, send only its new entries.
     options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-    with ipc.new_stream(sink, schema, options=options) as writer:
-        for page in export.pages:
-            writer.write_batch(packed_batch(schema, export.study, export.rules, page))
-            yield sink.take()
-    yield sink.take()
+    return _columns(export, lambda sink, schema: ipc.new_stream(sink, schema, options=options))
 
 
 def parquet(export: Export) -> Iterator[bytes]:
     """Yield a Parquet file, one row group a page; see columns.py."""
     from pyarrow.parquet import ParquetWriter
 
+    return _columns(export, lambda sink, schema: ParquetWriter(sink, schema, write_page_checksum=True))
+
+
+def _columns(export: Export, begin: Callable[[_Sink, Any], Any]) -> Iterator[bytes]:
+    """Yield a file of columns. begin: returns a writer to a sink with a schema."""
     from collector.exports.columns import packed_batch, schema_of
 
     schema = schema_of(export.questions, export.public)
     sink = _Sink()
-    with ParquetWriter(sink, schema, write_page_checksum=True) as writer:
+    with begin(sink, schema) as writer:
         for page in export.pages:
             writer.write_batch(packed_batch(schema, export.study, export.rules, page))
             yield sink.take()

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from collector import store
-from collector.db import Database
 from collector.problems import broken_off, deleted_study, unknown_study
 from collector.reports.rules import Rules, require_same
 
@@ -67,60 +66,40 @@ def open_export(
     is not published, or whose reports are deleted. Reading its pages raises it too if reports were deleted
     since: a partial export would pass for a complete one.
     """
-    with collector.database.read() as session:
+    database = collector.database
+    with database.read() as session:
         study = store.study_state(session, study_id)
         digests = {} if study is None else store.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
-    refuse_gone(study, study_id)
-    if deletions not in (None, study.deletions):
-        raise broken_off(study_id)
-    rules = {version: collector.rules.find(study_id, version) for version in sorted(digests)}
-    require_same(digests, rules.values())
-    following = Following(collector.database, study_id, study.number, study.deletions)
-    return Export(
-        study_id, study.number, rules, _pages(following, rules, after, through, dated), study.deletions
-    )
-
-
-def refuse_gone(study: store.StudyState, study_id: str) -> None:
-    """Raise ProblemError for a study whose reports are deleted."""
     if study.deleted:
         raise deleted_study(study_id)
+    if deletions not in (None, study.deletions):
+        raise broken_off(study_id)
+    number, deletions = study.number, study.deletions
+    rules = {version: collector.rules.find(study_id, version) for version in sorted(digests)}
+    require_same(digests, rules.values())
+    limit = page_limit(rules.values())
+
+    def pages(last: bytes) -> Iterator[Page]:
+        while True:
+            with database.read() as session:
+                page = store.report_page(session, number, max(rules), last, through, limit, dated)
+                # Read after the page: PostgreSQL shows each statement all earlier commits.
+                state = store.study_state(session, study_id)
+                assert state is not None
+            if state.deleted:
+                raise deleted_study(study_id)
+            if state.deletions != deletions:
+                raise broken_off(study_id)
+            if not page:
+                return
+            yield page
+            last = page[-1][0]
+
+    return Export(study_id, number, rules, pages(after), deletions)
 
 
 def page_limit(rules: Iterable[Rules]) -> int:
     """Return how many reports to hold at once, whatever version they answer."""
     return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
-
-
-class Following(NamedTuple):
-    """A study during its export, and its number. deletions: its count of deletions at the start."""
-
-    database: Database
-    study: str
-    number: int
-    deletions: int
-
-
-def _pages(
-    following: Following,
-    rules: Mapping[int, Rules],
-    after: bytes,
-    through: date | None,
-    dated: bool,
-) -> Iterator[Page]:
-    limit = page_limit(rules.values())
-    while True:
-        with following.database.read() as session:
-            page = store.report_page(session, following.number, max(rules), after, through, limit, dated)
-            # Read after the page: PostgreSQL shows each statement all earlier commits.
-            study = store.study_state(session, following.study)
-            assert study is not None
-        refuse_gone(study, following.study)
-        if study.deletions != following.deletions:
-            raise broken_off(following.study)
-        if not page:
-            return
-        yield page
-        after = page[-1][0]
