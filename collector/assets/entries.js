@@ -1,6 +1,19 @@
 /** What a person entered in the form: read, said back in words, and checked field by field, before any noise. */
 
-import { locale, say, written } from "./words.js";
+import { locale, say, sentence, written, yesOrNo } from "./words.js";
+
+/** What is wrong with an entry. */
+export const PROBLEMS = {
+  both: sentence("a number, and “prefer not to say”: leave one of them"),
+  none_and_some: sentence("ticked boxes, and “none of these”: leave one of them"),
+  missing: sentence("please answer this"),
+  digits: sentence("write a number in digits, with nothing between them but one mark before a fraction"),
+  two_readings: sentence("is {typed} the number {thousands}, or one with a fraction? Write it without the mark, or with a zero more at its end"),
+  low: sentence("{typed} is below {limit}, the smallest number that counts here; if it is right, write {limit}"),
+  high: sentence("{typed} is above {limit}, the largest number that counts here; if it is right, write {limit}"),
+  whole: sentence("write a whole number"),
+  grid: sentence("write a number within the bounds, and on the steps, that stand with it"),
+};
 
 // Zeros of digits that keyboards have beside 0: Arabic, Persian, Devanagari, full width.
 const ZEROS = [0x660, 0x6f0, 0x966, 0xff10];
@@ -90,8 +103,8 @@ function boxed(id, { title, questions }, entered) {
   const isNone = entered.has(`none:${questions[0]}`);
   const isTicked = questions.some((one) => entered.has(one));
   const answer = entered.has(id) ? "yes" : "no";
-  const problem = isTicked === isNone && say(`script.entry.${isNone ? "none_and_some" : "missing"}`);
-  return { answer, words: say(`script.${answer}`), problem: problem || "", boxOf: id === questions[0] ? title : "" };
+  const problem = isTicked === isNone && say(isNone ? PROBLEMS.none_and_some : PROBLEMS.missing);
+  return { answer, words: yesOrNo(answer === "yes"), problem: problem || "", boxOf: id === questions[0] ? title : "" };
 }
 
 /** What stands beside a box, behind the title of its list; `below` of ldp_client/documents/sections.py is its twin. */
@@ -105,27 +118,28 @@ function entry(entered, field) {
   const { answer, words, problem, facts } = answered(typed, field);
   const { toSend } = field;
   // What stands in clear is not moved to the nearest end.
-  if (problem) return { problem: say(`script.entry.${toSend && facts?.limit ? "grid" : problem}`, facts) };
+  const isOffGrid = toSend && facts?.limit;
+  if (problem) return { problem: say(isOffGrid ? PROBLEMS.grid : PROBLEMS[problem], facts) };
   if (!toSend) return { answer, words, problem: "" };
   try {
     const sent = toSend(answer);
-    return { answer: sent, words: say("script.public", { value: sent }), problem: "" };
+    return { answer: sent, words: say("{value} – sent as it is, in clear", { value: sent }), problem: "" };
   } catch (error) {
-    return { problem: say(`script.entry.${error.problem}`) };
+    return { problem: say(PROBLEMS[error.problem]) };
   }
 }
 
 /** null, unless a number stands beside it. */
 function refusal(typed) {
-  if (typed?.trim()) return { problem: say("script.entry.both") };
-  return { answer: null, words: say("script.refused"), problem: "" };
+  if (typed?.trim()) return { problem: say(PROBLEMS.both) };
+  return { answer: null, words: say("prefer not to say"), problem: "" };
 }
 
 function answered(typed, { ask, bounds, choices, toSend, unit: measured = "" }) {
   if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend, measured);
   if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
   if (!typed) return { problem: "missing" };
-  if (ask === "yes_no" || !choices) return { answer: typed, words: say(`script.${typed}`) };
+  if (ask === "yes_no" || !choices) return { answer: typed, words: yesOrNo(typed === "yes") };
   // By its place: HTML changes some characters of a label, such as a carriage return.
   return { answer: choices[typed], words: choices[typed] };
 }

@@ -16,28 +16,47 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
  */
 export function howItLeaves({ state, channel, token, asked, due } = {}) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
-  if (!due) return state === "queued" && channel.tickets && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
+  if (!due) return state === "queued" && channel.tickets && !token ? itsTokenFirst(channel) : "";
   const stratum = token ? countedAs(channel, asked) : "";
   return [whenItLeaves(state, channel, due), stratum].join(" ").trim();
 }
 
+const itsTokenFirst = (channel) =>
+  say(
+    "First this browser asks {issuer} for a token. It does so when {issuer} can be reached and gives one; you may close this page and come back.",
+    { issuer: hostOf(channel) },
+  );
+
 function whenItLeaves(state, channel, due) {
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
-  return say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
+  const facts = { from: inMinutes(from), until: inMinutes(from + width) };
+  return state === "queued"
+    ? say(
+      "It leaves by itself at a moment drawn by chance between {from} and {until}, if this page is open then; otherwise when you open this page again after that moment.",
+      facts,
+    )
+    : say(
+      "The deletion is asked for at a moment drawn by chance between {from} and {until}, among what others send, so that it does not tell whose report it was: if this page is open then, otherwise when you open this page again after that moment.",
+      facts,
+    );
 }
 
 /** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */
 function countedAs(channel, asked) {
   const values = Object.entries(channel.tickets.keys[asked.place].public ?? {}).map(([field, value]) => `${field}: ${value}`);
-  return values[0] ? say("script.leaves.stratum", { issuer: hostOf(channel), values: values.join(", ") }) : "";
+  if (!values.length) return "";
+  return say(
+    "{issuer} says that you are of {values}, and that is read beside your report. If it is not so, withdraw it before it leaves.",
+    { issuer: hostOf(channel), values: values.join(", ") },
+  );
 }
 
 /** Why an issuer gave no token, of a reason as upload.js has it. */
 export function whyNoToken(reason, channel) {
   const [, , status, problem = "–"] = reason.split(" ");
-  const its = status ? say("script.reason.answer", { status, problem }) : say("script.reason.no_answer");
-  return say("script.reason.issuer", { issuer: hostOf(channel), reason: its });
+  const its = status ? say("HTTP status {status}, {problem}", { status, problem }) : say("it cannot be reached");
+  return say("{issuer} gave no token: {reason}", { issuer: hostOf(channel), reason: its });
 }
 
 /** Do `work` once it is a moment, if this page is open then. */

@@ -10,10 +10,33 @@ import { howItLeaves, whenDue, whyNoToken } from "./leaves.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { keep, versionOf } from "./versions.js";
-import { inWords, say, saidOf, written } from "./words.js";
+import { inWords, say, sayCount, saidOf, sentence, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
-const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
+const PROBLEMS = {
+  study: sentence("This page does not know how to protect what this study asks. Nothing was asked or sent."),
+  closed: sentence("This study is not open today. Nothing was sent."),
+  budget: sentence("This browser has shared as much as it may with the studies of this site. Nothing was sent."),
+  ledger: sentence("This browser cannot store the report safely, so nothing was answered. Is this a private window?"),
+  answered: sentence("This browser has answered already, perhaps in another tab. Its report is shown."),
+};
+// What is wrong with an answer, by the problem that the library names.
+const ANSWERS = {
+  object: sentence("is no object"),
+  missing: sentence("is missing"),
+  unasked: sentence("is not asked"),
+  choice: sentence("must be one of its choices"),
+  whole: sentence("must be a whole number within its bounds"),
+  yes_no: sentence("must be yes or no"),
+  grid: sentence("must be a number within its bounds, on its steps"),
+  number: sentence("must be a number"),
+};
+// Why a report was not settled.
+const REASONS = {
+  unreachable: sentence("cannot reach the collector"),
+  problem: sentence("HTTP status {status}, {problem}"),
+  foreign: sentence("HTTP status {status}, not of the collector"),
+};
 const TIMEOUT_MS = 10_000;
 // After this long what waits is left to the browser, too.
 const LATE_MS = 2_000;
@@ -31,7 +54,7 @@ async function step(work) {
   } catch (error) {
     console.error(error.code ?? error);
     const message = error.code === "answer" ? wrong(error) : error.message;
-    warn(PROBLEMS.has(error.code) ? say(`script.${error.code}`) : say("script.failed", { message }));
+    warn(Object.hasOwn(PROBLEMS, error.code) ? say(PROBLEMS[error.code]) : say("This did not work: {message}", { message }));
   }
 }
 
@@ -49,8 +72,10 @@ function warn(sentence, links = []) {
 function showProblems(entries) {
   entries.forEach(mark);
   const wrong = entries.filter(({ problem, boxOf }) => problem && boxOf !== "");
-  if (wrong.length) warn(say("script.entry", { count: wrong.length }), [listOf(wrong)]);
-  return wrong.length > 0;
+  if (!wrong.length) return false;
+  const facts = { count: wrong.length };
+  warn(sayCount("{count} answer needs another look:", "{count} answers need another look:", facts), [listOf(wrong)]);
+  return true;
 }
 
 /** A field's elements, in the form alone: a question may be called as a <meta> of the page is. */
@@ -91,14 +116,14 @@ function listOf(entries) {
 }
 
 /** What is wrong with an answer, and with which. */
-const wrong = ({ field, problem }) => `${field}: ${say(`script.answer.${problem}`)}`;
+const wrong = ({ field, problem }) => `${field}: ${say(ANSWERS[problem])}`;
 
 /** Why a report was not settled, of a reason as index.d.ts has it. */
 function why(reason, channel) {
   const [kind, status, problem] = reason.split(" ");
-  if (kind === "unserved") return say("script.reason.unserved", { reason: why(reason.slice(kind.length + 1)) });
+  if (kind === "unserved") return say("no study: {reason}", { reason: why(reason.slice(kind.length + 1)) });
   if (kind === "issuer") return whyNoToken(reason, channel);
-  return say(`script.reason.${kind}`, { status, problem });
+  return say(REASONS[kind], { status, problem });
 }
 
 /** The same page in another language has the same ticket. */
@@ -109,7 +134,7 @@ function keepTicket() {
 async function start() {
   keepTicket();
   addEventListener("hashchange", keepTicket);
-  if (!isSecureContext) throw new Error(say("script.https"));
+  if (!isSecureContext) throw new Error(say("this page has to be opened over https"));
   const study = await parseStudy(find("study").textContent);
   const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
@@ -155,7 +180,7 @@ async function start() {
     // Nobody can hurry a report, but its deletion.
     find("again").hidden ||= isLater;
     find("now").hidden = !isLater;
-    find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason, report.channel) }) : "";
+    find("reason").textContent = report?.reason ? say("Last time: {reason}.", { reason: why(report.reason, report.channel) }) : "";
     whenDue(/^[qw]/.test(state) ? moment : 0, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     // At once: its section is in sight.
@@ -301,7 +326,7 @@ function ticket(form) {
 async function showReport(study, { version, body }) {
   bodyShown = body;
   find("body").textContent = body;
-  find("size").textContent = say("script.size", { count: new TextEncoder().encode(body).length });
+  find("size").textContent = sayCount("{count} byte", "{count} bytes", { count: new TextEncoder().encode(body).length });
   const { digest } = JSON.parse(body);
   const known = digest === study.digest;
   find("version").hidden = known;
@@ -309,7 +334,11 @@ async function showReport(study, { version, body }) {
   const its = await versionOf(study.id, version, digest);
   // Another report may be shown by now.
   if (bodyShown !== body) return;
-  find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
+  const another = say(
+    "This report answers another version of this study than the one above: its questions, and what others can learn from it, are those of that version.",
+  );
+  const only = say("They cannot be loaded now, so only the report's bytes are shown.");
+  find("version").textContent = its ? another : [another, only].join(" ");
   find("in-words").replaceChildren(...(its ? said(inWords(await shownIn(its, find("study").dataset.language), body, its)) : []));
 }
 
@@ -320,7 +349,9 @@ function tryOut(study, button) {
   const { perturb } = mechanismFor(question);
   const list = document.createElement("ol");
   for (let count = 0; count < 10; count++) list.append(entry("li", saidOf(question, perturb(answer))));
-  button.nextElementSibling.replaceChildren(entry("p", say("script.try", { answer: words })), list);
+  const facts = { answer: words };
+  const what = say("Ten reports of the invented answer “{answer}”, one line each. Nothing is kept or sent.", facts);
+  button.nextElementSibling.replaceChildren(entry("p", what), list);
 }
 
 /** [an answer that nobody gave, its words]: the middle of bounds, yes, or the first choice. */
@@ -335,7 +366,7 @@ function invented({ ask, bounds, choices, features, response, unit: measured = "
     const [low, high] = bounds.map(([, , nearest]) => nearest);
     return [(low + high) / 2, `${written((low + high) / 2)} ${measured}`.trim()];
   }
-  if (ask === "yes_no" || !choices) return ["yes", say("script.yes")];
+  if (ask === "yes_no" || !choices) return ["yes", say("yes")];
   return Array.isArray(choices) ? [choices[0], choices[0]] : [0, "0"];
 }
 

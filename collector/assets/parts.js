@@ -49,7 +49,7 @@ export function showProgress(entries) {
   const [bar, words] = document.getElementById("progress").children;
   bar.max = entries.length;
   bar.value = done;
-  const part = count > 1 ? [say("script.part", { place: shown + 1, parts: count })] : [];
-  words.textContent = [...part, say("script.progress", { done, all: entries.length })].join(" · ");
+  const part = count > 1 ? [say("Part {place} of {parts}", { place: shown + 1, parts: count })] : [];
+  words.textContent = [...part, say("answered: {done} of {all}", { done, all: entries.length })].join(" · ");
   document.getElementById("progress").hidden = count < 2 && entries.length <= MANY;
 }

@@ -11,10 +11,22 @@ export const locale = () => document.documentElement.lang;
 /** A number as the page's language writes it, in the digits that its sentences have. */
 export const written = (number, how) => number.toLocaleString(locale(), { numberingSystem: "latn", ...how });
 
-/** The sentence of this key, in the form for the fact `count` where it has several, with its facts. */
-export function say(key, facts = {}) {
-  const found = JSON.parse(document.getElementById("words").textContent)[key];
-  const sentence = found[new Intl.PluralRules(locale()).select(facts.count)] ?? found;
+/** Translations into the page's language by their English sentence, each in one form or by plural category. */
+const translations = () => JSON.parse(document.getElementById("words").textContent);
+
+/** Marks a sentence that is said elsewhere, for those who collect sentences to translate. */
+export const sentence = (english) => english;
+
+/** A sentence in the page's language, with its facts. */
+export const say = (english, facts = {}) => filled(translations()[english] ?? english, facts);
+
+/** A sentence in the form for the fact `count`; of English, both forms are here. */
+export function sayCount(one, other, facts) {
+  const forms = translations()[one] ?? { one, other };
+  return filled(forms[new Intl.PluralRules(locale()).select(facts.count)] ?? forms.other, facts);
+}
+
+function filled(sentence, facts) {
   const shown = (fact) => (Number.isFinite(fact) ? written(fact) : fact);
   return sentence.replace(/\{(\w+)\}/g, (_, name) => shown(facts[name]));
 }
@@ -25,13 +37,13 @@ export function inWords(study, body, own) {
   const answers = study.questions.map((question) => {
     // Every object has a "constructor", which a question may be called.
     const isDrawn = Object.hasOwn(payloads, question.id);
-    const words = isDrawn ? said(question, payloads[question.id]) : say("script.not_drawn");
+    const words = isDrawn ? said(question, payloads[question.id]) : say("not in the report: chance drew another question");
     return [question.text ?? question.id, words];
   });
   const inClear = Object.entries(values).map(([id, value]) => {
     const place = own.public.findIndex((field) => field.id === id);
     const field = study.public[place];
-    return [field.text ?? id, say("script.public", { value: shownValue(value, field, own.public[place]) })];
+    return [field.text ?? id, say("{value} – sent as it is, in clear", { value: shownValue(value, field, own.public[place]) })];
   });
   return [...answers, ...inClear];
 }
@@ -45,8 +57,11 @@ export function saidOf(question, bytes) {
 
 function number(question, bytes) {
   const number = inOwnUnits(question, bytes);
-  return question.refusal ? say(bytes[4] ? "script.told_refused" : "script.told_said", { number }) : number;
+  return question.refusal ? toldOf(bytes[4], number) : number;
 }
+
+const toldOf = (isRefused, number) =>
+  isRefused ? say("{number}, and that no number was said", { number }) : say("{number}, and that a number was said", { number });
 
 function inOwnUnits(question, bytes) {
   const [low, high] = question.bounds.map(([, , nearest]) => nearest);
@@ -56,19 +71,25 @@ function inOwnUnits(question, bytes) {
 
 function choice({ ask, choices }, bytes) {
   const index = whole(bytes);
-  if (choices[index] === null) return say("script.refused");
+  if (choices[index] === null) return say("prefer not to say");
   if (ask === "yes_no") return yesOrNo(index);
   return Array.isArray(choices) ? choices[index] : String(index);
 }
 
 function choices(question, bytes) {
-  const labels = Array.from(question.choices, (label, index) => label === null ? say("script.refused") : (label ?? String(index)));
+  const labels = Array.from(question.choices, (label, index) => label === null ? say(
+    "prefer not to say",
+  ) : (label ?? String(index)));
   const marked = labels.filter((_, index) => (bytes[index >> 3] >> (index & 7)) & 1);
-  return marked.length ? say("script.marked", { choices: marked.join("; ") }) : say("script.none_marked");
+  return marked.length ? say("marked: {choices}", { choices: marked.join("; ") }) : say("none marked");
 }
 
 function products(_, bytes) {
-  return say("script.products", { count: bytes.length / 4 });
+  return sayCount(
+    "{count} number, a product of two entries plus noise",
+    "{count} numbers, each a product of two entries plus noise",
+    { count: bytes.length / 4 },
+  );
 }
 
 /** The pattern of the signs of a block of products, the first one's in the highest bit. */
@@ -79,8 +100,9 @@ function signs(question, bytes) {
   const factors = blocks[told >> length].pairs.map((pair, slot) =>
     factor(question, pair, (told >> (length - 1 - slot)) & 1),
   );
-  if (length === 1) return say("script.product", factors[0]);
-  return say("script.signs", { signs: factors.map((facts) => say("script.sign", facts)).join(", ") });
+  if (length === 1) return say("a noisy {sign} for {fields}: one product, drawn by chance", factors[0]);
+  const all = factors.map((facts) => say("{sign} for {fields}", facts));
+  return say("noisy signs, of products drawn by chance: {signs}", { signs: all.join(", ") });
 }
 
 function factor({ entries, features, response }, pair, positive) {
@@ -95,16 +117,19 @@ function whole(bytes) {
 
 function code(_, bytes) {
   const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return say("script.code", { code: digits });
+  return say("the code {code}, which stands for many choices", { code: digits });
 }
 
 function entries({ features, response }, bytes) {
   const names = [...features, ...(response.bounds ? [response] : [])].map(({ id, text = id }) => text);
-  const numbers = say("script.entries", { names: names.join(", ") });
+  const numbers = say("a noisy number for each of {names}", { names: names.join(", ") });
   if (response.bounds) return numbers;
-  return say("script.response", { entries: numbers, name: response.text ?? response.id, answer: yesOrNo(bytes.at(-1)) });
+  return say(
+    "{entries}; {name}: {answer}",
+    { entries: numbers, name: response.text ?? response.id, answer: yesOrNo(bytes.at(-1)) },
+  );
 }
 
-function yesOrNo(answer) {
-  return say(answer ? "script.yes" : "script.no");
+export function yesOrNo(answer) {
+  return answer ? say("yes") : say("no");
 }

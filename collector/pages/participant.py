@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from collector import store
 from collector.api.parameters import is_study_id
 from collector.context import current_collector
 from collector.pages.illustration import hundred_of
-from collector.pages.words import LANGUAGES, chosen, is_leftward, own_name, words_of
+from collector.pages.words import LANGUAGES, Language, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.store import StudyState
@@ -37,7 +37,6 @@ from ldp_client.device.arguments import LOOPBACK
 from ldp_client.documents.rational import Rational
 from ldp_client.explain import in_words, odds_of
 from ldp_client.words.public import values_in_words
-from ldp_client.words.text import Words
 from schemas import Study
 
 participant = Blueprint("participant", __name__)
@@ -163,7 +162,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: 
         hundred_of=partial(
             hundred_of, words=words, one_of=len(study.questions) if study.sample_one_question else 1
         ),
-        words=words.sentences("script."),
+        words=words.script_messages(),
         sender=_address_of("worker.js", origins),
         budget=BUDGET,
         address=ADDRESS,
@@ -196,26 +195,37 @@ def _parts_of(study: Study) -> list[Part]:
 
 def _worded(template: str, language: str, offered: tuple[str, ...], **values: object) -> str:
     """Render a page in a language, with a menu of the offered languages."""
+    words = words_of(language)
     return render_template(
         template,
         asset=_address_of,
-        say=partial(_say, words_of(language)),
-        number=words_of(language).number,
-        language=words_of(language).language,
-        direction="rtl" if is_leftward(words_of(language).language) else "ltr",
+        _=partial(_translated, words),
+        ngettext=partial(_translated_count, words),
+        number=words.number,
+        language=words.language,
+        direction="rtl" if is_leftward(words.language) else "ltr",
         languages={tag: own_name(tag) for tag in offered},
         chosen=language,
         **values,
     )
 
 
-def _say(words: Words, key: str, **facts: object) -> Markup:
-    """Render a sentence in HTML: its text is escaped, and so are facts that are not markup."""
+def _translated(words: Language, english: str, **facts: object) -> Markup:
+    """Translate a sentence into HTML: its text is escaped, and so are facts that are not markup."""
+    return _filled(words, words.gettext(english), facts)
+
+
+def _translated_count(words: Language, one: str, other: str, count: int, **facts: object) -> Markup:
+    """Translate a sentence in the form for a count."""
+    return _filled(words, words.ngettext(one, other, count), {**facts, "count": count})
+
+
+def _filled(words: Language, sentence: str, facts: Mapping[str, object]) -> Markup:
     shown = {
         name: words.number(str(fact)) if isinstance(fact, (int, Rational)) else fact
         for name, fact in facts.items()
     }
-    return escape(words.sentence(key, facts)).format(**shown)
+    return escape(sentence).format(**shown)
 
 
 @participant.get("/assets/<name>")

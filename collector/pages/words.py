@@ -1,4 +1,7 @@
-"""The languages of the participant's page: choosing one, its sentences, numbers and plurals."""
+"""The languages of the participant's page: choosing one, its sentences, numbers and plural forms.
+
+Templates, scripts and code have sentences in English. gettext catalogues have their translations.
+"""
 
 from __future__ import annotations
 
@@ -8,63 +11,87 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from babel import Locale, UnknownLocaleError
+from babel.messages.catalog import Message
+from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import APART, CORE, Words
+from ldp_client.words.text import APART, Words
 
-if TYPE_CHECKING:
-    from ldp_client.words.text import Sentence
-
-# In the order of the page's menu. Each has a catalogue in FOLDER; the English one leaves out the device's
-# sentences.
+# In the order of the page's menu. Each but English has a catalogue.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
-FOLDER = Path(__file__).parents[1] / "words"
-_PAGE = str(FOLDER / "en.json")
-ENGLISH = Words("en", apart={**APART, "page.": _PAGE, "script.": _PAGE, "hundred.": _PAGE})
+FOLDER = Path(__file__).parent / "locale"
+# The plural categories of the CLDR, in the order of a message's forms in a catalogue.
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 # A number as Python writes it, perhaps with marks between thousands.
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
 
-class LocalWords(Words):
-    """The sentences of a language, with plural forms and numbers by its rules in the CLDR.
+class Language(Words):
+    """A language of the page: the device library's sentences and the page's own, translated.
 
     Args:
-        language: a tag in LANGUAGES.
+        tag: a tag in LANGUAGES.
     """
 
-    def __init__(self, language: str) -> None:
-        super().__init__(language, str(FOLDER))
-        self._locale = Locale.parse(language)
+    def __init__(self, tag: str) -> None:
+        super().__init__("en", apart=APART)
+        self.language = tag
+        self._locale = Locale.parse(tag)
+        self.categories = plural_categories(self._locale)
+        self._messages = _read_messages(tag)
         self._formatter = _LocalFormatter(self)
 
+    def gettext(self, english: str) -> str:
+        """Translate a sentence; a missing translation stays English."""
+        message = self._messages.get(english)
+        return english if message is None else str(message.string)
+
+    def ngettext(self, one: str, other: str, count: int) -> str:
+        """Translate a sentence in the form for this number."""
+        message = self._messages.get(one)
+        if message is None:
+            return one if count == 1 else other
+        return self._forms(message)[self._locale.plural_form(count)]
+
+    def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
+        """Translate a sentence of the device library, in the form for its facts."""
+        english = self._file(key)[key]
+        if isinstance(english, str):
+            return self.gettext(english)
+        return self.ngettext(english["one"], english["other"], facts["count"])
+
     def say(self, which: str, **facts: Any) -> str:
-        """Return the sentence with its facts."""
+        """Return a sentence of the device library with its facts."""
         return self.say_of(which, facts)
 
     def say_of(self, key: str, facts: Mapping[str, Any]) -> str:
         """Return the sentence with facts from a mapping."""
-        return self._formatter.vformat(self.sentence(key, facts), (), facts)
+        return self.filled(self.sentence(key, facts), facts)
 
-    def sentences(self, prefix: str = "") -> dict[str, Sentence]:
-        """Return all sentences whose keys begin with the prefix; missing ones are in English."""
-        return {**ENGLISH.sentences(prefix), **super().sentences(prefix)}
+    def filled(self, sentence: str, facts: Mapping[str, Any]) -> str:
+        """Return a translated sentence with its facts."""
+        return self._formatter.vformat(sentence, (), facts)
 
-    def sentence(self, key: str, facts: Mapping[str, Any]) -> str:
-        """Return the sentence in the form for its facts; in English if the language lacks it."""
-        return super().sentence(key, facts) if key in self._file(key) else ENGLISH.sentence(key, facts)
+    def script_messages(self) -> dict[str, str | dict[str, str]]:
+        """Return the translations for the page's scripts, by the English sentence; {} for English.
 
-    def _file(self, key: str) -> dict[str, Sentence]:
-        """Return the language's only file. It has no sentences of the device core."""
-        return {} if key.startswith(CORE) else super()._file(key)
+        A sentence with plural forms has them by category.
+        """
+        messages = self._messages.values()
+        here = [one for one in messages if any(file.endswith(".js") for file, _ in one.locations)]
+        return {
+            _english(message): message.string if isinstance(message.string, str) else self._forms(message)
+            for message in here
+        }
 
-    def form(self, forms: dict[str, str], count: int) -> str:
-        """Choose the sentence for this number."""
-        return forms[self._locale.plural_form(count)]
+    def _forms(self, message: Message) -> dict[str, str]:
+        """Return a message's forms by plural category."""
+        return dict(zip(self.categories, message.string or (), strict=True))
 
     def number(self, text: str) -> str:
         """Write a number in the language's form; other texts, such as 1e+44, stay unchanged."""
@@ -73,7 +100,9 @@ class LocalWords(Words):
         return format_decimal(*self._read(text), self._locale, group_separator="," in text)
 
     def percent(self, text: str) -> str:
-        """Write a percentage."""
+        """Write a percentage, in English as the device library does."""
+        if self.language == LANGUAGES[0]:
+            return super().percent(text)
         number, pattern = self._read(text)
         percents = str(self._locale.percent_formats[None].pattern)
         return format_percent(
@@ -99,18 +128,41 @@ class _LocalFormatter(Formatter):
         return self._words.number(text) if isinstance(value, (int, float, Rational)) else text
 
 
+def plural_categories(locale: Locale) -> list[str]:
+    """Return the plural categories of a language, in the order of the forms in its catalogue."""
+    return [name for name in CATEGORIES if name in {*locale.plural_form.tags, "other"}]
+
+
+def catalogue_path(tag: str) -> Path:
+    """Return the path of a language's catalogue."""
+    return FOLDER / tag / "LC_MESSAGES" / "participant.po"
+
+
+def _read_messages(tag: str) -> dict[str, Message]:
+    """Return the messages of a catalogue by their English sentence; {} for English."""
+    if tag == LANGUAGES[0]:
+        return {}
+    with catalogue_path(tag).open("rb") as file:
+        catalogue = read_po(file, tag)
+    return {_english(message): message for message in catalogue if message.id}
+
+
+def _english(message: Message) -> str:
+    return message.id if isinstance(message.id, str) else str(message.id[0])
+
+
 @cache
-def words_of(language: str) -> Words:
-    """Return the sentences of a language; each process has one set for each language.
+def words_of(language: str) -> Language:
+    """Return a language of the page; each process has one object for each.
 
     Args:
         language: a tag. A tag without a catalogue is shortened to its first part, else replaced by English.
 
     Returns:
-        The sentences.
+        The language.
     """
     first = language.partition("-")[0]
-    return LocalWords(first) if first in LANGUAGES[1:] else ENGLISH
+    return Language(first if first in LANGUAGES else LANGUAGES[0])
 
 
 @cache

@@ -10,78 +10,64 @@ import pytest
 from babel import Locale
 from werkzeug.datastructures import LanguageAccept
 
-from collector.pages.words import ENGLISH, LANGUAGES, chosen, words_of
+from collector.pages.words import LANGUAGES, catalogue_path, chosen, plural_categories, words_of
 from tests import studies
+from tests.kit import catalogues
 from tests.portable.vector_languages import WHOLE
-
-# What a participant's page says; the rest is for commands, operators and data holders, in English.
-SAID = (
-    *("page.", "script.", "hundred.", "mechanism.", "odds.person", "odds.exception"),
-    *("public.one_of", "public.number", "study.more_choices"),
-)
-OTHERS = ("page.holder", "mechanism.summed_gaussian")
-
-
-def needed():
-    """The sentences of the page, in English."""
-    found = {key: said for prefix in SAID for key, said in ENGLISH.sentences(prefix).items()}
-    return {key: said for key, said in found.items() if not key.startswith(OTHERS)}
-
 
 PLACE = re.compile(r"\{[^{}]*\}")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
-def faults_of_form(key, english, said):
+def faults(english, said):
+    """List the faults of a translated sentence, or of a form of it."""
     places = [set(PLACE.findall(text)) - {"{count}"} for text in (english, said)]
     numbers = [sorted(NUMBER.findall(PLACE.sub("", text).replace("0,", "0."))) for text in (english, said)]
-    found = [f"{key}: is empty"] if not said.strip() else []
+    found = [f"{english!r} is not translated"] if not said.strip() else []
     if places[0] != places[1]:
-        found.append(f"{key}: has the facts {sorted(places[1])}, in English {sorted(places[0])}")
+        found.append(f"{english!r}: has the facts {sorted(places[1])}, in English {sorted(places[0])}")
     if numbers[0] != numbers[1]:
-        found.append(f"{key}: has the numbers {numbers[1]}, in English {numbers[0]}")
+        found.append(f"{english!r}: has the numbers {numbers[1]}, in English {numbers[0]}")
     return found
 
 
-def faults(key, english, said, categories):
-    """List the faults of one translated sentence."""
-    if isinstance(english, str) != isinstance(said, str):
-        return [f"{key}: must have plural forms where the English sentence has them, and only there"]
-    if isinstance(said, str):
-        return faults_of_form(key, english, said)
-    if set(said) != categories:
-        return [f"{key}: must have the forms {', '.join(sorted(categories))}, has {', '.join(said)}"]
-    forms = [(f"{key}.{one}", english.get(one, english["other"]), said[one]) for one in said]
-    return [fault for form in forms for fault in faults_of_form(*form)]
+def faults_of(message, categories):
+    """List the faults of a message of a catalogue."""
+    if isinstance(message.id, str):
+        return faults(message.id, message.string)
+    one, other = message.id
+    forms = zip(categories, message.string, strict=True)
+    return [fault for name, said in forms for fault in faults(one if name == "one" else other, said)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
-def test_catalogue_is_complete(language, pytestconfig):
-    """A new sentence of the page must be added, translated, to each of these files."""
-    file = pytestconfig.rootpath / "collector" / "words" / f"{language}.json"
-    said, english = json.loads(file.read_text("utf-8")), needed()
-    missing = {key: english[key] for key in english if key not in said}
-    assert not missing, f"add to {file.name}, translated: {json.dumps(missing, indent=1, ensure_ascii=False)}"
-    assert not set(said) - set(english), f"leave out of {file.name}: no page says it"
-    categories = {*Locale.parse(language).plural_form.tags, "other"}
-    wrong = [fault for key in english for fault in faults(key, english[key], said[key], categories)]
-    assert not wrong, f"{file.name}: " + "\n".join(wrong)
+def test_catalogue_is_complete(language):
+    """`python -m tests.kit.catalogues` adds changed sentences to the catalogues."""
+    catalogue = catalogues.read(language)
+    assert {message.id for message in catalogue} == {message.id for message in catalogues.sentences()}
+    assert not [message.id for message in catalogue if message.id and message.fuzzy]
+    categories = plural_categories(Locale.parse(language))
+    wrong = [fault for message in catalogue if message.id for fault in faults_of(message, categories)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_catalogues_are_as_the_tool_writes_them(tmp_path, monkeypatch):
+    for language in ("pl", "ar"):
+        before = catalogue_path(language).read_bytes()
+        monkeypatch.setattr(catalogues, "catalogue_path", lambda _: tmp_path / "participant.po")
+        (tmp_path / "participant.po").write_bytes(before)
+        catalogues.update(language)
+        assert (tmp_path / "participant.po").read_bytes() == before
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize(
     ("english", "said"),
-    [
-        ("Of 100, {told}", "Von 10, {told}"),
-        ("{p:.4f}", "{p:.2f}"),
-        ("of {told}", "von"),
-        ("of", " "),
-        ("of", {"one": "von", "other": "von"}),
-        ({"one": "{count} a", "other": "{count} b"}, {"other": "{count} c"}),
-    ],
+    [("Of 100, {told}", "Von 10, {told}"), ("{p:.4f}", "{p:.2f}"), ("of {told}", "von"), ("of", " ")],
 )
-def test_faulty_catalogue_is_detected(english, said):
-    assert faults("key", english, said, {"one", "other"})
-    assert not faults("key", english, english, {"one", "other"})
+def test_faulty_translation_is_detected(english, said):
+    assert faults(english, said)
+    assert not faults(english, english)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +91,12 @@ def test_numbers_are_written_as_the_language_does():
     assert german.number("0.0125") == "0,0125"
     assert german.number("1e+44") == "1e+44"
     assert german.percent("73.2") == "73,2\N{NO-BREAK SPACE}%"
-    assert german.say("hundred.number", most=90, width="x").startswith("Von 100 Berichten")
     assert german.say("mechanism.supports", choices=3, p=0.75, q=0.5).count("0,7500") == 1
-    assert words_of("ar").say("script.size", count=2) == "بايتان (2)"
-    assert words_of("xx") is ENGLISH
+    assert words_of("ar").ngettext("{count} byte", "{count} bytes", 2) == "بايتان ({count})"
+    assert words_of("xx").language == "en"
+
+
+AGREE = "I agree that this noisy report is sent to the people who run this study."
 
 
 def page_of(client, study_id, **asked):
@@ -135,13 +123,22 @@ def test_a_page_is_in_one_language(published, language):
     assert "Accept-Language" in got.headers["Vary"]
     direction = "rtl" if language == "ar" else "ltr"
     assert f'<html lang="{language}" dir="{direction}">' in text
-    assert words_of(language).say("page.decide") in text
+    assert words_of(language).gettext(AGREE) in text
     # No sentence of another one.
-    foreign = [words_of(other).sentences("page.") for other in LANGUAGES if other != language]
-    assert not [said for one in foreign for said in one.values() if len(said) > 60 and said in text]
+    foreign = [words_of(other).gettext(AGREE) for other in LANGUAGES if other != language]
+    assert not [said for said in foreign if said in text]
+    assert (words_of(language).gettext("Beta translation") in text) == (language != "en")
     told = got.get_data(as_text=True)
     (words,) = re.findall(r'id="words">(.*?)</script>', told, re.S)
-    assert json.loads(words) == words_of(language).sentences("script.")
+    assert json.loads(words) == words_of(language).script_messages()
+
+
+def test_scripts_have_their_sentences_and_no_others():
+    german = words_of("de").script_messages()
+    assert german["yes"] == "Ja"
+    assert german["{count} byte"] == {"one": "{count} Byte", "other": "{count} Bytes"}
+    assert AGREE not in german
+    assert words_of("en").script_messages() == {}
 
 
 def test_caches_keep_the_languages_apart(published):
@@ -152,7 +149,7 @@ def test_caches_keep_the_languages_apart(published):
     assert got.headers["Content-Language"] == "de"
     assert got.headers["ETag"] in tags
     _, missing = page_of(client, "nothing", headers={"Accept-Language": "ar"})
-    assert words_of("ar").say("page.missing.hint") in missing
+    assert words_of("ar").gettext("No such study") in missing
 
 
 def test_data_holders_are_told_in_english(empty):
@@ -217,60 +214,36 @@ def test_page_names_the_owner_before_the_questions(empty):
     assert 'href="https://a.org/?b"' in closes
 
 
-TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
-COMMANDS = {"ldpkit holders  table.csv --max-epsilon EPSILON"}
+TEMPLATES = ("participant", "questions", "layout", "missing")
 # What a reader or a screen reader says; the rest of an attribute is for machines.
 ATTRIBUTES = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
 
 
 def literal(template):
-    """The letters of a template that come from no key and no study."""
+    """The letters of a template that are not translated."""
     plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", template, flags=re.S)
     texts = [*ATTRIBUTES.findall(plain), *re.sub(r"<[^>]*>", "\n", plain).split("\n")]
-    return {text.strip() for text in texts if re.search("[A-Za-z]", text)} - COMMANDS
+    return {text.strip() for text in texts if re.search("[A-Za-z]", text)}
 
 
-SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
-
-
-@pytest.fixture
-def sources(pytestconfig):
-    folder = pytestconfig.rootpath / "collector"
-    templates = [(folder / "templates" / f"{name}.html").read_text("utf-8") for name in TEMPLATES]
-    return templates, [(folder / "assets" / f"{name}.js").read_text("utf-8") for name in SCRIPTS]
-
-
-def test_templates_contain_no_literal_text(sources):
-    assert [literal(template) for template in sources[0]] == [set()] * len(TEMPLATES)
-    assert literal('<p class="a b">{{ x }} Thank you</p><i title="To you">{% if %}') == {
-        "Thank you",
-        "To you",
-    }
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_contain_no_literal_text(name, pytestconfig):
+    template = (pytestconfig.rootpath / "collector" / "templates" / f"{name}.html").read_text("utf-8")
+    assert literal(template) == set()
+    assert literal('<p>{{ x }} Thank you</p><i title="To you">{% if %}') == {"Thank you", "To you"}
 
 
 def spoken(script):
-    """List a script's string literals of two words or more, without selectors and comments."""
+    """List a script's string literals of two words or more, without comments."""
     code = re.sub(r"/\*.*?\*/|^\s*//.*$", "", script, flags=re.S | re.M)
-    literals = re.findall(r'"[^"\n]*"|`[^`]*`', code)
-    return [text for text in literals if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)]
+    literals = re.findall(r'"([^"\n]*)"|`([^`]*)`', code)
+    return [text for pair in literals for text in pair if re.search(r"[A-Za-z][,.:]? [A-Za-z]{2}", text)]
 
 
-def test_scripts_contain_no_literal_text(sources):
-    assert [spoken(script) for script in sources[1]] == [[]] * len(SCRIPTS)
-    assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["`Last time: ${reason}`"]
-
-
-REPORT_STATES = ("held", "queued", "ticketless", "sent", "refused", "withdrawn", "gone")
-
-
-def test_catalogue_keys_and_used_keys_match(sources):
-    named = set(re.findall(r"[\"`](?:page|script)\.[\w.]+[\"`]", "".join(map("".join, sources))))
-    keys = {key.strip('"`') for key in named}
-    known = {*ENGLISH.sentences("page."), *ENGLISH.sentences("script.")}
-    assert keys <= known
-    # The sentences of errors are found by the errors' codes, of answers and waiting reports by theirs.
-    codes = {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
-    codes |= {f"script.reason.{kind}" for kind in ("unreachable", "problem", "foreign")}
-    codes |= {f"script.told.{state}" for state in REPORT_STATES}
-    of_answers = {key for key in known if key.startswith(("script.answer.", "script.entry."))}
-    assert known - keys == (codes | of_answers) - keys
+@pytest.mark.parametrize("name", catalogues.SCRIPTS)
+def test_scripts_say_only_marked_sentences(name, pytestconfig):
+    script = (pytestconfig.rootpath / "collector" / "assets" / f"{name}.js").read_text("utf-8")
+    ids = [message.id for message in catalogues.sentences() if message.id]
+    marked = {text for id_ in ids for text in ([id_] if isinstance(id_, str) else id_)}
+    assert [text for text in spoken(script) if text not in marked] == []
+    assert spoken('find("x").textContent = `Last time: ${reason}`;') == ["Last time: ${reason}"]
