@@ -75,12 +75,12 @@ def run_backup(arguments: argparse.Namespace) -> int:
     from collector.backup import back_up
     from collector.db import Database
     from collector.issuer.maintenance import IS_COPY
-    from collector.wal import COLLECTORS
+    from collector.migrations import COLLECTOR
 
     settings = Settings.load(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
     schema = _schema_of(database)
-    if schema.table == COLLECTORS:
+    if schema is COLLECTOR:
         back_up(database, arguments.out)
         print(f"{arguments.out} has everything up to now")
     else:
@@ -93,11 +93,13 @@ def run_restore(arguments: argparse.Namespace) -> int:
     """ldpkit restore BACKUP [--database URL]"""
     from collector.backup import restore
     from collector.db import Database
-    from collector.wal import COLLECTORS
+    from collector.issuer.models import ISSUER
+    from collector.migrations import COLLECTOR
 
     settings = Settings.load(database=arguments.database)
     database = Database(settings.database, settings.lock_timeout)
-    replaced = restore(database, arguments.backup, COLLECTORS if arguments.database is None else None)
+    schemas = (COLLECTOR,) if arguments.database is None else (COLLECTOR, ISSUER)
+    replaced = restore(database, arguments.backup, schemas)
     kept = "" if replaced is None else f"; what was there is {replaced} now: delete it once all is well"
     print(f"{database.shown} is {arguments.backup} now{kept}")
     return 0

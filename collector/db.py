@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, nullcontext
@@ -23,6 +23,7 @@ from sqlalchemy.exc import (
     IntegrityError,
     InterfaceError,
     NotSupportedError,
+    OperationalError,
     ProgrammingError,
     SQLAlchemyError,
 )
@@ -39,10 +40,8 @@ from collector.problems import (
     UNAVAILABLE,
     ProblemError,
 )
-from collector.same_file import SameFile
-from collector.wal import MARK_FILE, beside, has_foreign_log
+from collector.wal import beside, has_foreign_log, mark_of
 from ldp_client.documents.errors import InputError, ReportError, StatementError, StudyError, UsageError
-from ldp_client.files.disk import write_new
 
 T = TypeVar("T")
 WRITES = "ldpkit_writes"
@@ -63,6 +62,7 @@ POSTGRESQL_NO_TABLE = "42P01"
 POSTGRESQL_ENDED = ("40P01", "40001")
 MOST_TRIES = 3
 SUPPORTED = ("sqlite", "postgresql")
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class OtherReleaseError(Exception):
@@ -94,8 +94,13 @@ class Database:
     def __init__(self, url: str, lock_timeout: float, bounds: Bounds | None = None) -> None:
         self.url = _parse_url(url)
         self.lock_timeout = lock_timeout
-        self._same = None if self._file is None else SameFile(self._file, bounds is not None)
-        self.engine = _create_engine(self.url, lock_timeout, bounds, self._same)
+        self.engine = _create_engine(self.url, lock_timeout, bounds)
+        self.serves = bounds is not None
+        # The file that was opened first: its numbers and its mark.
+        self._opened: tuple[int, int, int] | None = None
+        self._is_damaged = False
+        if self.file is not None:
+            self._set_up_sqlite(self.file)
         self._room = None
         if bounds is not None:
             self._room = Limiter(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
@@ -108,43 +113,81 @@ class Database:
     @property
     def shown(self) -> str:
         """Return the database's location for messages: a full path, or a URL without its password."""
-        file = self._file
+        file = self.file
         open_url = self.url.difference_update_query(SECRETS).render_as_string()
         return f"database {open_url if file is None else file.absolute()}"
 
     @property
-    def _file(self) -> Path | None:
+    def file(self) -> Path | None:
+        """The file of SQLite, None for PostgreSQL."""
         return _file_of(self.url)
 
-    @property
-    def is_there(self) -> bool:
-        """Return True if there is a file to open, without another file's log; True for PostgreSQL."""
-        return self._file is None or (self._file.is_file() and not has_foreign_log(self._file))
+    def _set_up_sqlite(self, file: Path) -> None:
+        """Set pragmas on each connection, and let SQLAlchemy begin its transactions.
 
-    def require_file(self, advice: str) -> None:
-        """Raise InputError if an SQLite file is missing, or would take in another file's log.
-
-        advice: where else the file may be.
+        SQLite would continue to write to a file that has lost its name, or with another file's log. So each
+        transaction requires the file that was opened first.
         """
-        if self._file is not None and not self._file.is_file():
-            raise InputError(f"there is no {self.shown}: {advice}", code="database.missing_file")
-        self._refuse_foreign_log()
+        pragmas = [
+            f"busy_timeout = {round(self.lock_timeout * 1000)}",
+            "synchronous = FULL",
+            f"wal_autocheckpoint = {WAL_PAGES}",
+            # A withdrawn report's bytes are overwritten, not only forgotten.
+            "secure_delete = ON",
+            "foreign_keys = ON",
+        ]
+        if self.serves:
+            pragmas.append("journal_mode = WAL")
 
-    def make_file(self) -> None:
-        """Make SQLite's file, for its owner alone, unless it exists. Raises InputError."""
-        self._refuse_foreign_log()
-        if self._file is not None and not self._file.exists():
-            write_new(self._file, "", OWNER_ONLY)
+        @event.listens_for(self.engine, "connect")
+        def set_pragmas(connection: Any, _record: object) -> None:
+            self._require_same(file)
+            connection.isolation_level = None
+            for pragma in pragmas:
+                connection.execute(f"PRAGMA {pragma}")
 
-    def _refuse_foreign_log(self) -> None:
-        if self._file is None or not has_foreign_log(self._file):
+        @event.listens_for(self.engine, "begin")
+        def begin(connection: Connection) -> None:
+            self._require_same(file)
+            # A deferred transaction that starts to write after another has written fails at once,
+            # without waiting. An immediate transaction takes the write lock first and waits its turn.
+            writes = connection.get_execution_options().get(WRITES, False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        @event.listens_for(self.engine, "engine_disposed")
+        def forget(_engine: Engine) -> None:
+            # Without connections, another process may draw another mark.
+            self._opened = None
+
+    def _require_same(self, file: Path) -> None:
+        """Raise OperationalError (SQLAlchemy's) if the file was replaced, overwritten or damaged."""
+        now = mark_of(file)
+        if now and not self.serves:
+            # A server may start next to a command, and draw another mark.
+            now = (*now[:2], 0)
+        if self._opened is None and not has_foreign_log(file):
+            self._opened = now
+        if now is not None and now == self._opened and not self._is_damaged:
             return
-        log, mark = beside(self._file, "-wal"), beside(self._file, MARK_FILE)
-        raise InputError(
-            f"{self.shown}: its log is another file's: stop every server, then put a backup back "
-            f"with `ldpkit restore`, or delete {mark.name} if {log.name} is this file's",
-            code="database.foreign_log",
-        )
+        if now and self._opened and now[:2] == self._opened[:2] and has_foreign_log(file):
+            # Overwritten, as by `cp`: the last connection to close would write the log into it.
+            os.truncate(beside(file, "-wal"), 0)
+        why = "is damaged" if self._is_damaged else "was replaced"
+        cause = sqlite3.OperationalError(f"the file {file} {why}: stop the server and run `ldpkit restore`")
+        raise OperationalError("BEGIN", None, cause)
+
+    def note(self, error: BaseException | None) -> None:
+        """Stop if an SQLite error shows that the file is damaged: new data in it may be lost."""
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:
+            self._is_damaged = True
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseError as error:
+            self.note(error.orig)
+            raise
 
     @contextmanager
     def read(self, reserved: bool = False) -> Iterator[Session]:
@@ -157,20 +200,6 @@ class Database:
         room = nullcontext() if reserved or self._room is None else self._room.hold()
         with room, self._noting(), self._readers.begin() as session:
             yield session
-
-    def note(self, error: BaseException | None) -> None:
-        """Stop if an SQLite error, at the caller's own connection, shows that the file is damaged."""
-        if self._same is not None:
-            self._same.note(error)
-
-    @contextmanager
-    def _noting(self) -> Iterator[None]:
-        """Note errors of rows read through the driver itself, which bypass SQLAlchemy's events."""
-        try:
-            yield
-        except DatabaseError as error:
-            self.note(error.orig)
-            raise
 
     def require_answer(self, seconds: float) -> None:
         """Raise the database's errors, or SQLAlchemy's TimeoutError if it does not answer in time."""
@@ -303,7 +332,7 @@ def _parse_url(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
-def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None, same: SameFile | None) -> Engine:
+def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None) -> Engine:
     # hide_parameters: errors are logged.
     options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
     if bounds is not None:
@@ -312,50 +341,14 @@ def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None, same: S
     if url.get_backend_name() == "postgresql":
         options["pool_pre_ping"] = True
         options["connect_args"] = _postgresql_arguments(url, lock_timeout, bounds is not None)
+    file = _file_of(url)
+    if file is not None:
+        # A file that was moved away must not come back empty.
+        url = URL.create("sqlite", database=file.absolute().as_uri(), query={"mode": "rw", "uri": "true"})
     try:
-        engine = create_engine(url, **options)
+        return create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
-    if same is not None:
-        _make_durable(engine, lock_timeout, same)
-    elif bounds is not None:
-        _give_up_on_silence(engine)
-    return engine
-
-
-def _give_up_on_silence(engine: Engine) -> None:
-    """End waits for an answer that exceed the time limit of statements.
-
-    A suspended server keeps its connections alive and answers nothing: neither its timeouts nor TCP's end the
-    wait.
-    """
-    import psycopg
-
-    class Impatient(psycopg.Connection[Any]):
-        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
-            end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
-            return super().wait(_until(end, gen, self), *arguments, **options)
-
-    @event.listens_for(engine, "do_connect")
-    def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:
-        return Impatient.connect(*arguments, **parameters)
-
-
-def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
-    """Run psycopg's generator, which polls its socket, until a deadline."""
-    import psycopg
-
-    try:
-        wanted = next(waiting)
-        while True:
-            ready = yield wanted
-            if not ready and time.monotonic() > end:
-                # Before the error: its handling would wait for the server again.
-                connection.pgconn.finish()
-                raise psycopg.OperationalError("the server has gone silent")
-            wanted = waiting.send(ready)
-    except StopIteration as done:
-        return done.value
 
 
 def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
@@ -370,48 +363,6 @@ def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[s
     # Otherwise texts from a server in SQL_ASCII stay bytes, before any check can report it.
     encoding = {"client_encoding": "UTF8"}
     return {"options": settings, "connect_timeout": max(2, round(lock_timeout)), **encoding, **silence}
-
-
-def _make_durable(engine: Engine, lock_timeout: float, same: SameFile) -> None:
-    """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions.
-
-    A command that only reads leaves the file without a log, if it has none.
-    """
-    pragmas = (
-        f"busy_timeout = {round(lock_timeout * 1000)}",
-        "synchronous = FULL",
-        f"wal_autocheckpoint = {WAL_PAGES}",
-        # A withdrawn report's bytes are overwritten, not only forgotten.
-        "secure_delete = ON",
-        "foreign_keys = ON",
-    )
-
-    @event.listens_for(engine, "do_connect")
-    def never_make(_dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]) -> None:
-        # A file that was moved away must not come back empty.
-        if not options.get("uri"):
-            arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
-            options["uri"] = True
-
-    same.watch(engine)
-
-    @event.listens_for(engine, "connect")
-    def set_pragmas(connection: Any, _record: object) -> None:
-        same.require()
-        connection.isolation_level = None
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
-        same.connect(connection)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        same.require()
-        # A deferred transaction that starts to write after another has written fails at once,
-        # without waiting. An immediate transaction takes the write lock first and waits its turn.
-        writes = connection.get_execution_options().get(WRITES, False)
-        if writes:
-            same.take_log_of(connection)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def one_line(error: BaseException | None) -> str:

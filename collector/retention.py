@@ -79,7 +79,7 @@ def _delete_whole(act: Act, doomed: Doomed) -> int | None:
     """Delete all reports of a study at once; return how many, or None if they must be deleted page by page.
 
     That is so if only some reports are to be deleted, if the tables are not partitioned by study, or while
-    another program such as pg_dump reads them.
+    another program such as a backup reads them.
     """
     try:
         deleted: int | None = act(partial(_empty_if_whole, doomed=doomed))

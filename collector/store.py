@@ -146,7 +146,7 @@ def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
     new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
     for number in session.execute(new).scalars().all():
-        make_partition(session, number)
+        make_partition(session.connection(), number)
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
 
@@ -630,11 +630,11 @@ def has_partitions(session: Session) -> bool:
     return session.get_bind().dialect.name == "postgresql"
 
 
-def make_partition(session: Session, number: int) -> None:
+def make_partition(connection: Connection, number: int) -> None:
     """Make the table for a new study's reports, if studies have separate tables."""
-    if has_partitions(session):
+    if connection.dialect.name == "postgresql":
         for statement in MAKE:
-            session.execute(text(statement.format(number=int(number))))
+            connection.execute(text(statement.format(number=int(number))))
 
 
 def partition_names(connection: Connection) -> list[str]:

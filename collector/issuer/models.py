@@ -8,18 +8,9 @@ from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from collector.migrations import Schema
-from collector.wal import ISSUERS
 
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
-ISSUER = Schema(
-    "collector.issuer:migrations",
-    REVISION,
-    ISSUERS,
-    "issuer's",
-    "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
-    "ldpkit migrate --database",
-)
 
 
 class IssuerBase(DeclarativeBase):
@@ -80,3 +71,14 @@ class CodeRow(IssuerBase):
     name: Mapped[str] = mapped_column(Text)
     request: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     ended: Mapped[bool] = mapped_column(server_default=false())
+
+
+ISSUER = Schema(
+    "collector.issuer:migrations",
+    REVISION,
+    "token_keys",
+    "issuer's",
+    "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
+    "ldpkit migrate --database",
+    IssuerBase.metadata,
+)

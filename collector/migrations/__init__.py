@@ -1,38 +1,30 @@
-"""Migrations: bringing a database's tables to the form that this release needs."""
+"""Tables made and migrated by Alembic, and checks that a database has this release's tables."""
 
 from __future__ import annotations
 
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, MetaData, inspect, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from collector.db import Database, OtherReleaseError, one_line
-from collector.models import REVISION
-from collector.wal import COLLECTORS
+from collector.db import OWNER_ONLY, Database, OtherReleaseError, one_line
+from collector.models import REVISION, Base
+from collector.wal import beside, bind_next_log, has_foreign_log, locked
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
+from ldp_client.files.disk import write_new
 
-SCRIPTS = "collector:migrations"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
-LEAVING_SECONDS = 1.0
 WHERE_ELSE = (
     "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml; `ldpkit init` "
     "makes a new one"
 )
-CONNECTED = """
-SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-"""
 
 
 class Schema(NamedTuple):
@@ -40,7 +32,7 @@ class Schema(NamedTuple):
 
     scripts: the history, where Alembic finds it. revision: this release's. table: a table that only this kind
     has. whose: the tables' owner, in a word. advice: where else the tables may be. command: the command that
-    migrates them to this release.
+    migrates them to this release. metadata: the tables.
     """
 
     scripts: str
@@ -49,9 +41,10 @@ class Schema(NamedTuple):
     whose: str
     advice: str
     command: str = "ldpkit migrate"
+    metadata: MetaData = Base.metadata
 
 
-COLLECTOR = Schema(SCRIPTS, REVISION, COLLECTORS, "collector's", WHERE_ELSE)
+COLLECTOR = Schema("collector:migrations", REVISION, "studies", "collector's", WHERE_ELSE)
 
 
 class UnreachedError(InputError):
@@ -62,18 +55,17 @@ class UnreachedError(InputError):
 
 
 def has_tables_of(database: Database, schema: Schema) -> bool:
-    """Return True if a database is of this kind. False if it cannot be read: its use raises the error."""
-    if not database.is_there:
+    """Return True if a database is of this kind, False without a file of its own."""
+    if database.file is not None and (not database.file.is_file() or has_foreign_log(database.file)):
         return False
-    # A separate Database: the caller's would note damage, and stop.
-    looking = Database(database.url.render_as_string(hide_password=False), database.lock_timeout)
     try:
-        with looking.engine.connect() as connection:
+        with database.engine.connect() as connection:
             return inspect(connection).has_table(schema.table)
     except SQLAlchemyError:
+        # Its use raises the error.
         return False
     finally:
-        looking.engine.dispose()
+        database.engine.dispose()
 
 
 def make(
@@ -84,169 +76,126 @@ def make(
     fill: writes the rows that the tables need from the start.
     Raises InputError if there are tables already.
     """
-    database.make_file()
-    with _exclusive(database) as connection:
-        _require_unicode(database, connection)
+    if database.file is not None and not database.file.exists():
+        write_new(database.file, "", OWNER_ONLY)
+    with _alone(database) as connection:
         if set(inspect(connection).get_table_names()) - {"alembic_version"}:
             raise InputError(
-                f"{database.shown} has tables already: there is nothing to make", code="database.has_tables"
+                f"{database.shown} has tables already: name an empty database", code="database.has_tables"
             )
-        command.upgrade(_config(connection, schema), "head")
+        _upgrade(connection, schema)
         fill(connection)
-
-
-def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECTOR) -> None:
-    """Raise InputError unless the tables are of this release, or with `or_earlier` of an earlier one."""
-    database.require_file(schema.advice)
-    try:
-        with database.engine.connect() as connection:
-            _require_unicode(database, connection)
-            now = MigrationContext.configure(connection).get_current_revision()
-            is_ours = inspect(connection).has_table(schema.table)
-    except SQLAlchemyError as error:
-        raise _failed(database, error) from error
-    finally:
-        # A connection must not cross the fork that starts a worker.
-        database.engine.dispose()
-    if not is_ours:
-        raise InputError(
-            f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
-        )
-    if now != schema.revision and not (or_earlier and (now or "") < schema.revision):
-        raise InputError(f"{database.shown} {_other_release(now, schema)}", code="database.other_release")
 
 
 def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
     """Migrate an earlier release's tables to this release, in one transaction or not at all.
 
-    Raises InputError if there are no tables, if they belong to a later release, and while anything else
-    is connected: a server of the earlier release would continue as if nothing had changed.
+    Raises InputError if there are no tables, if they belong to a later release, and while a server works on
+    an SQLite file. A server of the earlier release stores nothing more: see `store.study_state`.
     """
-    database.require_file(schema.advice)
-    # Close our own connections, which would count as others.
-    database.engine.dispose()
-    _require_alone(database)
-    with _exclusive(database) as connection:
+    require_file(database, schema)
+    with nullcontext() if database.file is None else locked(database.file), _alone(database) as connection:
+        _require_tables(database, connection, schema)
+        _upgrade(connection, schema)
+
+
+def check(database: Database, schema: Schema = COLLECTOR, or_earlier: bool = False) -> None:
+    """Raise InputError unless the tables are of this release, or with `or_earlier` of an earlier one.
+
+    A server draws the mark of its log.
+    """
+    require_file(database, schema)
+    with reporting_errors(database), database.engine.connect() as connection:
         _require_unicode(database, connection)
-        if not inspect(connection).has_table(schema.table):
-            raise InputError(
-                f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
-            )
-        command.upgrade(_config(connection, schema), "head")
+        _require_tables(database, connection, schema)
+        now = MigrationContext.configure(connection).get_current_revision() or ""
+    if now > schema.revision:
+        what = f"is of a later release ({now}, this one's is {schema.revision}): start that release"
+        raise InputError(f"{database.shown} {what}", code="database.other_release")
+    if now < schema.revision and not or_earlier:
+        advice = f"stop every server that uses it, make a backup, and run `{schema.command}`"
+        what = f"is of an earlier release ({now}, this one's is {schema.revision}): {advice}"
+        raise InputError(f"{database.shown} {what}", code="database.other_release")
+    if database.serves and database.file is not None:
+        bind_next_log(database.file)
+
+
+def require_file(database: Database, schema: Schema = COLLECTOR) -> None:
+    """Raise InputError if an SQLite file is missing, or would take in another file's log."""
+    if database.file is None:
+        return
+    if not database.file.is_file():
+        raise InputError(f"there is no {database.shown}: {schema.advice}", code="database.missing_file")
+    if has_foreign_log(database.file):
+        log = beside(database.file, "-wal")
+        raise InputError(
+            f"{database.shown}: {log.name} is another file's: put a backup back with `ldpkit restore`, or "
+            f"move {log.name} away",
+            code="database.foreign_log",
+        )
 
 
 @contextmanager
 def opened(url: str, lock_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
     """Open a database for a command next to the server. Raises InputError for all database errors."""
     database = Database(url, lock_timeout)
-    check(database, schema=schema)
-    try:
+    check(database, schema)
+    with reporting_errors(database, "; finished work is kept, run it again"):
         yield database
+
+
+@contextmanager
+def reporting_errors(database: Database, advice: str = "") -> Iterator[None]:
+    """Turn the database's errors into InputErrors, and close its connections at the end."""
+    try:
+        yield
     except SQLAlchemyError as error:
-        raise _failed(database, error, "; finished work is kept, run it again") from error
-    except OtherReleaseError as error:
-        raise _refused(database, str(error)) from error
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        # PostgreSQL's errors have a code. The driver's have none if it got no answer.
+        is_silent = isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") is None
+        kind = UnreachedError if is_silent else InputError
+        raise kind(f"{database.shown}: {one_line(cause)}{advice}") from error
+    except (CommandError, OtherReleaseError) as error:
+        # Alembic knows no step from this revision.
+        what = f"{database.shown} is not this release's: {one_line(error)}"
+        raise InputError(what, code="database.state_invalid") from error
     finally:
+        # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
 
 
 @contextmanager
-def _exclusive(database: Database) -> Iterator[Connection]:
-    try:
-        with database.writing_connection() as connection:
-            _wait_for_others(connection)
-            yield connection
-    except CommandError as error:
-        raise _refused(database, f"is not this release's: {one_line(error)}") from None
-    except SQLAlchemyError as error:
-        raise _failed(database, error) from error
-    finally:
-        # A connection must not cross the fork that starts a worker.
-        database.engine.dispose()
+def _alone(database: Database) -> Iterator[Connection]:
+    """Open a connection in one write transaction, unlike any other `make` or `migrate`."""
+    with reporting_errors(database), database.writing_connection() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        _require_unicode(database, connection)
+        yield connection
 
 
 def _require_unicode(database: Database, connection: Connection) -> None:
     """Raise InputError for a PostgreSQL database that cannot keep every text, or keeps texts as bytes."""
     if connection.dialect.name != "postgresql":
         return
-    found = connection.execute(text("SHOW server_encoding")).scalar_one()
-    if found != "UTF8":
+    encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
         advice = "make another database, with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         raise InputError(
-            f"{database.shown} is in the encoding {found}, and has to be in UTF8: {advice}",
+            f"{database.shown} is in the encoding {encoding}, and has to be in UTF8: {advice}",
             code="database.not_utf8",
         )
 
 
-def _require_alone(database: Database) -> None:
-    if database.engine.dialect.name == "sqlite":
-        others = _is_shared(str(database.url.database), database.lock_timeout)
-    else:
-        others = _are_others(database)
-    if others:
+def _require_tables(database: Database, connection: Connection, schema: Schema) -> None:
+    if not inspect(connection).has_table(schema.table):
         raise InputError(
-            f"{database.shown} is in use: stop every server and command that is connected to it",
-            code="database.in_use",
+            f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
         )
 
 
-def _are_others(database: Database) -> bool:
-    """Return True if another program is connected. PostgreSQL ends a connection soon after its program."""
-    end = time.monotonic() + LEAVING_SECONDS
-    while True:
-        with _exclusive(database) as connection:
-            others = connection.execute(text(CONNECTED)).scalar_one() > 0
-        if not others or time.monotonic() > end:
-            return bool(others)
-        time.sleep(0.05)
-
-
-def _is_shared(path: str, lock_timeout: float) -> bool:
-    """Return True if another connection to an SQLite file is open: only the last one can remove its log."""
-    with closing(
-        sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", lock_timeout, uri=True)
-    ) as connection:
-        try:
-            connection.execute("PRAGMA journal_mode = DELETE")
-            # Restore the mode that this process's connections expect.
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                return True
-            raise InputError(f"database {path}: {one_line(error)}", code="database.file_invalid") from None
-        except sqlite3.DatabaseError as error:
-            raise InputError(f"database {path}: {one_line(error)}", code="database.file_invalid") from None
-    return False
-
-
-def _other_release(revision: str | None, schema: Schema) -> str:
-    ours = schema.revision
-    if revision is not None and revision > ours:
-        return f"is of a later release ({revision}, this one's is {ours}): start that release"
-    advice = f"stop every server that uses it, make a backup, and run `{schema.command}`"
-    return f"is of an earlier release ({revision or 'the first'}, this one's is {ours}): {advice}"
-
-
-def _wait_for_others(connection: Connection) -> None:
-    """Take the lock on PostgreSQL. On SQLite the write transaction alone keeps others out."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-
-
-def _config(connection: Connection, schema: Schema = COLLECTOR) -> Config:
+def _upgrade(connection: Connection, schema: Schema) -> None:
     config = Config()
     config.set_main_option("script_location", schema.scripts)
     config.attributes["connection"] = connection
-    return config
-
-
-def _failed(database: Database, error: SQLAlchemyError, advice: str = "") -> InputError:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    # PostgreSQL's errors have a code. The driver's have none if it got no answer.
-    is_silent = isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") is None
-    kind = UnreachedError if is_silent else InputError
-    return kind(f"{database.shown}: {one_line(cause)}{advice}")
-
-
-def _refused(database: Database, reason: str) -> InputError:
-    return InputError(f"{database.shown}: {reason}", code="database.state_invalid")
+    command.upgrade(config, "head")

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy import make_url
 
 from tests.kit.programs import need, which
 
@@ -130,21 +129,6 @@ class Postgresql:
         except psycopg.OperationalError:
             return False
         return True
-
-
-def restore(dump: Path, url: str) -> None:
-    """Put a backup back into an empty database, as docs/operating.md says."""
-    into = make_url(url)
-    options = [
-        "--host",
-        str(into.query["host"]),
-        "--username",
-        str(into.username),
-        "--dbname",
-        str(into.database),
-    ]
-    command = ["psql", *options, "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", str(dump)]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def _program(name: str) -> str:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
 
 from collector import create_app, store
-from collector import db as database_module
-from collector.db import Bounds, Database, Looks
+from collector.db import Database, Looks
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
 from collector.problems import ProblemError
@@ -30,7 +25,7 @@ from ldpkit.cli import main
 from schemas import Study
 from tests.collector.answered import problem
 from tests.collector.commands import said_at_start
-from tests.collector.conftest import TOKEN, build_study, wait_for
+from tests.collector.conftest import TOKEN, build_study
 from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import tokened_study as summed_study
@@ -306,72 +301,6 @@ def test_studies_are_locked_in_one_order_under_any_collation(make_harness, postg
         by_database = list(session.scalars(text("SELECT id FROM studies ORDER BY id")))
         assert by_database == ["a_b", "a-c"]
         assert [study_id for study_id, _ in store.study_numbers(session)] == sorted(by_database)
-
-
-class Clock:
-    """Takes the place of `time` in a module: it stands until it is moved, and knows how often it was read."""
-
-    def __init__(self):
-        self.now, self.reads = 0.0, 0
-
-    def monotonic(self):
-        self.reads += 1
-        return self.now
-
-
-def send_all(processes, number):
-    for process in processes:
-        # One that was ending has ended; the others must go on.
-        with suppress(ProcessLookupError):
-            os.kill(process, number)
-
-
-@contextmanager
-def stopped(server):
-    """A PostgreSQL whose every process stands still: it keeps its connections and answers nothing."""
-    master = server._server.pid
-    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    processes = [master, *map(int, children)]
-    send_all(processes, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        send_all(processes, signal.SIGCONT)
-
-
-@pytest.mark.attack(15)
-@pytest.mark.slow
-def test_silent_database_is_not_waited_for(postgresql, monkeypatch):
-    """The database answers nothing more: a statement ends after the silence that is allowed."""
-    monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
-    monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)
-    clock = Clock()
-    monkeypatch.setattr(database_module, "time", clock)
-    database = Database(postgresql.new_database(), 1.0, Bounds(2, 1.0))
-
-    def read(what="1"):
-        with database.read() as session:
-            session.connection().exec_driver_sql(f"SELECT {what}")
-
-    def looks_again():
-        """At least once from now on; only who waits does."""
-        before = clock.reads
-        wait_for(lambda: clock.reads > before + 2, LONGEST_SECONDS)
-
-    read()
-    with ThreadPoolExecutor(1) as pool, stopped(postgresql):
-        waiting = pool.submit(read)
-        looks_again()
-        clock.now += 2
-        looks_again()
-        assert not waiting.done()
-        clock.now += 0.1
-        with pytest.raises(DBAPIError):
-            waiting.result(LONGEST_SECONDS)
-    with pytest.raises(DBAPIError, match="statement timeout"):
-        read("pg_sleep(100)")
-    read()
-    database.engine.dispose()
 
 
 @pytest.mark.attack(15)

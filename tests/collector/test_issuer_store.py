@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from collector.backup import restore
 from collector.db import Database
 from collector.issuer import store
 from collector.issuer.app import create_issuer
-from collector.issuer.models import IssuerRow
+from collector.issuer.models import ISSUER, IssuerRow
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, UsageError
 from tests.collector.commands import run
 from tests.collector.issuing import ask, made_pairs
-from tests.collector.postgresql import restore
 from tests.kit.errors import raises
 
 PEOPLE = ("Ada", "Bo", "Cy")
@@ -96,7 +96,7 @@ def put_back(place, postgresql):
             shutil.copy("copy", file)
         else:
             place.url = postgresql.new_database()
-            restore(Path("copy"), place.url)
+            restore(Database(place.url, 10), Path("copy"), (ISSUER,))
         os.unlink("copy")
 
     return put_back

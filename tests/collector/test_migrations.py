@@ -15,6 +15,7 @@ from collector import create_app
 from collector.db import Database
 from collector.migrations import make, migrate
 from collector.models import Base
+from collector.wal import served_alone
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.kit.errors import raises
@@ -155,12 +156,9 @@ def test_moved_database_file_is_not_recreated_empty(habits):
     assert not habits.path.exists()
 
 
-def test_migrate_refuses_database_in_use(either, database_url, capsys):
-    assert either.client.get("/readyz").status_code == 200
-    with either.collector.database.writing_connection() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
-    assert main(["migrate", "--database", database_url]) == 3
-    assert "is in use" in capsys.readouterr().err
+def test_migrate_is_rejected_while_a_server_runs(habits):
+    with served_alone(habits.path), raises(InputError, "database.served_already"):
+        migrate(Database(f"sqlite:///{habits.path}", 1))
 
 
 @pytest.mark.attack(10)

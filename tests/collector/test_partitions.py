@@ -80,7 +80,7 @@ def test_deleting_a_study_drops_only_its_partition(elephant, database, make_stud
 
 
 def test_reports_are_deleted_in_pages_under_a_readers_lock(elephant, database, make_study, make_report):
-    """pg_dump, for example, holds a lock on every table while it runs."""
+    """A backup, for example, holds a lock on every table while it runs."""
     send(elephant, make_study(), make_report)
     with elephant.collector.database.read() as reader:
         reader.execute(text("SELECT 1 FROM reports_1")).first()

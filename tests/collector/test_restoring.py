@@ -11,7 +11,8 @@ import pytest
 
 from collector import backup, wal
 from collector.db import Database
-from collector.migrations import check
+from collector.issuer.models import ISSUER
+from collector.migrations import COLLECTOR, check
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.conftest import build_report, build_study
@@ -43,7 +44,7 @@ def killed(habits, study, tmp_path):
     main(["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"])
     habits.put(build_report(study))
     path.parent.mkdir()
-    for ending in ("", "-wal", wal.MARK_FILE):
+    for ending in ("", "-wal", "-mark"):
         shutil.copyfile(wal.beside(habits.path, ending), wal.beside(path, ending))
     return path, copy
 
@@ -120,11 +121,11 @@ def test_issuer_backup_does_not_replace_a_collector(habits, study, tmp_path):
     with closing(sqlite3.connect(issuer)) as connection:
         connection.execute("CREATE TABLE token_keys (number INTEGER)")
     with raises(InputError, "restore.other_kind"):
-        backup.restore(Database(f"sqlite:///{path}", 1), issuer, None)
+        backup.restore(Database(f"sqlite:///{path}", 1), issuer, (COLLECTOR, ISSUER))
     other = tmp_path / "new.sqlite3"
-    with raises(InputError, "restore.other_kind"):
+    with raises(InputError, "restore.not_ours"):
         backup.restore(Database(f"sqlite:///{other}", 1), issuer)
-    backup.restore(Database(f"sqlite:///{other}", 1), issuer, None)
+    backup.restore(Database(f"sqlite:///{other}", 1), issuer, (ISSUER,))
     assert other.exists()
 
 
@@ -171,15 +172,39 @@ def test_a_damaged_backup_replaces_nothing(habits, study, tmp_path):
 def test_postgresql_takes_a_backup_into_an_empty_database_alone(postgresql, make_harness, tmp_path):
     url = postgresql.new_database()
     make_harness(database=url).publish(build_study())
-    copy = tmp_path / "copy.sql"
+    copy = tmp_path / "copy"
     assert main(["backup", "--out", str(copy), "--database", url]) == 0
-    with raises(InputError, "restore.has_tables"):
+    with raises(InputError, "database.has_tables"):
         backup.restore(Database(url, 1), copy)
-    whole, database = copy.read_bytes(), Database(postgresql.new_database(), 1)
-    for cut in (whole[: whole.index(b"FROM stdin;\n") + 20], whole[: whole.rindex(b"-- PostgreSQL")]):
-        copy.write_bytes(cut)
-        with raises(InputError, "restore.dump_cut"):
+
+
+def test_failed_restore_leaves_postgresql_empty(postgresql, habits, tmp_path, monkeypatch):
+    copy, database = tmp_path / "copy", Database(postgresql.new_database(), 1)
+    backup.back_up(habits.collector.database, copy)
+
+    def fail(_connection):
+        raise OSError("defect")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backup, "_make_partitions", fail)
+        with raises(InputError, "restore.not_writable"):
             backup.restore(database, copy)
-    copy.write_bytes(b"SELECT nonsense;\n" + whole)
-    with raises(InputError, "restore.psql_failed", "nonsense"):
-        backup.restore(database, copy)
+    backup.restore(database, copy)
+
+
+def test_backup_moves_a_collector_between_sqlite_and_postgresql(
+    habits, make_harness, postgresql, study, tmp_path
+):
+    """Both ways: the reports are the same, and another study gets another number."""
+    url, reports = postgresql.new_database(), [build_report(study) for _ in range(20)]
+    assert {habits.put(report).status_code for report in reports} == {201}
+    habits.withdraw(reports[0].id)
+    backup.back_up(habits.collector.database, tmp_path / "first")
+    backup.restore(Database(url, 10), tmp_path / "first")
+    elephant = make_harness(database=url)
+    assert elephant.exported() == habits.exported()
+    assert elephant.put(reports[0]).status_code == 410
+    assert elephant.publish(build_study(id="others")).status_code == 201
+    backup.back_up(elephant.collector.database, tmp_path / "second")
+    backup.restore(Database(f"sqlite:///{tmp_path / 'back.sqlite3'}", 10), tmp_path / "second")
+    assert make_harness("back.sqlite3").exported() == habits.exported()

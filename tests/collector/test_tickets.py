@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import re
 import shutil
 import signal
 import sqlite3
@@ -322,11 +321,7 @@ def test_backup_is_not_in_order_of_arrival(either, study, tmp_path, monkeypatch)
     ids = [report.id for report, _ in answered(either, study, 30)]
     copy = tmp_path / "copy"
     assert main(["backup", "--out", str(copy), "--database", either.url]) == 0
-    if either.url.startswith("sqlite"):
-        assert 0.2 < concordant(copy, ids) < 0.8
-        return
-    found = [line for line in copy.read_text().splitlines() if re.match(r"1\t\\\\x[0-9a-f]{32}\t", line)]
-    assert [line.split("\t")[1][3:] for line in found] == sorted(ids)
+    assert 0.2 < concordant(copy, ids) < 0.8
 
 
 def test_tickets_are_used_once_also_after_upkeep(either, study):
