@@ -37,7 +37,8 @@ from collector.db import Database
 from collector.migrations import make
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node, at_once
-from collector.nodes.summing import Opener, add_seeds, add_shares, share_ids
+from collector.nodes.store import share_ids
+from collector.nodes.summing import Opener, add_seeds, add_shares
 from collector.store import PackedReport
 from ldp_client import mechanism_for
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from collector.database_commands import add_database_commands
 from collector.issuer.cli import add_issuer
-from collector.nodes.cli import add_node
 from collector.oblivious.cli import add_ohttp
 from collector.operator.access_commands import add_access_commands
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
@@ -53,7 +52,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     add_database_commands(subparsers)
-    add_node(add_command(subparsers, "node", "make nodes' keys, and close a secure sum"))
     add_ohttp(add_command(subparsers, "ohttp", "make and change the keys of a collector's gateway"))
     text = "give people one token each, which cannot be linked to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
@@ -69,8 +67,6 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    text = "be a node of secure sums, with these keys from ldpkit node keygen"
-    parser.add_argument("--node-key", metavar="FILE", help=text)
     text = "refuse reports that do not come through a relay"
     parser.add_argument("--require-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
@@ -79,7 +75,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--tls-key", type=Path, metavar="FILE", help="its private key in PEM, readable only by its owner"
     )
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
-    parser.set_defaults(run=run_serve)
+    parser.set_defaults(run=run_serve, create=None)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +133,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     try:
         with served_alone(file):
             announce = partial(_announce, settings, ready_file=arguments.ready_file)
-            serve_collector(settings, endpoint, announce, arguments.node_key)
+            serve_collector(settings, endpoint, announce, arguments.create)
     finally:
         # A worker also leaves through here.
         if os.getpid() == master:

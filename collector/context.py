@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from flask import current_app
 from sqlalchemy.orm import Session
@@ -19,8 +19,6 @@ from collector.keys import find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
-from collector.nodes.keys import NodeKeys
-from collector.nodes.node import Node
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake, withdraw
@@ -32,7 +30,7 @@ from collector.settings import TOKEN_VARIABLE, Settings
 from collector.store import Arrivals, StudyOverview
 from collector.studies import CurrentStudies, load_keys
 from ldp_client.core.public_keys import PublicKey
-from ldp_client.documents.errors import InputError, StudyError, UsageError
+from ldp_client.documents.errors import InputError
 from schemas import Study
 
 EXTENSION = "ldpkit"
@@ -45,13 +43,6 @@ READERS = 4
 # Reports that may wait to be written in a process.
 MOST_QUEUED = 100_000
 MOST_EXPORTS = 8
-
-
-class Needed(NamedTuple):
-    """The size of bodies that devices may send, and the problem to report if it exceeds the limit."""
-
-    size: int
-    problem: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,6 @@ class Collector:
     current: CurrentStudies
     today: Callable[[], date]
     signers: tuple[PublicKey, ...]
-    node: Node | None
     identity: bytes
     parsing: Limiter
     exports: Limiter
@@ -90,14 +80,12 @@ class Collector:
     daily: DailyLines
 
     @classmethod
-    def of(cls, settings: Settings, today: Callable[[], date], node_key: str | None = None) -> Collector:
-        """Open the database. node_key: a file of keys, which make the server a node of secure sums.
+    def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
+        """Open the database.
 
-        Raises InputError unless the database exists with this release's tables, if its open studies are not
-        for this kind of server, and if the token is also a key.
+        Raises InputError unless the database exists with this release's tables, and if the token is also a
+        key.
         """
-        if node_key is not None:
-            _refuse_pages(settings)
         bounds = Bounds(READERS, settings.patience)
         database = Database(settings.database, settings.lock_timeout, bounds)
         check(database)
@@ -130,20 +118,11 @@ class Collector:
         token_hash = None if settings.token is None else hash_key(settings.token)
         counts = _cached(database, store.study_overviews), _cached(database, store.arrivals)
         signers = load_keys(settings.signing_keys)
-        node = None
-        if node_key is not None:
-            node = Node(NodeKeys.load(node_key), database, settings.body_limit)
-        _check_limit(_check_studies(database, node), settings.body_limit)
         counting = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counting, today)
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
         lines = DailyLines(writer.act, today)
-        return cls(*held, signers, node, identity, *_rooms(settings.body_limit), keys, lines)
-
-    def node_part(self) -> Node:
-        """Return this server's node of secure sums, for a server that is one."""
-        assert self.node is not None, "the routes of a node belong to nodes"
-        return self.node
+        return cls(*held, signers, identity, *_rooms(settings.body_limit), keys, lines)
 
     def has_changed(self, study_id: str) -> None:
         """Read a study again after this process has changed it."""
@@ -215,22 +194,8 @@ def _check_token(token: str | None, database: Database) -> None:
     )
 
 
-def _refuse_pages(settings: Settings) -> None:
-    """Raise UsageError for a node that names other sites' pages."""
-    for name in ("cors_origins", "frame_ancestors"):
-        if getattr(settings, name):
-            raise UsageError(
-                f"setting {name}: is for collectors, as no page can send shares to a node",
-                code="settings.pages_on_node",
-            )
-
-
-def _check_studies(database: Database, node: Node | None) -> list[Needed]:
-    """Return the body sizes that open studies need.
-
-    Raises InputError unless this server can take the reports of each open study, and sum the closed ones.
-    Otherwise it would refuse the reports permanently, and devices drop such reports.
-    """
+def unfinished_studies(database: Database) -> list[tuple[Study, bool]]:
+    """Return the studies that are open or secure sums, and whether they are open."""
     with database.read() as session:
         unfinished = store.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
@@ -238,53 +203,30 @@ def _check_studies(database: Database, node: Node | None) -> list[Needed]:
     # Of closed studies only secure sums matter, and these have a protocol: skip the others.
     read = [(document, is_open) for document, is_open in unfinished if is_open or b'"protocol"' in document]
     studies = [(Study.from_json(document), is_open) for document, is_open in read]
-    needed = []
-    for study in [study for study, is_open in studies if is_open or study.protocol is not None]:
-        if node is not None:
-            _check_node(node, study)
-        elif study.protocol is not None:
-            advice = (
-                "start a node, with the study's --node-key FILE, or name another database. If that file is "
-                "lost, its shares are unreadable: make a new place with `ldpkit init`"
-            )
+    return [(study, is_open) for study, is_open in studies if is_open or study.protocol is not None]
+
+
+def check_studies(database: Database, body_limit: int) -> None:
+    """Raise InputError unless this server can take the reports of each open study.
+
+    Otherwise it would refuse the reports permanently, and devices drop such reports.
+    """
+    sizes = {}
+    for study, _ in unfinished_studies(database):
+        if study.protocol is not None:
             raise InputError(
-                f"study {study.id} of this database is a secure sum: {advice}",
+                f"study {study.id} of this database is a secure sum: start a node with its keys (`ldpkit "
+                "node serve`), or name another database. If the keys are lost, its shares are unreadable",
                 code="settings.node_key_missing",
             )
-        else:
-            size = Rules.of(study).form.size
-            problem = f"study {study.id} of this database makes reports of {size} bytes"
-            needed.append(Needed(size, problem))
-    return needed
-
-
-def _check_limit(needed: Sequence[Needed], body_limit: int) -> None:
-    """Raise InputError for the first size above the limit; its advice is enough for all."""
-    for one in needed:
-        if one.size > body_limit:
-            largest = max(other.size for other in needed)
-            raise InputError(
-                f"setting body_limit: {one.problem}: raise it to {largest}",
-                code="settings.body_limit_too_small",
-            )
-
-
-def _check_node(node: Node, study: Study) -> None:
-    try:
-        node.place(study)
-    except StudyError as error:
-        wanted = "name the key file that it was published with; without it, its shares are unreadable"
+        sizes[study.id] = Rules.of(study).form.size
+    largest = max(sizes, key=lambda name: sizes[name], default=None)
+    if largest is not None and sizes[largest] > body_limit:
         raise InputError(
-            f"--node-key: study {study.id} of this database: {error}; {wanted}",
-            code="settings.wrong_node_key",
-        ) from None
-    try:
-        node.check_size(study)
-    except StudyError as error:
-        raise InputError(
-            f"setting body_limit: study {study.id} of this database: {error}",
-            code="settings.body_limit_too_small_for_study",
-        ) from None
+            f"setting body_limit: study {largest} of this database makes reports of {sizes[largest]} bytes: "
+            f"raise it to {sizes[largest]}",
+            code="settings.body_limit_too_small",
+        )
 
 
 def current_collector() -> Collector:

@@ -60,16 +60,19 @@ class Endpoint:
 
 
 def serve_collector(
-    settings: Settings, endpoint: Endpoint, announce: Callable[[str], None], node_key: str | None = None
+    settings: Settings,
+    endpoint: Endpoint,
+    announce: Callable[[str], None],
+    create: Callable[[Settings], Flask] | None = None,
 ) -> None:
-    """Serve a collector as `serve` does. node_key: as for `create_app`."""
+    """Serve a collector as `serve` does. create: makes another application than `create_app` does."""
 
     def load(in_worker: bool) -> Flask:
         # Import here: prometheus_client looks for the processes' shared folder when it is imported.
         from collector.app import create_app
         from collector.daily import Days
 
-        app = create_app(settings, node_key=node_key)
+        app = (create or create_app)(settings)
         collector = app.extensions["ldpkit"]
         if in_worker:
             Days(collector).start()

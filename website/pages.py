@@ -112,8 +112,9 @@ def javascript_page() -> str:
 
 def http_page() -> str:
     """The routes of the collector's OpenAPI document, and its problems."""
-    from collector.api.health import NODE_OPERATIONS, OPERATIONS
+    from collector.api.health import OPERATIONS
     from collector.api.openapi import openapi_document
+    from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 
     document = openapi_document(OPERATIONS)
     lines = [

@@ -20,7 +20,7 @@ from collector.keys import Role
 from collector.models import CollectorRow
 from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.views import gateway, shares
+from collector.views import gateway
 
 health = Api("health", __name__)
 READY_SECONDS = 2.0
@@ -76,8 +76,7 @@ def _all_metrics() -> bytes:
 @health.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
 def read_api() -> Response:
     """Return the OpenAPI document of this kind of server."""
-    is_node = current_collector().node is not None
-    return jsonify(openapi_document(NODE_OPERATIONS if is_node else OPERATIONS))
+    return jsonify(openapi_document(OPERATIONS))
 
 
 OPERATIONS = (
@@ -88,4 +87,3 @@ OPERATIONS = (
     *gateway.OPERATIONS,
     *health.operations,
 )
-NODE_OPERATIONS = (*studies.operations, *operator.operations, *shares.OPERATIONS, *health.operations)

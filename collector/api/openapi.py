@@ -18,7 +18,6 @@ from collector.api.bodies import json_body
 from collector.api.parameters import IN_PATH, STUDY_ID, Parameter
 from collector.exports.formats import FORMATS
 from collector.keys import Role
-from collector.nodes.statements import STATEMENT
 from collector.problems import Kind
 from collector.reports.uploads import MOST_REPORTS
 from ldp_client.documents.errors import StatementError
@@ -148,8 +147,6 @@ SCHEMAS: Document = {
     "Failure": object_of({"id": TEXT_OR_NULL, "type": TEXT, "detail": TEXT, "field": TEXT}),
     "Problem": object_of(PROBLEM, optional=("advice", "digest", "field", "failed", "final")),
     "Summary": object_of(SUMMARY, optional=(CELLS,)),
-    "Statement": STATEMENT.json_schema(),
-    "NodeSum": object_of({"statement": reference("Statement"), "total": TEXT}),
     "Health": object_of({"status": {"const": "ok"}}),
 }
 
@@ -178,7 +175,10 @@ Answers = Mapping[int, tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path. answers: {status: (description, {media type: schema})}."""
+    """One method of one path.
+
+    answers: {status: (description, {media type: schema})}. view: the guarded view.
+    """
 
     method: str
     path: str
@@ -189,6 +189,7 @@ class Operation:
     parameters: Sequence[Parameter] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
     body_note: str = ""
+    view: Callable[..., Any] = field(default=lambda: None)
 
     @property
     def needs_key(self) -> bool:
@@ -273,19 +274,25 @@ class Api(Blueprint):
             name = head + "".join(map(str.capitalize, tail))
             summary = " ".join((inspect.getdoc(view) or "").split())
             parameters = [*in_path, *query, *headers]
-            self.operations.append(
-                Operation(method, path, name, summary, answers, problems_of_it, parameters, body)
-            )
             guarded = read_and_view if role is None else requires(role, of_some)(read_and_view)
-            rule = path.replace("{", "<").replace("}", ">")
-            self.add_url_rule(rule, view_func=guarded, methods=[method])
+            self.add(
+                Operation(
+                    method, path, name, summary, answers, problems_of_it, parameters, body, view=guarded
+                )
+            )
             return view
 
         return decorate
 
+    def add(self, operation: Operation) -> None:
+        """Register an operation, also one of other routes."""
+        self.operations.append(operation)
+        rule = operation.path.replace("{", "<").replace("}", ">")
+        self.add_url_rule(rule, view_func=operation.view, methods=[operation.method])
+
 
 def openapi_document(operations: Sequence[Operation]) -> Document:
-    """Return the OpenAPI 3.1 document of a collector or a node."""
+    """Return the OpenAPI 3.1 document of a server with these operations."""
     paths: dict[str, Document] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation.describe()

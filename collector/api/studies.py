@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask import Response, jsonify, make_response, request, url_for
+from flask import Response, jsonify, make_response, request
 from sqlalchemy.orm import Session
 
 from collector import audit_log, problems, store
@@ -65,27 +65,37 @@ def publish_study() -> Response:
     Without a key, a study can be published if a trusted key signed it; only trusted signatures are stored.
     """
     collector = current_collector()
+    signed, by = read_signed()
+    # A signed study is public: its repetition by strangers keeps no upload waiting.
+    with collector.database.read() as session:
+        if is_published(session, signed):
+            return _published(signed.study, 200)
+    _check_taken(Rules.of(signed.study), collector.settings.body_limit)
+    return publish_by(publish, signed, by)
+
+
+def read_signed() -> tuple[SignedStudy, str]:
+    """Return the request's study, with the signatures to store, and the name of who publishes it.
+
+    Raises ProblemError, StudyError.
+    """
+    collector = current_collector()
     key = given_key(Role.PUBLISH, of_some=True)
     if key is None and not collector.signers:
         raise no_key()
     brought = _read_study()
     trusted = signed_by(brought, collector.signers)
-    if key is None and not trusted.signatures:
-        raise no_key()
-    if key is not None:
-        require_reach(key, brought.study.id)
-    signed = trusted if key is None else brought
-    study = signed.study
-    # A signed study is public: its repetition by strangers keeps no upload waiting.
-    if collector.node is None:
-        with collector.database.read() as session:
-            if is_published(session, signed):
-                return _published(study, 200)
-    rules = Rules.of(study)
-    if collector.node is None:
-        _check_taken(rules, collector.settings.body_limit)
-    publish_here = publish if collector.node is None else collector.node.publish
-    by = audit_log.BY_SIGNATURE if key is None else key.name
+    if key is None:
+        if not trusted.signatures:
+            raise no_key()
+        return trusted, audit_log.BY_SIGNATURE
+    require_reach(key, brought.study.id)
+    return brought, key.name
+
+
+def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStudy, by: str) -> Response:
+    """Publish a study with this function, and return the response. by: the name of who publishes it."""
+    collector, study = current_collector(), signed.study
 
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
@@ -104,7 +114,7 @@ def publish_study() -> Response:
 def _published(study: Study, status: int) -> Response:
     response = jsonify(id=study.id, version=study.version, digest=study.digest)
     response.status_code = status
-    response.headers["Location"] = url_for("studies.fetch_study", study_id=study.id)
+    response.headers["Location"] = f"{request.script_root}/v1/studies/{study.id}"
     return response
 
 
@@ -207,9 +217,8 @@ def fetch_signed_study(study_id: str, version: int | None) -> Response:
     "post", "/v1/studies/{study_id}/close", {200: ("Closed", json_of("Closed"))}, role=Role.PUBLISH
 )
 def close_study(study_id: str) -> Response:
-    """Close a study; at a node of secure sums, permanently."""
-    final = current_collector().node is not None
-    return _change(study_id, True, lambda session: close(session, study_id, final=final))
+    """Close a study."""
+    return change_state(study_id, True, lambda session: close(session, study_id))
 
 
 @studies.operation(
@@ -220,11 +229,11 @@ def close_study(study_id: str) -> Response:
     refusals=(problems.STUDY_DELETED, problems.STUDY_FINISHED),
 )
 def open_study(study_id: str) -> Response:
-    """Reopen a study that was closed; a secure sum stays closed."""
-    return _change(study_id, False, lambda session: reopen(session, study_id))
+    """Reopen a study that was closed."""
+    return change_state(study_id, False, lambda session: reopen(session, study_id))
 
 
-def _change(study_id: str, closed: bool, change: Callable[[Session], int]) -> Response:
+def change_state(study_id: str, closed: bool, change: Callable[[Session], int]) -> Response:
     """Close or open a study. change: does it, and returns the study's version."""
     collector, by = current_collector(), acting_key().name
 

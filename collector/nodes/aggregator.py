@@ -29,7 +29,7 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
 
     Args:
         study: the study.
-        tokens: the operator's key of each node, in the study's order, or one for all.
+        tokens: the operator's key of each node, in the study's order.
         progress: prints a line.
 
     Raises:
@@ -41,7 +41,9 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
     """
     assert study.protocol is not None
     protocol = study.protocol
-    clients = _clients(study, protocol, tokens)
+    clients = [
+        NodeClient(node.url, study.id, token) for node, token in zip(protocol.nodes, tokens, strict=True)
+    ]
     for client in clients:
         _check_document(client, study)
     _check_counts(protocol, clients, progress)
@@ -60,16 +62,6 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
         progress(f"sum of {client.url}")
         sums.append(_checked(client, NodeSum.from_document, client.total(digest)))
     return Transcript(study.id, study.digest, drawing, tuple(confirmed), tuple(sums))
-
-
-def _clients(study: Study, protocol: SecureSum, tokens: Sequence[str]) -> list[NodeClient]:
-    if len(tokens) not in (1, len(protocol.nodes)):
-        raise InputError(
-            f"give one token for all nodes, or {len(protocol.nodes)} in their order",
-            code="node.wrong_token_count",
-        )
-    each = list(tokens) * len(protocol.nodes) if len(tokens) == 1 else tokens
-    return [NodeClient(node.url, study.id, token) for node, token in zip(protocol.nodes, each)]
 
 
 def _check_document(client: NodeClient, study: Study) -> None:

@@ -7,17 +7,17 @@ drawn set is unknown to senders, to the operator who closes, and to every node w
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
+from binascii import b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nsmallest
 from typing import Any
 
-from collector.nodes.statements import Statement, set_digest, split_ids
+from collector.nodes.statements import STATEMENT, Nested, Statement, set_digest, split_ids
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Constant, Hex
+from ldp_client.documents.fields import Base64, Constant, Hex
 from ldp_client.documents.report import ID_BYTES
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
@@ -31,35 +31,14 @@ HOLDERS_BYTES = 4
 BYTES_A_REPORT = -(-(ID_BYTES + HOLDERS_BYTES) * 4 // 3)
 
 
-class _Bytes:
-    """Bytes in base64."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
-        try:
-            found = a2b_base64(value) if isinstance(value, str) else b"?"
-        except ValueError:  # raised also for text that is not ASCII
-            found = b"?"
-        if b2a_base64(found, newline=False).decode() != value:
-            raise error(path, "must be base64")
-        return found
-
-
-class _AnyStatement:
-    """Accepts any object; the statement checks its own document."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
-        del path, error
-        return Statement.from_document(value)
-
-
-COMMITMENTS = ListOf(_AnyStatement(), 2, 32)
-_SHAPE = Record(
+COMMITMENTS = ListOf(Nested(Statement.from_document, STATEMENT), 2, 32)
+DRAWING = Record(
     {
         "format": Constant(FORMAT),
         "commitments": COMMITMENTS,
         "nonces": ListOf(Hex(2 * NONCE_BYTES), 2, 32),
-        "ids": _Bytes(),
-        "holders": _Bytes(),
+        "ids": Base64(),
+        "holders": Base64(),
     }
 )
 
@@ -134,7 +113,7 @@ class Drawing:
     @classmethod
     def from_document(cls, document: Any) -> Drawing:
         """Validate a plain JSON value; `chosen` checks its contents. Raises StatementError."""
-        parsed = _SHAPE.read(document, "", StatementError)
+        parsed = DRAWING.read(document, "", StatementError)
         ids, holders = split_ids(parsed["ids"]), parsed["holders"]
         if len(holders) != HOLDERS_BYTES * len(ids):
             raise StatementError("holders", "must be 4 bytes for each id", code="statement.holders_size")

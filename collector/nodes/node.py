@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from collector import store, studies
 from collector.db import Database
-from collector.nodes import summing
+from collector.nodes import store as node_store
 from collector.nodes.drawing import (
     BYTES_A_REPORT,
     NONCE_BYTES,
@@ -156,8 +156,8 @@ class Node:
             study = store.study_state(session, study_id)
             if study is None:
                 raise unknown_study(study_id)
-            confirmed = summing.confirmed_ids(session, study.number)
-            return summing.share_count(session, study.number) if confirmed is None else len(confirmed)
+            confirmed = node_store.confirmed_ids(session, study.number)
+            return node_store.share_count(session, study.number) if confirmed is None else len(confirmed)
 
     def report_ids(self, study_id: str) -> list[bytes]:
         """Return the ids of a closed study's shares, ascending: all, or the set that the node is bound to.
@@ -167,21 +167,16 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            confirmed = summing.confirmed_ids(session, number)
-            return summing.share_ids(session, number) if confirmed is None else confirmed
+            confirmed = node_store.confirmed_ids(session, number)
+            return node_store.share_ids(session, number) if confirmed is None else confirmed
 
     def commit(self, study_id: str, act: Act) -> Statement:
         """Commit to the node's set and to a nonce, permanently. Raises ProblemError."""
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            part = summing.find_part(session, number)
-            confirmed = summing.confirmed_ids(session, number)
-            held = summing.share_ids(session, number) if part is None else []
+            part = node_store.find_part(session, number)
+            held = node_store.share_ids(session, number) if part is None else []
         if part is None:
-            if confirmed is not None:
-                raise ProblemError(
-                    SET_CONFLICT, "this node confirmed a set that was not drawn: by an old release"
-                )
             nonce = urandom(NONCE_BYTES)
             said = canonical_json(
                 self._statement("draw", study_id, held, sha256(nonce).hexdigest()).to_document()
@@ -192,13 +187,13 @@ class Node:
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
         """Return the nonce, for these commitments and no others ever. Raises ProblemError, StatementError."""
         number = _closed_study(session, study_id)
-        opener, part = self.opener(study_id), summing.find_part(session, number, keep=True)
+        opener, part = self.opener(study_id), node_store.find_part(session, number, keep=True)
         check_commitments(opener.study, commitments)
         own = canonical_json(commitments[opener.node].to_document())
         shown_for = digest_of(commitments)
         if part is None or own != part.commitment or part.shown_for not in (None, shown_for):
             raise ProblemError(SET_CONFLICT, "this node committed to something else, or with other nodes")
-        summing.note_shown(session, number, shown_for)
+        node_store.note_shown(session, number, shown_for)
         return part.nonce
 
     def confirm(self, study_id: str, drawing: Drawing, act: Act) -> Statement:
@@ -209,8 +204,8 @@ class Node:
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            part = summing.find_part(session, number)
-            confirmed = summing.confirmed_ids(session, number)
+            part = node_store.find_part(session, number)
+            confirmed = node_store.confirmed_ids(session, number)
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
         text = drawing.to_json().encode()
@@ -225,35 +220,33 @@ class Node:
 
     def _require_shares(self, number: int, ids: Sequence[bytes]) -> None:
         with self.database.read() as session:
-            held = summing.share_ids(session, number)
+            held = node_store.share_ids(session, number)
         if not set(ids) <= set(held):
             raise ProblemError(SHARES_GONE, GONE)
 
     def drawing(self, study_id: str) -> bytes | None:
         """Return the drawing of the set that the node is bound to, if any. Raises ProblemError."""
         with self.database.read() as session:
-            part = summing.find_part(session, _closed_study(session, study_id))
+            part = node_store.find_part(session, _closed_study(session, study_id))
         return None if part is None else part.drawing
 
-    def total(self, study_id: str, wanted: str) -> tuple[Statement, bytes]:
+    def total(self, study_id: str, wanted: str, act: Act) -> tuple[Statement, bytes]:
         """Return the only sum, over the confirmed set; a repeated request gets the same sum.
 
-        wanted: that set's digest. Raises ProblemError for a set that was not confirmed.
+        wanted: that set's digest. The sum is durable on return. Raises ProblemError for a set that was not
+        confirmed.
         """
         with self.database.read() as session:
             number = _closed_study(session, study_id)
-            ids = summing.confirmed_ids(session, number)
-            total = summing.stored_total(session, number)
+            ids = node_store.confirmed_ids(session, number)
+            total = node_store.stored_total(session, number)
         if ids is None or set_digest(ids) != wanted:
             raise ProblemError(SET_CONFLICT, "this node has not confirmed this set", "set")
         if total is None:
             opener = self.opener(study_id)
-            total = add_shares(opener, self._shares(number, ids, at_once(opener)))
+            total = made = add_shares(opener, self._shares(number, ids, at_once(opener)))
+            act(lambda session: node_store.store_total(session, number, made))
         return self._statement("sum", study_id, ids, sha256(total).hexdigest()), total
-
-    def keep(self, session: Session, study_id: str, total: bytes) -> None:
-        """Make the sum durable before it is given away."""
-        summing.store_total(session, _closed_study(session, study_id), total)
 
     def _shares(self, number: int, ids: Sequence[bytes], rows: int) -> Iterator[tuple[bytes, bytes]]:
         remaining = iter(ids)
@@ -270,23 +263,22 @@ class Node:
         return said.signed(self.keys.signing)
 
 
-def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> summing.Part:
+def _commit_once(session: Session, study_id: str, number: int, nonce: bytes, said: str) -> node_store.Part:
     """Commit the node unless it is committed already; return its part."""
     store.locked_study(session, study_id)
-    part = summing.find_part(session, number)
+    part = node_store.find_part(session, number)
     if part is None:
-        summing.insert_part(session, number, nonce, said)
-        part = summing.Part(nonce, said, None, None)
+        node_store.insert_part(session, number, nonce, said)
+        part = node_store.Part(nonce, said, None, None)
     return part
 
 
 def _bind_once(session: Session, number: int, ids: list[bytes], drawing: bytes) -> None:
     """Bind the node to the set. Raises ProblemError if it is bound to another set."""
-    summing.find_part(session, number, keep=True)
-    confirmed = summing.confirmed_ids(session, number)
+    node_store.find_part(session, number, keep=True)
+    confirmed = node_store.confirmed_ids(session, number)
     if confirmed is None:
-        summing.insert_set(session, number, ids)
-        summing.store_drawing(session, number, drawing)
+        node_store.insert_set(session, number, ids, drawing)
     elif confirmed != ids:
         raise ProblemError(SET_CONFLICT, "this node has confirmed another set, and sums no second one")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.errors import StatementError
+from ldp_client.documents.errors import DocumentError, StatementError
 from ldp_client.documents.fields import Constant, Hex, Identifier, Integer, OneOf, Text
 from ldp_client.documents.protocol import MOST_DEVICES
 from ldp_client.documents.report import ID_BYTES
@@ -34,6 +34,23 @@ STATEMENT = Record(
         "signature": Text(100, empty=True),
     }
 )
+
+
+class Nested:
+    """A member that is a document of its own. parse: reads it. shape: what it may be."""
+
+    def __init__(self, parse: Callable[[Any], Any], shape: Record) -> None:
+        self._parse = parse
+        self._shape = shape
+
+    def read(self, value: Any, path: str, error: type[DocumentError]) -> Any:
+        """Return the parsed document. Raises StatementError."""
+        del path, error
+        return self._parse(value)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the same rule as JSON Schema."""
+        return self._shape.json_schema()
 
 
 @dataclass(frozen=True)

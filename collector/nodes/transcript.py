@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
+from binascii import b2a_base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collector.nodes.drawing import Drawing
-from collector.nodes.statements import Statement, set_digest
+from collector.nodes.drawing import COMMITMENTS, DRAWING, Drawing
+from collector.nodes.statements import STATEMENT, Nested, Statement, set_digest
 from ldp_client import mechanisms_of
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, SummaryError
-from ldp_client.documents.fields import Constant, Hex, Identifier
+from ldp_client.documents.fields import Base64, Constant, Hex, Identifier
 from ldp_client.documents.shapes import ListOf, Record
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -28,28 +28,7 @@ BEGINNINGS = (FORMAT, '{"confirmed":')
 MAX_BYTES = 1 << 30
 
 
-class _Words:
-    """Base64 of little-endian 64-bit words."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> bytes:
-        try:
-            words = a2b_base64(value) if isinstance(value, str) else b"?"
-        except ValueError:  # raised also for text that is not ASCII
-            words = b"?"
-        if len(words) % 8 or b2a_base64(words, newline=False).decode() != value:
-            raise error(path, "must be 64-bit words in base64")
-        return words
-
-
-class _AnyStatement:
-    """Accepts any object; the statement checks its own document."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> Statement:
-        del path, error
-        return Statement.from_document(value)
-
-
-_SUM = Record({"statement": _AnyStatement(), "total": _Words()})
+_SUM = Record({"statement": Nested(Statement.from_document, STATEMENT), "total": Base64()})
 
 
 @dataclass(frozen=True)
@@ -70,30 +49,14 @@ class NodeSum:
         return {"statement": self.statement.to_document(), "total": words}
 
 
-class _AnySum:
-    """A node's sum."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> NodeSum:
-        del path, error
-        return NodeSum.from_document(value)
-
-
-class _AnyDrawing:
-    """Accepts any object; the drawing checks its own document."""
-
-    def read(self, value: Any, path: str, error: type[StatementError]) -> Drawing:
-        del path, error
-        return Drawing.from_document(value)
-
-
 _SHAPE = Record(
     {
         "format": Constant(FORMAT),
         "study": Identifier(),
         "digest": Hex(64),
-        "drawing": _AnyDrawing(),
-        "confirmed": ListOf(_AnyStatement(), 2, 32),
-        "sums": ListOf(_AnySum(), 2, 32),
+        "drawing": Nested(Drawing.from_document, DRAWING),
+        "confirmed": COMMITMENTS,
+        "sums": ListOf(Nested(NodeSum.from_document, _SUM), 2, 32),
     }
 )
 

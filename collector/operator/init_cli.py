@@ -50,10 +50,22 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit init [FOLDER] [--database URL]"""
+    settings, shown = make_place(arguments.folder, arguments.database)
+    print(NEXT.format(settings=settings, database=shown, folder=settings.parent), end="", file=sys.stderr)
+    return 0
+
+
+def make_place(
+    folder: Path, database: str | None, make_more: Callable[[Path], object] = lambda _: None
+) -> tuple[Path, str]:
+    """Make a place with its database; return the settings' path and where the database is, in words.
+
+    make_more: makes more files in the folder. Raises InputError.
+    """
     from collector.db import sqlite_url
 
     refuse_unknown_variables()
-    folder = Path(os.path.abspath(arguments.folder))
+    folder = Path(os.path.abspath(folder))
     if not folder.parent.is_dir():
         raise InputError(
             f"cannot make {folder}: there is no folder {folder.parent}", code="files.parent_missing"
@@ -66,7 +78,8 @@ def run_init(arguments: argparse.Namespace) -> int:
             code="settings.place_exists",
         )
     with _made(folder), ExitStack() as undo:
-        database = arguments.database or sqlite_url(folder / DATABASE_NAME)
+        make_more(folder)
+        database = database or sqlite_url(folder / DATABASE_NAME)
 
         def write(_connection: Connection) -> None:
             _write_settings(folder, database)
@@ -75,8 +88,7 @@ def run_init(arguments: argparse.Namespace) -> int:
         # In the transaction that makes the tables: if the disk is full, both fail and init can run again.
         shown = make_database(Settings(database=database), write)
         undo.pop_all()
-    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
-    return 0
+    return settings, shown
 
 
 def _write_settings(folder: Path, database: str) -> None:

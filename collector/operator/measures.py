@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def measures_of(collector: Collector) -> list[Metric]:
-    """Return the measures. A node reports no studies; if the database fails, only that is reported."""
+    """Return the measures; if the database fails, only that is reported."""
     found: list[Metric] = []
     try:
         with collector.database.read() as session:
             size = GaugeMetricFamily("ldpkit_database_bytes", "What the database takes on its disk")
             size.add_metric([], database_bytes(session))
-        found = [size, *(_of_studies(collector) if collector.node is None else ())]
+        found = [size, *_of_studies(collector)]
     except (SQLAlchemyError, ProblemError):
         return [database_up(False)]
     return [database_up(True), *found]

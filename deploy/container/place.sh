@@ -46,12 +46,6 @@ place() {
   [ -e ldpkit.toml ] || ldpkit init "$@" .
 }
 
-node_keys() {
-  rm -f node.key.new
-  ldpkit node keygen --out node.key.new >node.address
-  mv node.key.new node.key
-}
-
 case "${1:-}" in
 secrets)
   keep "$secrets/postgresql" password
@@ -63,8 +57,7 @@ collector)
   keep "$secrets/prometheus" metrics_key
   ;;
 node)
-  place
-  [ -e node.key ] || node_keys
+  [ -e ldpkit.toml ] || ldpkit node init . >node.address
   ;;
 *)
   echo "say what to make: ldpkit-place secrets, collector [DATABASE_URL], or node" >&2

@@ -93,7 +93,7 @@ SECTIONS = {
     },
     "More": {
         "holders": "answering:holders",
-        "node": ARGPARSE,
+        "node": "node:node",
         "issuer": ARGPARSE,
         "ohttp": ARGPARSE,
         "derive": "deriving:derive",

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from datetime import date, timedelta
 from functools import cache
@@ -208,14 +208,20 @@ class Harness:
 class Server:
     """`ldpkit serve` in a process group of its own, on a free port of loopback."""
 
-    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        command: Sequence[str] = ("serve",),
+    ) -> None:
         self.database = folder / "collector.sqlite3"
         self.log = folder / "server.log"
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         # Granian leaves a port that it finds itself alone for a second before it listens, to whoever comes.
         with held_port() as port, self.log.open("ab") as log:
-            arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", str(port), *options]
+            arguments = [*command, "--database", f"sqlite:///{self.database}", "--port", str(port), *options]
             arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],

@@ -190,7 +190,7 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(tmp
     database.engine.dispose()
 
 
-@pytest.mark.parametrize("command", ["backup", "keygen", "node keygen"])
+@pytest.mark.parametrize("command", ["backup", "keygen"])
 def test_out_to_standard_output_is_rejected_before_writing(elsewhere, capsys, command):
     """It wrote a file named `-`, and the shell's output file got only a message."""
     assert main(["init"]) == 0

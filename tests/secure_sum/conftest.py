@@ -15,8 +15,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from collector import create_app
 from collector.nodes.aggregator import collect
+from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing
 from collector.nodes.keys import NodeKeys
 from collector.nodes.statements import Statement, split_ids
@@ -145,7 +145,7 @@ class Node:
         database = ensure_database(f"sqlite:///{self.database}")
         # The disk of a busy machine takes seconds for a commit now and then.
         settings = {"database": database, "token": TOKEN, "lock_timeout": PATIENCE}
-        self.app = create_app(settings, node_key=str(self.key_file))
+        self.app = create_node_app(settings, key_file=self.key_file)
         deadline = time.monotonic() + PATIENCE
         while self._server is None:
             try:
@@ -288,5 +288,7 @@ class Closed(NamedTuple):
 
 def close_study(study: Study, tokens: list[str]) -> Closed:
     """Close a study at its nodes, and check what they signed."""
-    transcript = collect(study, tokens)
+    assert study.protocol is not None
+    each = tokens * len(study.protocol.nodes) if len(tokens) == 1 else tokens
+    transcript = collect(study, each)
     return Closed(transcript.total(study), transcript)

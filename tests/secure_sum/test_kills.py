@@ -14,7 +14,7 @@ from ldp_client.core.tokens import token_in
 from ldp_client.device.requests import put_share
 from ldp_client.documents.errors import TransferError
 from ldp_client.secure_sum.messages import SHARES
-from tests.collector.conftest import TOKEN, Server
+from tests.collector.conftest import TOKEN, Server, ensure_database
 from tests.ports import held_port
 from tests.secure_sum.conftest import close_study, shares_of, tokened_study
 
@@ -46,8 +46,9 @@ class Process:
 
     def start(self):
         """Take shares, where devices look for it."""
-        options = ("--node-key", str(self.folder / "node.key"), "--port", self.port)
-        self.server = Server(self.folder, *options)
+        options = ("--key", str(self.folder / "node.key"), "--port", self.port)
+        ensure_database(f"sqlite:///{self.folder / 'collector.sqlite3'}")
+        self.server = Server(self.folder, *options, command=("node", "serve"))
 
     def kill(self):
         """kill -9, and start again."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from collector import create_app
-from collector.api.health import NODE_OPERATIONS
 from collector.keys import Role, add_key
+from collector.nodes.app import OPERATIONS, create_node_app
 from collector.nodes.keys import NodeKeys
 from collector.nodes.statements import Statement, set_digest
 from collector.nodes.summing import Opener
@@ -109,7 +109,7 @@ def test_server_does_not_start_with_a_wrong_node_key(network, tmp_path):
     for _ in range(2):
         node.stop()
         with raises(InputError, "settings.wrong_node_key", "summed"):
-            create_app(settings, node_key=str(other))
+            create_node_app(settings, key_file=other)
         with raises(InputError, "settings.node_key_missing", "summed", "start a node"):
             create_app(settings)
         node.start()
@@ -135,10 +135,10 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
     for rule in node.app.url_map.iter_rules():
         path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
         routes |= {(method.lower(), path) for method in rule.methods - {"HEAD", "OPTIONS", "GET"} or {"GET"}}
-    assert routes == {(operation.method, operation.path) for operation in NODE_OPERATIONS}
+    assert routes == {(operation.method, operation.path) for operation in OPERATIONS}
     document = node.app.test_client().get("/openapi.json").get_json()
     assert "/v1/studies/{study_id}/sum" in document["paths"]
-    for operation in NODE_OPERATIONS:
+    for operation in OPERATIONS:
         path = operation.path.format(study_id="summed", report_id="0" * 32, name="ann")
         status = node.app.test_client().open(path, method=operation.method.upper()).status_code
         assert (status == 401) == operation.needs_key, operation.name

@@ -41,7 +41,7 @@ def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, c
     node = network.nodes[0]
     assert node.publish(study).status_code == 422
     # A sum published by an earlier release must not keep the node's other sums waiting.
-    ready = replace(node.app.extensions["ldpkit"].node, body_limit=2 << 20)
+    ready = replace(node.app.extensions["ldpkit-node"], body_limit=2 << 20)
     ready.check_size(study)
     with raises(StudyError, "study.shares_too_large", "8048", field="questions"):
         replace(ready, body_limit=1000).check_size(of_choices(1000, 1, network.nodes))

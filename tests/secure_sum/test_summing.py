@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.nodes import summing
+from collector.nodes import store as node_store
 from tests.collector.answered import problem
 from tests.secure_sum.conftest import shares_of
 
@@ -16,13 +16,13 @@ def test_concurrent_closers_get_the_same_commitment(network, monkeypatch):
     node = network.nodes[0]
     assert node.post("/close").status_code == 200
     first = node.post("/commitment").get_json()
-    find_part, looked = summing.find_part, []
+    find_part, looked = node_store.find_part, []
 
     def late(session, study, keep=False):
         looked.append(study)
         return find_part(session, study, keep) if len(looked) > 1 else None
 
-    monkeypatch.setattr(summing, "find_part", late)
+    monkeypatch.setattr(node_store, "find_part", late)
     second = node.post("/commitment")
     assert (second.status_code, second.get_json()) == (200, first)
     assert len(looked) == 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from collector import create_app
 from collector.api.cors import REMEMBERED_SECONDS
+from collector.nodes.app import create_node_app
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import TOKEN
 from tests.kit.errors import raises
@@ -109,7 +109,7 @@ def test_invalid_origin_setting_is_rejected_in_one_line(make_harness, setting, o
 @pytest.mark.parametrize("setting", ["cors_origins", "frame_ancestors"])
 def test_node_rejects_origin_settings(setting):
     with raises(InputError, "settings.pages_on_node"):
-        create_app({setting: (LISTED,)}, node_key="node.key")
+        create_node_app({setting: (LISTED,)}, key_file="node.key")
 
 
 def test_only_listed_sites_may_frame_a_study(make_harness, study):

@@ -8,8 +8,9 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from collector.api.health import NODE_OPERATIONS, OPERATIONS
+from collector.api.health import OPERATIONS
 from collector.api.openapi import SCHEMAS
+from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.oblivious.keys import GatewayKeys
 from tests.kit.programs import need
 

@@ -1,0 +1,283 @@
+"""A node's own routes: take sealed shares from devices, and close a study with the aggregator."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any
+
+from flask import Response, current_app, jsonify, make_response, request
+from sqlalchemy.orm import Session
+
+from collector import problems, store
+from collector.api.auth import acting_key, requires, withdrawing_key
+from collector.api.bodies import body_bytes, operators_json
+from collector.api.handling import response_of
+from collector.api.openapi import COUNT, JSON, RIGHT, TEXT, TOKENS, Api, object_of, reference
+from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
+from collector.api.studies import change_state, publish_by, read_signed
+from collector.context import current_collector
+from collector.db import problem_of
+from collector.keys import TOKEN_KEY, Role
+from collector.nodes import store as node_store
+from collector.nodes.drawing import COMMITMENTS, DRAWING, Drawing
+from collector.nodes.statements import STATEMENT
+from collector.problems import (
+    FORBIDDEN,
+    MEDIA_TYPE_UNSUPPORTED,
+    SET_CONFLICT,
+    SHARES_GONE,
+    STATEMENT_INVALID,
+    STUDY_OPEN,
+    SUM_FIXED,
+    ProblemError,
+)
+from collector.reports import intake
+from collector.reports.withdraw import WITHDRAWN, withdraw
+from collector.studies import close as close_study
+from ldp_client.documents.fields import Hex, Text
+from ldp_client.documents.shapes import Record
+from ldp_client.secure_sum.messages import SHARES
+
+if TYPE_CHECKING:
+    from collector.nodes.node import Node
+
+EXTENSION = "ldpkit-node"
+BINARY = "application/octet-stream"
+SHARES_HEADER = Parameter(
+    SHARES,
+    Text(MOST_CHARACTERS),
+    "header",
+    description="SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
+)
+BYTES = {BINARY: {"type": "string"}}
+TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, MEDIA_TYPE_UNSUPPORTED)
+RECEIPT = {JSON: reference("Receipt")}
+SIGNED = {200: ("What the node signs", {JSON: STATEMENT.json_schema()})}
+NONCE = {200: ("The nonce", {JSON: object_of({"nonce": Hex(64).json_schema()})})}
+SUM = object_of({"statement": STATEMENT.json_schema(), "total": TEXT})
+
+api = Api("node", __name__)
+
+
+def current_node() -> Node:
+    """Return the node of the app that handles this request."""
+    node: Node = current_app.extensions[EXTENSION]
+    return node
+
+
+@api.errorhandler(Exception)
+def refuse(error: Exception) -> Response:
+    """Return the problem of a request, and count a refused share by its reason."""
+    problem = problem_of(error)
+    if request.endpoint == "node.upload_share":
+        current_collector().count_refusal(problem, (request.view_args or {}).get("study_id", ""))
+    return response_of(problem)
+
+
+def publish() -> Response:
+    """Publish a secure sum that names this node: return 201, or 200 if it is published already."""
+    return publish_by(current_node().publish, *read_signed())
+
+
+@requires(Role.PUBLISH)
+def close(study_id: str) -> Response:
+    """Close the study permanently."""
+    return change_state(study_id, True, lambda session: close_study(session, study_id, final=True))
+
+
+def with_token(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a view run only with the operator's token.
+
+    Closing a sum takes a key of every node. If these keys could also delete shares at all nodes, their owner
+    could choose who is in the sum, and learn one person's answer.
+    """
+
+    @wraps(view)
+    @requires(Role.OPERATE)
+    def guarded(**values: Any) -> Any:
+        if acting_key() != TOKEN_KEY:
+            raise ProblemError(FORBIDDEN, "at a node of secure sums, deletions need the operator's token")
+        return view(**values)
+
+    return guarded
+
+
+@api.operation(
+    "put",
+    "/v1/studies/{study_id}/shares/{report_id}",
+    {200: ("Stored before", RECEIPT), 201: ("Stored", RECEIPT)},
+    headers=(ENCODING, SHARES_HEADER),
+    body=BYTES,
+    refusals=(
+        *TAKES_BYTES,
+        *TOKENS,
+        problems.REPORT_INVALID,
+        problems.REPORT_CONFLICT,
+        problems.STUDY_CLOSED,
+        problems.REPORT_WITHDRAWN,
+        problems.STUDY_NOT_OPEN,
+        problems.TOO_MANY_REPORTS,
+    ),
+)
+def upload_share(study_id: str, report_id: bytes) -> Response:
+    """Store one device's sealed share, durably and once; sending it again does no harm.
+
+    Authorization carries the share's token, as in RFC 9577.
+    """
+    collector, node = current_collector(), current_node()
+    opener = node.opener(study_id)
+    with intake.naming_study(collector, study_id, opener.study.version):
+        if request.mimetype != BINARY:
+            raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {BINARY}")
+        body = body_bytes()
+        share = node.take(study_id, report_id.hex(), body)
+        nonce = opener.nonce(report_id.hex(), body, request.headers.get(SHARES, ""))
+        token = request.headers.get("Authorization")
+        receipt = intake.submit_one(collector, study_id, share, None, token, nonce)
+    response = jsonify(id=report_id.hex(), result=receipt.value)
+    response.status_code = 201 if receipt is intake.Receipt.STORED else 200
+    return response
+
+
+@api.operation(
+    "delete",
+    "/v1/studies/{study_id}/shares/{report_id}",
+    {200: ("Withdrawn", {JSON: reference("Withdrawal")})},
+    headers=(WITHDRAWAL_HEADER,),
+    refusals=(*RIGHT, problems.REPORT_UNKNOWN, SUM_FIXED),
+)
+def withdraw_share(study_id: str, report_id: bytes) -> Response:
+    """Delete a share permanently while the study is open.
+
+    Afterwards only confirm that a share is not stored.
+    """
+    collector, key = current_collector(), withdrawing_key(report_id.hex())
+    study = current_node().opener(study_id).study
+    with intake.naming_study(collector, study_id, study.version):
+        refuse_fixed = partial(_refuse_fixed, report_id)
+        withdraw(collector, study_id, report_id, by_device=key is None, refuse=refuse_fixed)
+    if key is not None:
+        collector.daily.write(key, "delete reports", study_id)
+    return jsonify(id=report_id.hex(), result=WITHDRAWN)
+
+
+def _refuse_fixed(identifier: bytes, session: Session, study: store.StudyState) -> None:
+    if study.closed and node_store.is_fixed(session, study.number, identifier):
+        raise ProblemError(SUM_FIXED, "the study was closed, and its shares stay as they are")
+
+
+@api.operation(
+    "get",
+    "/v1/studies/{study_id}/shares/count",
+    {200: ("The number", {JSON: object_of({"shares": COUNT})})},
+    role=Role.OPERATE,
+)
+def count_shares(study_id: str) -> Response:
+    """Return how many shares there are, in an open study too; the size of the node's set once it is bound."""
+    return jsonify(shares=current_node().share_count(study_id))
+
+
+@api.operation(
+    "get",
+    "/v1/studies/{study_id}/shares",
+    {200: ("The ids", BYTES)},
+    role=Role.OPERATE,
+    refusals=(STUDY_OPEN,),
+)
+def list_shares(study_id: str) -> Response:
+    """Return the report ids of a closed study, or of the node's set once it is bound.
+
+    16 bytes each, ascending.
+    """
+    response = make_response(b"".join(current_node().report_ids(study_id)))
+    response.content_type = BINARY
+    return response
+
+
+@api.operation(
+    "post",
+    "/v1/studies/{study_id}/commitment",
+    SIGNED,
+    role=Role.OPERATE,
+    refusals=(STUDY_OPEN, SET_CONFLICT),
+)
+def commit_to_drawing(study_id: str) -> Response:
+    """Commit the node to its set of shares and to a nonce, permanently."""
+    return jsonify(current_node().commit(study_id, current_collector().writer.act).to_document())
+
+
+@api.operation(
+    "post",
+    "/v1/studies/{study_id}/nonce",
+    NONCE,
+    role=Role.OPERATE,
+    headers=(ENCODING,),
+    takes=Record({"commitments": COMMITMENTS}),
+    refusals=(STUDY_OPEN, SET_CONFLICT),
+)
+def show_nonce(study_id: str, body: dict[str, Any]) -> Response:
+    """Return the node's nonce, for these commitments of all nodes and no others ever.
+
+    They are in the study's order.
+    """
+    node = current_node()
+    act = current_collector().writer.act
+    return jsonify(nonce=act(lambda session: node.show(session, study_id, body["commitments"])).hex())
+
+
+@api.operation(
+    "get",
+    "/v1/studies/{study_id}/drawing",
+    {200: ("The drawing", {JSON: {"type": ["object", "null"]}})},
+    role=Role.OPERATE,
+    refusals=(STUDY_OPEN,),
+)
+def fetch_drawing(study_id: str) -> Response:
+    """Return the drawing of the set that the node is bound to, or null."""
+    response = make_response(current_node().drawing(study_id) or b"null")
+    response.content_type = JSON
+    return response
+
+
+@api.operation(
+    "post",
+    "/v1/studies/{study_id}/set",
+    SIGNED,
+    role=Role.OPERATE,
+    body={JSON: DRAWING.json_schema()},
+    refusals=(
+        problems.BODY_TOO_LARGE,
+        problems.MALFORMED_JSON,
+        MEDIA_TYPE_UNSUPPORTED,
+        STATEMENT_INVALID,
+        STUDY_OPEN,
+        SET_CONFLICT,
+        SHARES_GONE,
+    ),
+)
+def confirm_set(study_id: str) -> Response:
+    """Bind the node to the set that all nodes drew, permanently.
+
+    The body has commitments and nonces of all nodes, all ids, and for each id 4 bytes with a bit for each
+    node that holds it.
+    """
+    node = current_node()
+    drawn = Drawing.from_document(operators_json(node.drawing_limit))
+    return jsonify(node.confirm(study_id, drawn, current_collector().writer.act).to_document())
+
+
+@api.operation(
+    "post",
+    "/v1/studies/{study_id}/sum",
+    {200: ("64-bit words, little-endian, in base64; what the node signs", {JSON: SUM})},
+    role=Role.OPERATE,
+    headers=(ENCODING,),
+    takes=Record({"set": Hex(64)}),
+    refusals=(STUDY_OPEN, SET_CONFLICT, SHARES_GONE),
+)
+def sum_shares(study_id: str, body: dict[str, Any]) -> Response:
+    """Return the sum over the confirmed set, whose digest the body has; the same at every call."""
+    statement, words = current_node().total(study_id, body["set"], current_collector().writer.act)
+    return jsonify(statement=statement.to_document(), total=b64encode(words).decode())

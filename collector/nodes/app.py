@@ -1,0 +1,122 @@
+"""The application of a node: its own routes, and those of a collector that its operator and devices use.
+
+A node is a server of its own. It has a collector's database, keys, audit log and daily upkeep, and takes
+sealed shares of secure sums instead of reports.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+
+from flask import Flask, Response, jsonify
+
+from collector.api import handling
+from collector.api.health import health
+from collector.api.openapi import JSON, Api, openapi_document
+from collector.api.operator import operator
+from collector.api.parameters import check_study_id
+from collector.api.studies import studies
+from collector.app import settings_of
+from collector.clock import utc_today
+from collector.context import EXTENSION, Collector, unfinished_studies
+from collector.nodes import api
+from collector.nodes.keys import NodeKeys
+from collector.nodes.node import Node
+from collector.settings import Settings
+from ldp_client.documents.errors import InputError, StudyError, UsageError
+
+# The operations of a collector that a node has too.
+SHARED = (
+    *("listStudies", "fetchStudy", "fetchSignedStudy", "readStatus", "listRetention", "keepUp"),
+    *("listKeys", "makeKey", "removeKey", "readAuditLog", "isAlive", "isReady", "readMetrics"),
+)
+WITH_TOKEN = ("expireReports", "deleteStudy")
+OWN_VIEWS: dict[str, Callable[..., Response]] = {"publishStudy": api.publish, "closeStudy": api.close}
+
+
+def _routes() -> Api:
+    """Return all routes of a node."""
+    routes = Api("operator", __name__)
+    for operation in (*studies.operations, *operator.operations, *health.operations):
+        if operation.name in SHARED:
+            routes.add(operation)
+        elif operation.name in WITH_TOKEN:
+            routes.add(replace(operation, view=api.with_token(operation.view)))
+        elif operation.name in OWN_VIEWS:
+            routes.add(replace(operation, view=OWN_VIEWS[operation.name]))
+
+    @routes.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+    def read_api() -> Response:
+        """Return the OpenAPI document of this kind of server."""
+        return jsonify(openapi_document(OPERATIONS))
+
+    return routes
+
+
+ROUTES = _routes()
+OPERATIONS = (*ROUTES.operations, *api.api.operations)
+
+
+def create_node_app(
+    config: Settings | Mapping[str, object] | None = None,
+    *,
+    key_file: str | os.PathLike[str],
+    today: Callable[[], date] = utc_today,
+) -> Flask:
+    """Build a node of secure sums as a WSGI application, on a database that `ldpkit node init` made.
+
+    Args:
+        config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
+        key_file: the file of the node's keys.
+        today: the clock, which gives the day in UTC; for tests.
+
+    Returns:
+        The Flask application.
+
+    Raises:
+        InputError: a setting or the keys are wrong, or the database cannot be used.
+    """
+    settings = settings_of(config)
+    for name in ("cors_origins", "frame_ancestors"):
+        if getattr(settings, name):
+            raise UsageError(
+                f"setting {name}: is for collectors, as no page can send shares to a node",
+                code="settings.pages_on_node",
+            )
+    app = Flask("collector.nodes", static_folder=None)
+    collector = Collector.of(settings, today)
+    node = Node(NodeKeys.load(key_file), collector.database, settings.body_limit)
+    _check_studies(node)
+    app.extensions[EXTENSION] = collector
+    app.extensions[api.EXTENSION] = node
+    handling.install(app, collector.identity)
+    app.url_value_preprocessor(check_study_id)
+    app.register_blueprint(api.api)
+    app.register_blueprint(ROUTES)
+    return app
+
+
+def _check_studies(node: Node) -> None:
+    """Raise InputError unless this node can take the shares of each open study, and sum the closed ones.
+
+    Otherwise it would refuse the shares permanently, and devices drop such shares.
+    """
+    for study, _ in unfinished_studies(node.database):
+        try:
+            node.place(study)
+        except StudyError as error:
+            raise InputError(
+                f"study {study.id} of this database: {error}; name the key file that it was published with: "
+                "without it, its shares are unreadable",
+                code="settings.wrong_node_key",
+            ) from None
+        try:
+            node.check_size(study)
+        except StudyError as error:
+            raise InputError(
+                f"setting body_limit: study {study.id} of this database: {error}",
+                code="settings.body_limit_too_small_for_study",
+            ) from None

@@ -1,0 +1,169 @@
+"""The commands for secure sums: make and run a node, close a study at its nodes, and check a transcript."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ldp_client.documents.errors import InputError, SummaryError, UsageError
+from ldpkit.cli.commands import COUNT, group, out_option, require_yes, yes_option
+from ldpkit.cli.output import warn
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from collector.settings import Settings
+    from schemas import Study
+
+KEY_FILE = "node.key"
+
+
+@group("node")
+def node() -> None:
+    """Run a node of secure sums, or close a sum at its nodes."""
+
+
+@node.command("init", example="node init")
+@click.argument("folder", default=Path(), type=click.Path(path_type=Path), metavar="[FOLDER]")
+def init(folder: Path) -> None:
+    """Make a place for a node: database, token, settings and keys.
+
+    Prints what a study names the node as, https://NODE#KEYS. Keys that are there stay, because studies name
+    them.
+    """
+    from collector.nodes.keys import NodeKeys
+    from collector.operator.init_cli import make_place
+
+    def make_keys(place: Path) -> None:
+        if not (place / KEY_FILE).exists():
+            NodeKeys.generate().save(place / KEY_FILE)
+
+    settings, database = make_place(folder, None, make_keys)
+    warn(f"made {settings} and {database}; start the node there with `ldpkit node serve`")
+    warn("a study names the node by its own address and these keys:")
+    click.echo(f"https://NODE#{NodeKeys.load(folder / KEY_FILE).fragment}")
+
+
+@node.command("serve", example="node serve --port 8001")
+@click.option("--key", metavar="FILE", default=KEY_FILE, show_default=True, help="the node's keys")
+@click.option("--database", metavar="URL", help="another database than the settings name")
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on")
+@click.option("--port", type=int, default=8000, show_default=True, help="0 takes any free port")
+@click.option("--workers", type=COUNT, default=1, show_default=True, help="processes")
+@click.option("--threads", type=COUNT, default=64, show_default=True, help="threads a process")
+@click.option("--tls-certificate", type=click.Path(path_type=Path), help="for https without a proxy: PEM")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="its private key in PEM")
+@click.option("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
+def serve(key: str, **options: object) -> None:
+    """Run a node of secure sums in its place."""
+    import argparse
+
+    from collector.cli import run_serve
+
+    def create(settings: Settings) -> Flask:
+        # Imported in each worker: prometheus_client looks for their shared folder when it is imported.
+        from collector.nodes.app import create_node_app
+
+        return create_node_app(settings, key_file=key)
+
+    run_serve(argparse.Namespace(token=None, new=False, require_ohttp=None, create=create, **options))
+
+
+@node.command("close", example="node close study.json --out total.json")
+@click.argument("study", metavar="STUDY.json")
+@out_option("a summary for ldpkit fit; what the nodes signed goes into *.transcript.json", "TOTAL.json")
+@yes_option
+def close(study: str, out: str, yes: bool) -> None:
+    """Close a study at its nodes permanently, and get the total.
+
+    LDPKIT_TOKEN has a key of each node, in the study's order, with spaces between.
+    """
+    from collector.nodes.aggregator import collect
+    from collector.nodes.transcript import BEGINNINGS
+    from ldp_client.files.disk import (
+        STREAM,
+        refuse_replacing,
+        refuse_replacing_other,
+        refuse_unwritable,
+        replacing,
+    )
+    from summaries.summary import FORMAT as SUMMARY
+
+    # 1. Check everything that could fail after the nodes have closed, which is permanent.
+    summed = _read_study(study)
+    if out == STREAM:
+        raise UsageError(
+            "--out -: closing writes two files, the total and what the nodes signed: name one",
+            code="node.close_to_standard_output",
+        )
+    path = f"{out.removesuffix('.json')}.transcript.json"
+    for written, kinds in ((out, (SUMMARY,)), (path, BEGINNINGS)):
+        refuse_replacing(written, [study])
+        refuse_replacing_other(written, *kinds)
+        refuse_unwritable(written)
+    tokens = _tokens(summed)
+    hours = 2 * summed.channel.hours if summed.channel else 0
+    warn(
+        f"shares to {summed.id} leave up to {hours} hours after they were made, uncounted until then: "
+        "after closing, late ones are refused permanently. Close that much later than the last answers"
+    )
+    require_yes(yes, f"closing {summed.id} at its nodes")
+    # 2. Close, draw and sum. The transcript is written also if a node or a device was wrong: it is evidence.
+    transcript = collect(summed, tokens, warn)
+    with replacing(path) as file:
+        file.write(transcript.to_json())
+    try:
+        total = transcript.total(summed)
+    except SummaryError as error:
+        raise InputError(f"{error}; what each node signed is in {path}", code="node.closing_failed") from None
+    with replacing(out) as file:
+        file.write(total.to_json())
+    click.echo(f"total in {out}, what the nodes signed in {path}")
+
+
+def _tokens(study: Study) -> list[str]:
+    from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
+
+    refuse_unknown_variables()
+    tokens = os.environ.get(TOKEN_VARIABLE, "").split()
+    assert study.protocol is not None
+    if len(tokens) != len(study.protocol.nodes):
+        raise UsageError(
+            f"closing needs {len(study.protocol.nodes)} keys in {TOKEN_VARIABLE}, one of each node in the "
+            f"study's order, with spaces between; it has {len(tokens)}",
+            code="node.keys_needed",
+        )
+    if not all(token.isascii() and token.isprintable() for token in tokens):
+        raise UsageError(f"the keys in {TOKEN_VARIABLE} must be printable ASCII", code="node.token_not_ascii")
+    return tokens
+
+
+@node.command("verify", example="node verify study.json total.transcript.json")
+@click.argument("study", metavar="STUDY.json")
+@click.argument("transcript", metavar="TRANSCRIPT.json")
+def verify(study: str, transcript: str) -> None:
+    """Check a transcript against its study."""
+    from collector.nodes.transcript import Transcript
+    from ldp_client.files.disk import read_bytes
+
+    found = Transcript.from_json(read_bytes(transcript))
+    total = found.total(_read_study(study))
+    devices = next(iter(total.questions.values())).n
+    held = ", ".join(str(each.devices) for each in found.drawing.commitments)
+    click.echo(f"{len(found.sums)} nodes signed the same set of {devices} devices, and these sums")
+    click.echo(f"they drew it together after the close, when they held the shares of {held} devices")
+
+
+def _read_study(path: str) -> Study:
+    from schemas.study import load_study
+
+    study = load_study(path)
+    if study.protocol is None:
+        raise InputError(
+            f"study {study.id} has no protocol 'secure_sum': its reports go to a collector",
+            code="study.not_secure_sum",
+        )
+    return study
