@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ldp_client.core.tokens import header_of
 from ldp_client.device.http import MOST_BYTES, MOST_CHARACTERS
 from ldp_client.device.transport import TEMPORARY
-from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
-from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
+from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError
+from ldp_client.documents.fields import printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
@@ -57,15 +57,6 @@ class Outcome(NamedTuple):
     ended: bool = False
 
 
-def split_study_url(url: str) -> tuple[str, str]:
-    """Return (collector's base URL, study id) of http(s)://host/v1/studies/ID. Raises InputError."""
-    base, path, study_id = url.partition(STUDIES_PATH)
-    is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
-    if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
-        raise UsageError.say("device.study_url", url=url, path=STUDIES_PATH)
-    return base, study_id
-
-
 def fetch_document(
     transport: Transport, collector: str, study_id: str, is_signed: bool = False
 ) -> tuple[Study | SignedStudy, str, bool]:
@@ -101,7 +92,7 @@ def _get(transport: Transport, url: str, is_signed: bool) -> Answer:
         ) from None
     if answer.problem == "study-deleted":
         raise RefusedError.say("device.deleted", url=url)
-    if answer.status == 404:
+    if answer.status in (401, 404):
         absent = "device.http_absent_signed" if is_signed else "device.http_absent"
         raise InputError.say(absent, url=url, status=answer.status)
     if answer.status != 200:

@@ -6,7 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from ldp_client import Device, Direct
-from ldp_client.device.requests import fetch_document, split_study_url
+from ldp_client.device.requests import fetch_document
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     LdpkitError,
@@ -169,5 +169,5 @@ def race(context, folder, racers):
 
 def fetch_study(url):
     """The study at http(s)://host/v1/studies/ID, and its collector's base URL."""
-    base, study_id = split_study_url(url)
+    base, _, study_id = url.partition("/v1/studies/")
     return fetch_document(Direct(), base, study_id)[0], base
