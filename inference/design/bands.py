@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Vector = NDArray[np.float64]
 BISECTIONS = 40
@@ -39,13 +38,17 @@ def simultaneous_band(ranks: int, draws: int, false_alarm: float) -> Band:
 
 
 def _pointwise(ranks: int, draws: int, level: float) -> Band:
+    from scipy.stats import binom
+
     at = np.arange(1, draws + 1) / (draws + 1)
-    low, high = (stats.binom.ppf(tail, ranks, at).astype(np.int64) for tail in (level / 2, 1 - level / 2))
+    low, high = (binom.ppf(tail, ranks, at).astype(np.int64) for tail in (level / 2, 1 - level / 2))
     return Band(at, np.maximum(low, 0), high)
 
 
 def inside_probability(band: Band, ranks: int) -> float:
     """The probability that the counts of `ranks` uniform ranks stay inside a band everywhere."""
+    from scipy.stats import binom
+
     counts = np.arange(ranks + 1)
     reached = np.zeros(ranks + 1)
     reached[0] = 1.0
@@ -53,7 +56,7 @@ def inside_probability(band: Band, ranks: int) -> float:
     for at, low, high in zip(band.at, band.low, band.high, strict=True):
         share = (at - before) / (1 - before)
         alive = np.flatnonzero(reached)
-        steps = stats.binom.pmf(counts[None, :] - alive[:, None], ranks - alive[:, None], share)
+        steps = binom.pmf(counts[None, :] - alive[:, None], ranks - alive[:, None], share)
         reached = reached[alive] @ steps
         reached[:low] = 0.0
         reached[high + 1 :] = 0.0

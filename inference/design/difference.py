@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr
 
 from inference.design.at_once import AT_ONCE, HALF, MOST_PEOPLE, Vector, half_widths, rough_at
 from inference.design.calibration import prior_truths
@@ -209,7 +209,7 @@ class _Groups:
         half = self.half_widths(devices)
         # The interval's middle lies between the prior's and the estimate, by how much reports tell.
         learnt = 1 - np.minimum(half / (np.sqrt(2) * self._prior[self._parameter]), 1 - 1e-9) ** 2
-        return np.asarray(stats.norm.cdf((learnt * self._apart - half) / (np.sqrt(learnt) * half / HALF)))
+        return np.asarray(ndtr((learnt * self._apart - half) / (np.sqrt(learnt) * half / HALF)))
 
     def devices_for(self, power: float) -> int | None:
         """Return how many devices give at least this power; None if 10⁹ do not."""

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpyro import handlers
-from scipy import stats
+from scipy.special import ndtr
 
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
@@ -252,7 +252,7 @@ class Expected:
         sign = np.sign(self.truth[name])
         mean = sign * (self.truth[name] + turn @ moved)
         least = HALF * np.sqrt(turn @ covariance @ turn)
-        return float(stats.norm.cdf((mean - least) / np.sqrt(turn @ of_mean @ turn)))
+        return float(ndtr((mean - least) / np.sqrt(turn @ of_mean @ turn)))
 
     def people_for(self, name: str, width: float) -> int | None:
         """Return how many people give at most this half width, None if a thousand million do not."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from arviz_stats.base.array import array_stats
 from jax import Array
 from numpy.typing import NDArray
 
@@ -136,6 +135,8 @@ class Batches:
 
 def poor_chains(draws: Parameters) -> dict[str, NDArray[np.bool_]]:
     """{parameter: (models,)}: whether the chain has too few effective draws of it, or never moved."""
+    from arviz_stats.base.array import array_stats
+
     effective = {
         name: array_stats.ess(found[:, None], chain_axis=1, draw_axis=2, method="bulk")
         for name, found in draws.items()
