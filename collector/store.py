@@ -202,7 +202,7 @@ def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | No
 
 def document_digests(session: Session, study: int) -> dict[int, str]:
     """Return the digest of every version of a study that was ever published. study: its number."""
-    rows = session.execute(DIGESTS, {"the_study": study})
+    rows = session.connection().execute(DIGESTS, {"the_study": study})
     return {version: digest for version, digest in rows}
 
 
@@ -262,7 +262,7 @@ def _insert_into_sqlite(
     connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
 ) -> set[bytes]:
     written = day.isoformat()
-    rows = [(study, report.id, report.version, written, report.payloads) for report in reports]
+    rows = [(study, report_id, version, written, payloads) for report_id, version, payloads in reports]
     stored = connection.exec_driver_sql(INSERT_INTO_SQLITE, rows).rowcount
     if stored not in (0, len(rows)):
         raise PartlyHeldError

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from enum import Enum
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector import store
-from collector.db import Database, PartlyHeldError, is_of_all, problem_of
+from collector.db import Database, is_of_all, problem_of
 from collector.keys import hash_key
 from collector.problems import (
     REPORT_CONFLICT,
@@ -178,57 +178,66 @@ def store_works(
     Returns for each upload its outcomes, for each change its value, or the problem.
     """
     uploads = [work for work in works if isinstance(work, Upload)]
-    changes = {index: work for index, work in enumerate(works) if isinstance(work, Change)}
-    stored: Iterator[Any] = iter(())
-    if uploads:
-        stored = iter(_store_all(database, find, admission, uploads))
-    made = _make_all(database, changes) if changes else {}
-    return [made[index] if index in made else next(stored) for index in range(len(works))]
+    changes = [work for work in works if isinstance(work, Change)]
+    stored = iter(_store_uploads(database, find, admission, uploads) if uploads else ())
+    made = iter(_make_changes(database, changes) if changes else ())
+    return [next(stored if isinstance(work, Upload) else made) for work in works]
 
 
-def _make_all(database: Database, changes: Mapping[int, Change]) -> dict[int, Any]:
-    order = sorted(changes, key=lambda index: changes[index].key)
+def _make_changes(database: Database, changes: Sequence[Change]) -> list[Any]:
+    """Return each change's value, or its exception."""
+
+    def make(session: Session, change: Change) -> Any:
+        try:
+            with session.begin_nested():
+                return change.make(session)
+        except Exception as error:
+            if is_of_all(error):
+                raise
+            return error
+
+    order = sorted(range(len(changes)), key=lambda index: changes[index].key)
     try:
-        return database.act(lambda session: {index: _make(session, changes[index]) for index in order})
+        made = database.act(lambda session: {index: make(session, changes[index]) for index in order})
     except Exception as error:
         # Returned, not raised: the uploads of this call are stored by now.
-        return dict.fromkeys(order, error)
+        return [error] * len(changes)
+    return [made[index] for index in range(len(changes))]
 
 
-def _store_all(
+def _store_uploads(
     database: Database, find: FindRules, admission: Admission, uploads: Sequence[Upload]
 ) -> list[UploadResult]:
-    def storing(look_first: bool, is_apart: bool) -> list[UploadResult]:
-        store_study = partial(_store_study, find=find, admission=admission, look_first=look_first)
-        together: StoreStudy = partial(_together, store_study=store_study)
-        way = partial(_apart, together=together) if is_apart else together
-        return database.act(lambda session: _store_uploads(session, uploads, way))
+    """Return each upload's outcomes, or the reason why it was not stored."""
+    by_study: dict[str, list[int]] = {}
+    for index, upload in enumerate(uploads):
+        by_study.setdefault(upload.study, []).append(index)
 
+    def store_all(store_study: StoreStudy) -> list[UploadResult]:
+        def act(session: Session) -> list[UploadResult]:
+            results: dict[int, UploadResult] = {}
+            # In the order of the ids, which prevents deadlocks between processes.
+            for study_id, indices in sorted(by_study.items()):
+                some = [uploads[index] for index in indices]
+                results.update(zip(indices, store_study(session, study_id, some), strict=True))
+            return [results[index] for index in range(len(uploads))]
+
+        return database.act(act)
+
+    together = partial(_store_study, find=find, admission=admission)
     try:
-        try:
-            return storing(look_first=False, is_apart=False)
-        except PartlyHeldError:
-            return storing(look_first=True, is_apart=False)
+        return store_all(partial(together, look_first=False))
     except Exception as error:
         if is_of_all(error):
             raise
-        return storing(look_first=True, is_apart=True)
-
-
-def _together(
-    session: Session, study_id: str, uploads: Sequence[Upload], store_study: Callable[..., Outcomes]
-) -> Sequence[UploadResult]:
-    try:
-        outcomes = iter(store_study(session, study_id, uploads))
-    except ProblemError as problem:
-        return [problem] * len(uploads)
-    return [list(islice(outcomes, len(upload.reports))) for upload in uploads]
+    # Some reports were stored before, or one upload fails for all.
+    return store_all(partial(_apart, together=partial(together, look_first=True)))
 
 
 def _apart(
     session: Session, study_id: str, uploads: Sequence[Upload], together: StoreStudy
 ) -> Sequence[UploadResult]:
-    """Store one study's uploads separately, so that an upload that fails is rejected alone."""
+    """Store one study's uploads together, or separately if that fails: then a bad one is refused alone."""
     try:
         with session.begin_nested():
             return together(session, study_id, uploads)
@@ -245,30 +254,6 @@ def _apart(
     return [results[index] for index in range(len(uploads))]
 
 
-def _make(session: Session, change: Change) -> Any:
-    """Return a change's value. If it fails, undo it and return its exception."""
-    try:
-        with session.begin_nested():
-            return change.make(session)
-    except Exception as error:
-        if is_of_all(error):
-            raise
-        return error
-
-
-def _store_uploads(
-    session: Session, uploads: Sequence[Upload], store_study: StoreStudy
-) -> list[UploadResult]:
-    results: dict[int, UploadResult] = {}
-    # In the order of the ids, which prevents deadlocks between processes.
-    by_study = sorted(enumerate(uploads), key=lambda item: item[1].study)
-    for study_id, group in groupby(by_study, key=lambda item: item[1].study):
-        members = list(group)
-        stored = store_study(session, study_id, [upload for _, upload in members])
-        results.update((index, result) for (index, _), result in zip(members, stored, strict=True))
-    return [results[index] for index in range(len(uploads))]
-
-
 def _store_study(
     session: Session,
     study_id: str,
@@ -276,43 +261,56 @@ def _store_study(
     find: FindRules,
     admission: Admission,
     look_first: bool,
-) -> Outcomes:
-    """Return one outcome for each report. Raises ProblemError for a study that is not published."""
+) -> list[UploadResult]:
+    """Store uploads for one study. Raises PartlyHeldError unless it looks first for what is stored."""
+    # 1. What the study takes today.
     study = store.study_state(session, study_id, keep=True)
     if study is None:
-        raise unknown_study(study_id)
-    day = admission.today()
+        return [unknown_study(study_id)] * len(uploads)
     reports = [report for upload in uploads for report in upload.reports]
-    versions = {report.version for report in reports}
-    refusals = _refusals(study, find, study_id, day, admission.late, versions)
-    of_version = partial(find, study_id)
-    require_same(store.document_digests(session, study.number), map(of_version, versions))
-    has_ticketed = any(of_version(version).needs_ticket(study) for version in versions)
-    takes_tokens = any(of_version(version).tokens is not None for version in versions)
-    look_first = look_first or has_ticketed or takes_tokens or bool(refusals)
-    ids = {report.id for report in reports}
-    # If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
-    first: dict[bytes, PackedReport] = {}
-    for report in reports:
-        if report.version not in refusals:
-            first.setdefault(report.id, report)
-    held = store.held_reports(session, study.number, ids) if look_first else {}
-    fresh = [one for one in first.values() if one.id not in held]
-    fresh, ticketless = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
-    fresh, tokenless = tokened_reports(session, of_version, study.number, uploads, fresh)
-    ticketless = {**ticketless, **tokenless}
-    first.update((report.id, report) for report in fresh)
-    stored = store.insert_reports(session, study.number, day, fresh)
-    add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])
-    if len(stored) == len(reports):
-        return [Receipt.STORED] * len(reports)
-    held.update(store.held_reports(session, study.number, ids - held.keys() - stored))
+    rules = {version: find(study_id, version) for version in {report.version for report in reports}}
+    try:
+        require_same(store.document_digests(session, study.number), rules.values())
+    except ProblemError as problem:
+        return [problem] * len(uploads)
+    day = admission.today()
+    refusals = _refusals(study, rules, day, admission.late)
+    has_ticketed = any(one.needs_ticket(study) for one in rules.values())
+    takes_tokens = any(one.tokens is not None for one in rules.values())
+    # 2. If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
+    first = {report.id: report for report in reversed(reports) if report.version not in refusals}
+    held: dict[bytes, store.StoredRow] = {}
+    if look_first or has_ticketed or takes_tokens or refusals:
+        held = store.held_reports(session, study.number, {report.id for report in reports})
+    fresh = [report for report_id, report in first.items() if report_id not in held]
+    ticketless: dict[bytes, ProblemError] = {}
     if has_ticketed:
-        reports = [as_stored(of_version, one, held.get(one.id, first.get(one.id, one))) for one in reports]
-    if not stored and all([held.get(report.id) == report for report in reports]):
-        return [Receipt.DUPLICATE] * len(reports)
+        fresh, ticketless = invited_reports(
+            session, rules.__getitem__, study, admission.secret, uploads, fresh
+        )
+    if takes_tokens:
+        fresh, tokenless = tokened_reports(session, rules.__getitem__, study.number, uploads, fresh)
+        ticketless = {**ticketless, **tokenless}
+    if has_ticketed or takes_tokens:
+        first.update((report.id, report) for report in fresh)
+    # 3. Store, and count in the same transaction.
+    stored = store.insert_reports(session, study.number, day, fresh)
+    is_whole = len(stored) == len(fresh)
+    counted = fresh if is_whole else [report for report in fresh if report.id in stored]
+    add_reports(session, find, study_id, study.number, counted)
+    if is_whole and len(fresh) == len(reports):
+        return [[Receipt.STORED] * len(upload.reports) for upload in uploads]
+    # 4. Tell stored reports from duplicates and conflicts.
+    held.update(store.held_reports(session, study.number, {one.id for one in reports} - held.keys() - stored))
+    if has_ticketed:
+        reports = [
+            as_stored(rules.__getitem__, one, held.get(one.id, first.get(one.id, one))) for one in reports
+        ]
     held.update((report_id, first[report_id]) for report_id in stored)
-    return [_outcome(one, held, stored, refusals.get(one.version, ticketless.get(one.id))) for one in reports]
+    outcomes = iter(
+        [_outcome(one, held, stored, refusals.get(one.version, ticketless.get(one.id))) for one in reports]
+    )
+    return [list(islice(outcomes, len(upload.reports))) for upload in uploads]
 
 
 def _outcome(
@@ -340,7 +338,7 @@ def _outcome(
 
 
 def _refusals(
-    study: store.StudyState, find: FindRules, study_id: str, day: date, late: timedelta, versions: set[int]
+    study: store.StudyState, rules: Mapping[int, Rules], day: date, late: timedelta
 ) -> dict[int, ProblemError]:
     """Return why the study accepts no new report today, for each rejected version.
 
@@ -352,8 +350,7 @@ def _refusals(
         detail = "the study was deleted by its operator" if study.deleted else "the study was closed"
         # The device can then report that waiting is useless.
         more = {"final": True} if study.final else {}
-        return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, detail, more=more))
-    rules = {version: find(study_id, version) for version in versions}
+        return dict.fromkeys(rules, ProblemError(STUDY_CLOSED, detail, more=more))
     # Later reports would be kept for longer than their participants were told, or deleted at once.
     refusals = {
         version: ProblemError(
