@@ -1,6 +1,6 @@
 """Slow clients behind nginx: `python -m benchmarks.collector_slow_clients [--clients 300] [--uploads 8000]`.
 
-nginx runs with the directives of docs/operating.md, without TLS. So many clients send a byte of a body
+nginx runs with the directives of docs/operate.md, without TLS. So many clients send a byte of a body
 now and then, while others upload as usual; these must be served as if the slow ones were not there.
 """
 
@@ -33,7 +33,7 @@ TLS = re.compile(r"\s*(ssl_certificate|listen|server_name|error_log)")
 def nginx_configuration(folder: Path, port: int, collectors: Sequence[str]) -> str:
     """The documented server block, on loopback and with files in a folder. collectors: one, or several."""
     (collector, upstream) = (collectors[0], "") if len(collectors) == 1 else _upstream(collectors)
-    text = (REPOSITORY / "docs" / "operating.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "operate.md").read_text(encoding="utf-8")
     block = text.split("```nginx\n")[1].split("```")[0].replace("http://127.0.0.1:8000", collector)
     lines = [line for line in block.splitlines() if not TLS.match(line)]
     lines.insert(1, f"    listen 127.0.0.1:{port};")
@@ -50,7 +50,7 @@ def nginx_configuration(folder: Path, port: int, collectors: Sequence[str]) -> s
 
 def _upstream(collectors: Sequence[str]) -> tuple[str, str]:
     """What stands for several collectors, as documented, and the block that says so."""
-    text = (REPOSITORY / "docs" / "operating.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "operate.md").read_text(encoding="utf-8")
     block = text.split("```nginx\nupstream")[1].split("```")[0]
     servers = "\n".join(f"    server {urlsplit(url).netloc};" for url in collectors)
     lines = [line for line in block.splitlines() if "server " not in line]

@@ -303,7 +303,7 @@ def _warn_of_postgresql(settings: Settings) -> None:
         for setting in telltale_settings(database):
             print(f"PostgreSQL has {setting}: it records when each report came", file=sys.stderr)
         if has_lagging_replica(database):
-            advice = "see synchronous_standby_names in docs/operating.md"
+            advice = "see synchronous_standby_names in docs/operate.md"
             print(f"a replica follows PostgreSQL, and may lack the last reports: {advice}", file=sys.stderr)
 
 

@@ -57,7 +57,7 @@ refuse_unready() {
     refuse "$PYTHON can make no virtual environment: apt install python3-venv"
   [ ! -e "$OPT" ] || [ -d "$OPT/releases" ] || refuse "$OPT is there and not of this script: move it away"
   [ ! -e "$PLACE" ] || [ -z "$(ls "$PLACE")" ] || [ -e "$PLACE/ldpkit.toml" ] ||
-    refuse "$PLACE has files and no ldpkit.toml: move it away, or make its settings again (docs/operating.md)"
+    refuse "$PLACE has files and no ldpkit.toml: move it away, or make its settings again (docs/operate.md)"
   [ -z "$database" ] || [ ! -e "$PLACE/ldpkit.toml" ] ||
     refuse "--database is for a place that is yet to be made: $PLACE has its own, in ldpkit.toml; leave the option out"
   enough_space "$OPT" "$OPT_MIB"
@@ -173,7 +173,7 @@ upgrade() { # OLD
       fi
       refuse "$place could not be migrated, others were, and no server runs: put it right and run this again, which goes" \
         "on and starts ${units[*]}; or go back: put back the backup of each place that the old release refuses" \
-        "(docs/operating.md), then: rm $MARK; systemctl start ${units[*]}"
+        "(docs/operate.md), then: rm $MARK; systemctl start ${units[*]}"
     }
     migrated+=("$place")
   done < <(places)

@@ -44,7 +44,7 @@ BUDGETS = {
     "docs/methods.md": 17,
     "docs/models.md": 22,
     "docs/oblivious.md": 5,
-    "docs/operating.md": 34,
+    "docs/operate.md": 14,
     "docs/payloads.md": 19,
     "docs/privacy.md": 8,
     "docs/public-fields.md": 5,

@@ -194,12 +194,12 @@ def settings_page() -> str:
     """Each setting of a collector with its variable and default."""
     from collector.settings import PREFIX, Settings
 
-    text = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    text = (ROOT / "docs" / "operate.md").read_text("utf-8")
     about = dict(re.findall(r"^\| `(\w+)` \| .+? \| (.+) \|$", text, re.MULTILINE))
     lines = [
         "# Settings of a collector",
         "",
-        "In `ldpkit.toml`, or as variables, which count more ([operating](../operating.md) has the rest).",
+        "In `ldpkit.toml`, or as variables, which count more ([operating](../operate.md) has the rest).",
         "",
     ]
     for field in fields(Settings):

@@ -23,7 +23,7 @@ GATEWAY_KEYS_NAME = "ohttp.keys"
 TOKEN_BYTES = 32
 OWNER_ONLY = 0o600
 SETTINGS = """\
-# Settings of a collector: see docs/operating.md. Keep them to yourself: the token may do everything.
+# Settings of a collector: see docs/operate.md. Keep them to yourself: the token may do everything.
 database = {database}
 token = {token}
 ticket_key = {ticket_key}

@@ -141,8 +141,8 @@ def test_mounted_files_exist_and_volumes_are_declared():
 
 
 def test_proxy_settings_match_guide():
-    """The settings in docs/operating.md have been measured; those of compose must not be laxer."""
-    guide = (ROOT / "docs/operating.md").read_text().split("```nginx\n")[1].split("```")[0]
+    """The settings in docs/operate.md have been measured; those of compose must not be laxer."""
+    guide = (ROOT / "docs/operate.md").read_text().split("```nginx\n")[1].split("```")[0]
     # Compose's location gives a part of the path a name, and takes the same paths.
     proxy = PROXY.replace("(?P<study>[^/]+)", "[^/]+")
     own = {re.sub(r"\s*;.*", "", line).strip() for line in proxy.splitlines()}
