@@ -161,13 +161,7 @@ RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, proble
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
 REQUEST = (*BODY, problems.MALFORMED_ENCODING, problems.STATEMENT_INVALID)
 WRITE = (problems.OVERLOADED, problems.DISK_FULL)
-UPLOAD = (
-    *BODY,
-    problems.MALFORMED_ENCODING,
-    problems.STUDY_UNKNOWN,
-    problems.TOO_MANY_REPORTS,
-    *WRITE,
-)
+UPLOAD = (*BODY, problems.MALFORMED_ENCODING, problems.STUDY_UNKNOWN, problems.TOO_MANY_REPORTS, *WRITE)
 
 
 Answers = Mapping[int, tuple[str, Mapping[str, Any]]]
@@ -224,7 +218,7 @@ class Api(Blueprint):
         self,
         method: str,
         path: str,
-        answers: Answers,
+        answers: str | Answers,
         *,
         role: Role | None = None,
         of_some: bool = False,
@@ -239,7 +233,7 @@ class Api(Blueprint):
         Args:
             method: in lower case.
             path: as OpenAPI has it, with {names}.
-            answers: by status.
+            answers: a name in SCHEMAS for JSON with the status 200; or all answers by status.
             role: the role that a key must have.
             of_some: as `requires` takes it.
             query: the parameters of its query.
@@ -258,6 +252,7 @@ class Api(Blueprint):
             *(WRITE if method != "get" else ()),
         ]
         body = {JSON: takes.json_schema()} if takes is not None else body or {}
+        answers = {200: (answers, json_of(answers))} if isinstance(answers, str) else answers
 
         def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(view)
@@ -300,10 +295,7 @@ def openapi_document(operations: Sequence[Operation]) -> Document:
         "openapi": "3.1.0",
         "info": {"title": "ldpkit collector", "version": version("ldpkit")},
         "paths": paths,
-        "components": {
-            "schemas": SCHEMAS,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": SCHEMAS, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }
 
 

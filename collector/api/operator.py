@@ -52,13 +52,9 @@ NEW_KEY = Record(
     {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
 )
 EXPIRY = Record({}, {"before": Day()})
-DONE = {200: ("Done", json_of("Named"))}
-DELETED = {200: ("How many were deleted; another request goes on where not all were", json_of("Deleted"))}
 
 
-@operator.operation(
-    "get", "/v1/studies", {200: ("The studies, by id", json_of("Studies"))}, role=Role.READ, of_some=True
-)
+@operator.operation("get", "/v1/studies", "Studies", role=Role.READ, of_some=True)
 def list_studies() -> Response:
     """Return every study that the key covers."""
     collector, key = current_collector(), acting_key()
@@ -66,9 +62,7 @@ def list_studies() -> Response:
     return jsonify(studies=[listed(study, _document(study), collector.today()) for study in studies])
 
 
-@operator.operation(
-    "get", "/v1/studies/{study_id}/status", {200: ("The study", json_of("Status"))}, role=Role.READ
-)
+@operator.operation("get", "/v1/studies/{study_id}/status", "Status", role=Role.READ)
 def read_status(study_id: str) -> Response:
     """Return reports by day and version, refusals since the collector started, and warnings."""
     collector = current_collector()
@@ -92,13 +86,7 @@ def _document(study: StudyOverview) -> Study:
     return current_collector().rules.find(study.id, study.version).study
 
 
-@operator.operation(
-    "post",
-    "/v1/studies/{study_id}/tickets",
-    {200: ("The tickets, shown only once", json_of("Tickets"))},
-    role=Role.OPERATE,
-    takes=TICKETS,
-)
+@operator.operation("post", "/v1/studies/{study_id}/tickets", "Tickets", role=Role.OPERATE, takes=TICKETS)
 def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     """Make tickets, and let only invited reports in from now on."""
     collector, by = current_collector(), acting_key().name
@@ -118,11 +106,7 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
 
 
 @operator.operation(
-    "post",
-    "/v1/studies/{study_id}/tickets/revoke",
-    DONE,
-    role=Role.OPERATE,
-    refusals=(STATEMENT_INVALID,),
+    "post", "/v1/studies/{study_id}/tickets/revoke", "Named", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
 )
 def revoke_tickets(study_id: str) -> Response:
     """Revoke the tickets, so that only new ones admit reports."""
@@ -133,7 +117,7 @@ def revoke_tickets(study_id: str) -> Response:
 @operator.operation(
     "post",
     "/v1/studies/{study_id}/tickets/disable",
-    DONE,
+    "Named",
     role=Role.OPERATE,
     refusals=(STATEMENT_INVALID,),
 )
@@ -152,13 +136,7 @@ def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
     return done
 
 
-@operator.operation(
-    "post",
-    "/v1/upkeep",
-    {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
-    role=Role.OPERATE,
-    takes=UPKEEP,
-)
+@operator.operation("post", "/v1/upkeep", "Upkeep", role=Role.OPERATE, takes=UPKEEP)
 def keep_up(body: dict[str, Any]) -> Response:
     """Run the daily upkeep now; or, with `recount`, recount the running summaries."""
     if body["recount"]:
@@ -220,13 +198,7 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
         database.engine.dispose()
 
 
-@operator.operation(
-    "get",
-    "/v1/retention",
-    {200: ("By study and version", json_of("Retention"))},
-    role=Role.READ,
-    of_some=True,
-)
+@operator.operation("get", "/v1/retention", "Retention", role=Role.READ, of_some=True)
 def list_retention() -> Response:
     """Return the retention of each version that states one, and how many of its reports are overdue."""
     key = acting_key()
@@ -234,9 +206,12 @@ def list_retention() -> Response:
     return jsonify(retention=[kept.document() for kept in found])
 
 
-@operator.operation("post", "/v1/studies/{study_id}/expire", DELETED, role=Role.OPERATE, takes=EXPIRY)
+@operator.operation("post", "/v1/studies/{study_id}/expire", "Deleted", role=Role.OPERATE, takes=EXPIRY)
 def expire_reports(study_id: str, body: dict[str, Any]) -> Response:
-    """Delete the reports of a study from before a day, by default those kept for as long as it states."""
+    """Delete the reports of a study from before a day, by default those kept for as long as it states.
+
+    Another request goes on where not all were deleted.
+    """
     _require_study(study_id)
     if body["before"] is None:
         return _deleted(study_id, _delete_overdue(study_id))
@@ -265,10 +240,10 @@ def _delete_overdue(study_id: str) -> int:
 
 
 @operator.operation(
-    "delete", "/v1/studies/{study_id}", DELETED, role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
+    "delete", "/v1/studies/{study_id}", "Deleted", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
 )
 def delete_study(study_id: str) -> Response:
-    """Close a study permanently and delete all its reports."""
+    """Close a study permanently and delete all its reports; another request goes on where not all were."""
     _require_study(study_id)
     return _deleted(study_id, _delete(study_id, retention.delete_study))
 
@@ -289,7 +264,7 @@ def _deleted(study_id: str, count: int) -> Response:
     return jsonify(id=study_id, deleted=count, complete=count < MOST_AT_ONCE)
 
 
-@operator.operation("get", "/v1/keys", {200: ("The keys", json_of("Keys"))}, role=Role.OPERATE)
+@operator.operation("get", "/v1/keys", "Keys", role=Role.OPERATE)
 def list_keys() -> Response:
     """Return every key by name; with the operator's token."""
     require_token(acting_key())
@@ -325,11 +300,7 @@ def make_key(body: dict[str, Any]) -> Response:
 
 
 @operator.operation(
-    "delete",
-    "/v1/keys/{name}",
-    {200: ("Removed", json_of("RemovedKey"))},
-    role=Role.OPERATE,
-    refusals=(STATEMENT_INVALID,),
+    "delete", "/v1/keys/{name}", "RemovedKey", role=Role.OPERATE, refusals=(STATEMENT_INVALID,)
 )
 def remove_key(name: str) -> Response:
     """Make a key useless; with the operator's token."""
@@ -340,14 +311,7 @@ def remove_key(name: str) -> Response:
     return jsonify(name=name, removed=True)
 
 
-@operator.operation(
-    "get",
-    "/v1/audit-log",
-    {200: ("The lines", json_of("AuditLog"))},
-    role=Role.OPERATE,
-    of_some=True,
-    query=(LIMIT, SINCE),
-)
+@operator.operation("get", "/v1/audit-log", "AuditLog", role=Role.OPERATE, of_some=True, query=(LIMIT, SINCE))
 def read_audit_log(limit: int | None, since: date | None) -> Response:
     """Return what operators did, the newest first; a key for some studies sees only theirs."""
     with current_collector().database.read() as session:

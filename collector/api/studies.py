@@ -213,9 +213,7 @@ def fetch_signed_study(study_id: str, version: int | None) -> Response:
     return response
 
 
-@studies.operation(
-    "post", "/v1/studies/{study_id}/close", {200: ("Closed", json_of("Closed"))}, role=Role.PUBLISH
-)
+@studies.operation("post", "/v1/studies/{study_id}/close", "Closed", role=Role.PUBLISH)
 def close_study(study_id: str) -> Response:
     """Close a study."""
     return change_state(study_id, True, lambda session: close(session, study_id))
@@ -224,7 +222,7 @@ def close_study(study_id: str) -> Response:
 @studies.operation(
     "post",
     "/v1/studies/{study_id}/open",
-    {200: ("Open", json_of("Opened"))},
+    "Opened",
     role=Role.PUBLISH,
     refusals=(problems.STUDY_DELETED, problems.STUDY_FINISHED),
 )
