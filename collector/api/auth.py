@@ -7,7 +7,6 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from flask import g, request
-from werkzeug.datastructures import Authorization
 
 from collector.api.parameters import WITHDRAWAL_HEADER
 from collector.context import current_collector
@@ -114,15 +113,6 @@ def no_key() -> ProblemError:
     return ProblemError(UNAUTHORIZED, "the request has no bearer token", headers=CHALLENGE)
 
 
-def credentials() -> Authorization | None:
-    """Return the request's Authorization header, or None if it is missing or unreadable."""
-    try:
-        return request.authorization
-    except ValueError:
-        # Werkzeug raises this for Basic credentials that are not ASCII.
-        return None
-
-
 def _key_of_request() -> Key:
     """Return the rights of a program's key, or of the browser that signed in on the operator's page.
 
@@ -134,7 +124,7 @@ def _key_of_request() -> Key:
         if request.headers.get("Sec-Fetch-Site") != "same-origin":
             raise ProblemError(FORBIDDEN, "the operator's page did not send this")
         return keys.find_session(request.cookies[COOKIE])
-    given = credentials()
-    if given is None or given.type != "bearer" or not given.token:
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
         raise no_key()
-    return keys.find(given.token)
+    return keys.find(key.strip())

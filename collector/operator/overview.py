@@ -59,12 +59,6 @@ def listed(study: StudyOverview, document: Study, today: date) -> dict[str, Any]
     }
 
 
-def is_meant(study: Mapping[str, Any], words: str, state: str | None = None) -> bool:
-    """Return True if a study is in that state, and its id or title has every word."""
-    text = f"{study['id']} {study['title']}".casefold()
-    return state in (None, study["state"]) and all(word in text for word in words.casefold().split())
-
-
 class Seen(NamedTuple):
     """The counts and facts that a status shows.
 

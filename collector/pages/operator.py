@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.api.auth import COOKIE, credentials, require_role
+from collector.api.auth import COOKIE, require_role
 from collector.api.operator import status
 from collector.context import Collector, current_collector
 from collector.keys import TOKEN_KEY, Key, Role
-from collector.operator.at_a_collector import STATES
 from collector.operator.key_checks import CHALLENGE
-from collector.operator.overview import is_meant, listed, state_of
+from collector.operator.overview import state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.store import StudyOverview
@@ -37,7 +36,7 @@ POLICY = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 MOST_WORDS = 200
-# Studies on one page. Each takes some milliseconds, and the page is requested again every few seconds.
+# Studies that the page shows: each takes some milliseconds, and the page is read again every few seconds.
 MOST_STUDIES = 50
 TITLES = {kind.name: kind.title for kind in KINDS}
 ASKS = {
@@ -49,21 +48,9 @@ ASKS = {
 }
 
 
-class Wanted(NamedTuple):
-    """The studies to show: words in id or title, the state ("" for any), and the page of the results."""
-
-    words: str
-    state: str
-    page: int
-
-
 @page.get("/")
 def show() -> Response:
     """Show counts and studies, or the sign-in form; the page's script requests it again and again."""
-    given = credentials()
-    if given is not None and given.type == "basic":
-        # For programs, such as `curl -u`.
-        return _page_of(current_collector().keys.find(given.password or ""))
     if COOKIE in request.cookies:
         try:
             return _page_of(current_collector().keys.find_session(request.cookies[COOKIE]))
@@ -76,13 +63,8 @@ def show() -> Response:
 def _page_of(key: Key) -> Response:
     """Return the page for a key. Raises ProblemError."""
     require_role(key, Role.READ, of_some=True)
-    state = request.args.get("state", "")
-    wanted = Wanted(
-        request.args.get("words", "")[:MOST_WORDS],
-        state if state in STATES else "",
-        request.args.get("page", 1, type=int),
-    )
-    return make_response(render_template("operator.html", **_contents(current_collector(), key, wanted)))
+    words = request.args.get("words", "")[:MOST_WORDS]
+    return make_response(render_template("operator.html", **_contents(current_collector(), key, words)))
 
 
 def sign_in_form(problem: ProblemError) -> Response:
@@ -142,39 +124,33 @@ def protect(response: Response) -> Response:
     return response
 
 
-def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
-    """Return the template's values for this key and these studies."""
+def _contents(collector: Collector, key: Key, words: str) -> dict[str, Any]:
+    """Return the template's values for the studies of a key that have these words."""
     refused = collector.metrics.refused()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
-    meant = [study for study in reached if _is_meant(collector, study, wanted)]
-    pages = max(1, -(-len(meant) // MOST_STUDIES))
-    number = min(max(wanted.page, 1), pages)
-    shown = meant[(number - 1) * MOST_STUDIES : number * MOST_STUDIES]
+    studies = [study for study in reached if _has_words(collector, study, words)]
     return {
         # Counts of all studies together, which a key for some studies must not see.
         "counts": collector.metrics.totals() if key.studies is None else None,
         "waiting": collector.writer.depth,
         "titles": TITLES,
         "total": len(reached),
-        "meant": len(meant),
-        "page": number,
-        "pages": pages,
-        "words": wanted.words,
-        "state": wanted.state,
-        "states": STATES,
+        "count": len(studies),
+        "words": words,
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [_study(collector, study, status(study, refused)) for study in shown],
+        "studies": [_study(collector, study, status(study, refused)) for study in studies[:MOST_STUDIES]],
     }
 
 
-def _is_meant(collector: Collector, study: StudyOverview, wanted: Wanted) -> bool:
-    """Return True if a study is wanted; checked first, so that nothing is computed for other studies."""
-    if not wanted.words and not wanted.state:
+def _has_words(collector: Collector, study: StudyOverview, words: str) -> bool:
+    """Return True if a study's id, title and state have all words."""
+    if not words:
         return True
-    document = collector.rules.find(study.id, study.version).study
-    return is_meant(listed(study, document, collector.today()), wanted.words, wanted.state or None)
+    title = collector.rules.find(study.id, study.version).study.title
+    text = f"{study.id} {title} {state_of(study, collector.today())}".casefold()
+    return all(word in text for word in words.casefold().split())
 
 
 def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -195,40 +171,28 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {"bars": bars, "width": round(0.8 * step, 2), "first": first, "last": last, "most": most}
 
 
-def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the template's values for a study. said: its status."""
+def _study(collector: Collector, overview: StudyOverview, status: dict[str, Any]) -> dict[str, Any]:
+    """Return the template's values for a study: its status, its document, and both in words."""
     rules = collector.rules.find(overview.id, overview.version)
-    epsilon = float(rules.study.epsilon)
+    study = rules.study
+    few = max(study.cells - overview.reports_now // FEW_PEOPLE, 0)
     return {
-        "id": overview.id,
-        "version": overview.version,
-        "title": rules.study.title,
-        "purpose": rules.study.purpose,
-        "state": _state(overview, collector.today()),
-        "reports": overview.reports,
-        "reports_now": overview.reports_now,
-        # All digits: a rounded epsilon could be below the true one.
-        "epsilon": str(rules.study.epsilon),
-        "sample_one_question": rules.study.sample_one_question,
-        "repeats": any(question.repeats for question in rules.study.questions),
-        "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
-        "respondent": rules.study.respondent,
-        "public": [public_line(field) for field in rules.study.public],
+        **status,
+        "document": study,
+        "state_in_words": _state(overview, collector.today()),
+        "repeats": any(question.repeats for question in study.questions),
+        "odds": odds_of(study, float(study.epsilon), float(study.delta)),
+        "public": [public_line(field) for field in study.public],
         "carried": [
             {"id": field.id, "text": field.text, "choices": list(field.choices or ())}
-            for field in rules.study.carried
+            for field in study.carried
         ],
-        "cells": f"{rules.study.cells:,}",
-        "few": _few(rules.study.cells, overview.reports_now),
+        "cells": f"{study.cells:,}",
+        # A lower bound on the number of cells with fewer people.
+        "few": f"{few:,}",
         "questions": _questions(rules),
-        "status": said,
-        "days": _days(said["by_day"]),
+        "days": _days(status["by_day"]),
     }
-
-
-def _few(cells: int, reports: int) -> str:
-    """Return a lower bound on the number of cells with fewer than FEW_PEOPLE reports."""
-    return f"{max(cells - reports // FEW_PEOPLE, 0):,}"
 
 
 def _state(study: StudyOverview, today: date) -> str:

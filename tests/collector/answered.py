@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta
 
 from sqlalchemy.exc import OperationalError
@@ -22,9 +21,11 @@ class AwayError(OperationalError):
         super().__init__("", None, Exception("away"))
 
 
-def basic(key):
-    """The header of a browser that was given this key."""
-    return {"Authorization": "Basic " + base64.b64encode(f"me:{key}".encode()).decode()}
+def client_of(harness, key):
+    """A browser that signed in with this key."""
+    client = harness.app.test_client()
+    client.post("/sign-in", data={"key": key})
+    return client
 
 
 def refusal(response):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.keys import Role, add_key
-from tests.collector.answered import basic
+from tests.collector.answered import client_of
 
 
 def make_key(harness, capsys, name, role):
@@ -49,6 +49,6 @@ def test_key_of_one_study_sees_nothing_of_others(two, make_study):
 
 def test_page_for_key_of_one_study_shows_only_that_study(two):
     key = bound(two, Role.READ)["Authorization"].removeprefix("Bearer ")
-    text = two.client.get("/", headers=basic(key)).text
+    text = client_of(two, key).get("/").text
     assert "Habits" in text
     assert "Another study" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -13,7 +14,7 @@ from collector.keys import MOST_SESSIONS, Role, add_key, remove_key
 from collector.models import SessionRow
 from schemas import Study
 from tests import studies
-from tests.collector.answered import basic
+from tests.collector.answered import client_of
 from tests.kit.deleting import delete_study
 from tests.portable import chromium
 
@@ -22,18 +23,19 @@ def test_the_page_needs_a_key(habits, token):
     response = habits.client.get("/")
     assert response.status_code == 401
     assert 'action="/sign-in"' in response.text
-    for headers in (basic("wrong"), basic(""), {"Authorization": f"Bearer {token}"}):
+    basic = {"Authorization": "Basic " + b64encode(f"me:{token}".encode()).decode()}
+    for headers in (basic, {"Authorization": f"Bearer {token}"}):
         refused = habits.client.get("/", headers=headers)
         assert refused.status_code == 401
         # What browsers ask for by themselves they keep, and nobody could sign out.
         assert "Basic" not in refused.headers["WWW-Authenticate"]
-    assert habits.client.get("/", headers=basic(token)).status_code == 200
+    assert client_of(habits, token).get("/").status_code == 200
 
 
 def test_page_shows_questions_and_report_counts(habits, study, make_report, token):
     habits.post([make_report(study).to_document() for _ in range(7)])
     habits.put(make_report(study, digest="0" * 64))
-    text = habits.client.get("/", headers=basic(token)).text
+    text = client_of(habits, token).get("/").text
     for words in (
         "Habits",
         "<strong>7</strong> reports",
@@ -44,9 +46,23 @@ def test_page_shows_questions_and_report_counts(habits, study, make_report, toke
         assert words in text
 
 
+def test_page_finds_studies_by_words_of_id_title_and_state(habits, make_study, token):
+    habits.publish(make_study(id="other", title="Another study"))
+    client = client_of(habits, token)
+    for words, shown in (
+        ("OTHER", {"other"}),
+        ("study open", {"other"}),
+        ("open", {"habits", "other"}),
+        ("x", set()),
+    ):
+        text = client.get("/", query_string={"words": words}).text
+        assert {one for one in ("habits", "other") if f">{one}</code>" in text} == shown, words
+    assert "None of 2 has these words" in text
+
+
 def test_study_texts_are_escaped(empty, make_study, token):
     empty.publish(make_study(title="<script>alert(1)</script>", purpose="<img src=x onerror=alert(1)>"))
-    text = empty.client.get("/", headers=basic(token)).text
+    text = client_of(empty, token).get("/").text
     assert "<script>alert" not in text
     assert "<img" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
@@ -54,7 +70,7 @@ def test_study_texts_are_escaped(empty, make_study, token):
 
 def test_page_and_assets_send_a_strict_content_policy(habits, token):
     for path in ("/", "/assets/operator/operator.css", "/assets/operator/operator.js"):
-        response = habits.client.get(path, headers=basic(token))
+        response = client_of(habits, token).get(path)
         assert response.status_code == 200
         policy = response.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -109,7 +125,7 @@ def test_browser_updates_counts_without_reload(start_server, study, make_report,
 def test_every_mechanism_has_a_description(empty, token):
     study = Study(studies.document(*studies.ALL, *studies.NEWER))
     assert empty.publish(study).status_code == 201
-    response = empty.client.get("/", headers=basic(token))
+    response = client_of(empty, token).get("/")
     assert response.status_code == 200
     assert response.text.count("of the reports were false") == len(study.questions)
 
@@ -119,7 +135,7 @@ def test_page_counts_cells_of_the_current_version_only(habits, study, make_repor
     habits.post([make_report(study).to_document() for _ in range(40)])
     side = {"id": "side", "choices": ["n", "s"]}
     assert habits.publish(Study({**study.document, "version": 2, "public": [side]})).status_code == 201
-    text = habits.client.get("/", headers=basic(token)).text
+    text = client_of(habits, token).get("/").text
     assert "<strong>40</strong> reports, 0 of them of version 2" in text
     assert "at least 2 have fewer than 20" in text
     assert "side: sent as it is" in text
@@ -128,14 +144,14 @@ def test_page_counts_cells_of_the_current_version_only(habits, study, make_repor
 def test_page_shows_no_study_as_open_after_its_last_day(habits, study, token):
     last = habits.day
     assert habits.publish(Study({**study.document, "version": 2, "closes": str(last)})).status_code == 201
-    assert f"to {last};" in habits.client.get("/", headers=basic(token)).text
+    assert f"to {last};" in client_of(habits, token).get("/").text
     habits.day += timedelta(1)
-    text = habits.client.get("/", headers=basic(token)).text
+    text = client_of(habits, token).get("/").text
     assert f"ended on {last}" in text
     assert "open from" not in text
     delete_study(habits.collector.database, "habits")
     habits.collector.studies.forget()
-    assert "version 2, deleted;" in habits.client.get("/", headers=basic(token)).text
+    assert "version 2, deleted;" in client_of(habits, token).get("/").text
 
 
 def sign_in(client, key, **options):

@@ -15,6 +15,7 @@ from ldp_client.explain import odds
 from schemas import Report, Study
 from summaries import summarize
 from tests import studies
+from tests.collector.answered import client_of
 from tests.collector.conftest import TODAY, TOKEN, build_study
 from tests.portable.ticket_issuer import keys
 from tests.studies import MEMOIZED, YES_NO
@@ -184,7 +185,7 @@ def test_pages_do_not_list_a_million_choices(empty):
     page = empty.client.get("/s/habits").text
     assert len(page) < 20_000
     assert "a whole number from 0 to 999,999" in page
-    overview = empty.client.get("/", auth=("any", empty.operator["Authorization"].split()[1])).text
+    overview = client_of(empty, empty.operator["Authorization"].split()[1]).get("/").text
     assert "One of 1000000 choices." in overview
 
 
