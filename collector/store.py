@@ -43,6 +43,7 @@ from collector.models import (
     SignatureRow,
     StudyRow,
     SumsRow,
+    UpkeepRow,
 )
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
@@ -322,6 +323,11 @@ def count_reports(session: Session, chosen: Chosen) -> int:
 def date_back(session: Session, after: date, day: date) -> None:
     """Change the day of all reports dated after `after` to `day`."""
     session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))
+
+
+def ask_upkeep(session: Session) -> None:
+    """Have the order of arrival erased at the server's next look, because a study was closed."""
+    session.execute(update(UpkeepRow).values(closed=True))
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:

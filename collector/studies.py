@@ -168,6 +168,7 @@ def close(session: Session, study_id: str, deleted: bool = False, final: bool = 
     """
     row = _locked(session, study_id)
     row.closed = True
+    store.ask_upkeep(session)
     row.deleted = row.deleted or deleted
     row.final = row.final or deleted or final
     return row.version

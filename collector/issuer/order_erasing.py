@@ -18,7 +18,7 @@ from collector.clock import utc_today
 from collector.daily import RETRY_SECONDS, UnfinishedError, rewrite_files
 from collector.db import Database, one_line
 from collector.issuer.maintenance import BUSY_SECONDS
-from collector.issuer.models import ISSUER, CodeRow, IssuerRow
+from collector.issuer.models import ISSUER, CodeRow
 from collector.issuer.store import refuse_copy
 from collector.limiter import log_throttled
 from collector.migrations import check
@@ -36,7 +36,7 @@ WRITE_AGAIN = (
 def forget_order(database: Database) -> None:
     """Erase from all files the order in which codes were used. Raises SQLAlchemyError, UnfinishedError."""
     database.act(write_again)
-    rewrite_files(database, (IssuerRow.__tablename__, "is_copy"), lambda _: [CODES])
+    rewrite_files(database, [CODES])
 
 
 def write_again(session: Session) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, select, text
 
 from collector import clock, daily
-from collector.daily import RETRY_SECONDS, UnfinishedError, Upkeep
+from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
 from collector.models import UpkeepRow
 from collector.operator.inviting import invite
 from tests.collector.conftest import build_report
@@ -81,6 +81,37 @@ def test_order_is_hidden_again_after_clock_was_ahead(ordered, study, caplog):
     # By hand also today's, as the disk may be handed on before more arrive.
     Upkeep(ordered.collector.database, lambda: ordered.day, b"").run(ordered.day, even_if_done=True)
     assert days_in_order(ordered) == {right, ordered.day}
+
+
+@pytest.mark.attack(12)
+def test_order_is_erased_when_a_study_closes(ordered, study):
+    """A small study closes on its only day: the order in which its reports came must not wait for a day."""
+    send(ordered, study)
+    upkeep = Upkeep(ordered.collector.database, lambda: ordered.day, b"")
+    assert not upkeep.run(ordered.day)
+    assert days_in_order(ordered) == set()
+    assert ordered.close().status_code == 200
+    assert upkeep.run(ordered.day)
+    assert days_in_order(ordered) == {ordered.day}
+    assert not upkeep.run(ordered.day)
+
+
+@pytest.mark.attack(12)
+def test_server_looks_for_closed_studies_each_minute(habits, study, monkeypatch):
+    """Other processes of the server may have closed the study."""
+    now, rewritten = [0.0], []
+    monkeypatch.setattr(daily, "rewrite_files", rewritten.append)
+    upkeep = Upkeep(habits.collector.database, lambda: habits.day, b"", lambda: now[0])
+    habits.put(build_report(study))
+    upkeep.run_if_due()
+    rewritten.clear()
+    habits.close()
+    upkeep.run_if_due()
+    assert not rewritten
+    now[0] += LOOK_SECONDS
+    upkeep.run_if_due()
+    upkeep.run_if_due()
+    assert len(rewritten) == 1
 
 
 def expire(harness, before):

@@ -17,7 +17,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from flask import request
 from scipy import stats
 from sqlalchemy import text
 
@@ -136,18 +135,32 @@ def anew(old: str, new: str) -> Callable[[Harness, Patch], None]:
     return fault
 
 
+def note_requests(harness: Harness, note: Callable[[dict[str, Any]], object]) -> None:
+    """Call a function with the environment of each request, also of uploads, which Flask does not see."""
+    inner = harness.app.wsgi_app
+
+    def noting(environ: dict[str, Any], start: Any) -> Any:
+        note(environ)
+        return inner(environ, start)
+
+    harness.app.wsgi_app = noting  # type: ignore[method-assign]
+
+
 def keep_addresses(harness: Harness, _monkeypatch: Patch) -> None:
     with harness.collector.database.write() as session:
         session.execute(text("CREATE TABLE visits (address TEXT)"))
 
-    @harness.app.before_request
-    def note() -> None:
+    def note(environ: dict[str, Any]) -> None:
         with harness.collector.database.write() as session:
-            session.execute(text("INSERT INTO visits VALUES (:address)"), {"address": request.remote_addr})
+            row = {"address": environ["REMOTE_ADDR"]}
+            session.execute(text("INSERT INTO visits VALUES (:address)"), row)
+
+    note_requests(harness, note)
 
 
 def log_programs(harness: Harness, _monkeypatch: Patch) -> None:
-    harness.app.before_request(lambda: logging.getLogger("collector").info("%s", request.user_agent))
+    logger = logging.getLogger("collector")
+    note_requests(harness, lambda environ: logger.info("%s", environ["HTTP_USER_AGENT"]))
 
 
 def rewrite_nothing(_harness: Harness, monkeypatch: Patch) -> None:
