@@ -56,7 +56,8 @@ def derive(study: str, results: str, out: str, new_id: str | None, tickets: str 
     is_new = _write(out, with_tokens(second, keys).to_json() + "\n", read)
     # 3. Tell what it costs, and what speaks against the first.
     print("\n".join(line for each in projected for line in in_words(each)))
-    print(f"second study in {out}{'' if is_new else ', as it was'}: look at its bounds, and set its days")
+    as_it_was = "" if is_new else ", as it was: nothing is changed"
+    print(f"second study in {out}{as_it_was}: look at its bounds, and set its days")
     doubts = doubts_of(first, Path(results))
     for doubt in doubts:
         print(f"it rests on a fit that is NOT OK: {doubt}")
