@@ -116,4 +116,4 @@ def _problem(field: PublicField, have: set[str]) -> str:
     while field.value(place) in have:
         place += 1
     first, lost = visible(field.value(place)), field.size - len(have)
-    return say("cli.stratum_without_key", field=field.id, first=first, lost=lost, size=field.size)
+    return say("channel.stratum_without_key", field=field.id, first=first, lost=lost, size=field.size)

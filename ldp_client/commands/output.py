@@ -9,13 +9,13 @@ from typing import Any, TextIO
 
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import STREAM, refuse_unwritten
-from ldp_client.words.text import say
 
 # The shortest time between progress lines if the output is not a terminal.
 SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BETWEEN_DRAWINGS = 0.1
 # Before this, the time left cannot be estimated.
 SECONDS_UNTIL_TOLD = 3.0
+TWO_OUTPUTS = "--json and --out - would both write to standard output: omit one"
 WHOLE_LINE = "\r\x1b[K"
 
 
@@ -91,7 +91,7 @@ class Progress:
     def _draw(self, file: TextIO, line: Step, seconds: float) -> None:
         text = str(line)
         if 0 < line.share < 1 and seconds >= SECONDS_UNTIL_TOLD:
-            text = say("cli.left", line=text, time=_in_words(seconds * (1 - line.share) / line.share))
+            text = f"{text}; about {_in_words(seconds * (1 - line.share) / line.share)} left"
         if not file.isatty():
             print(text, file=file, flush=True)
             return
@@ -156,8 +156,10 @@ def naming_output() -> Iterator[None]:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Register --quiet and --json."""
-    parser.add_argument("--quiet", "-q", action="store_true", help=say("cli.help.quiet"))
-    parser.add_argument("--json", action="store_true", help=say("cli.help.json"))
+    parser.add_argument("--quiet", "-q", action="store_true", help="print no progress")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object on standard output instead of text"
+    )
 
 
 def progress_of(arguments: argparse.Namespace) -> Progress:
@@ -179,7 +181,7 @@ def check_output(arguments: argparse.Namespace) -> None:
     """
     out = str(getattr(arguments, "out", None) or "")
     if getattr(arguments, "json", False) and out == STREAM:
-        raise UsageError.say("cli.two_outputs")
+        raise UsageError(TWO_OUTPUTS, code="options.two_outputs")
     refuse_unwritten(out)
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, TypeAlias
 
-from ldp_client.words.text import nearest, say, visible
+from ldp_client.words.text import nearest, visible
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -19,7 +19,7 @@ class _Once(argparse._StoreAction):
         given = vars(namespace).setdefault("_given", {})
         # Compare as text: NaN, which is rejected later, is unequal to itself.
         if option_string and str(given.setdefault(self.dest, values)) != str(values):
-            raise argparse.ArgumentError(self, say("cli.once"))
+            raise argparse.ArgumentError(self, "it has two values: give one")
         super().__call__(parser, namespace, values, option_string)
 
 
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         # An unset shell variable leaves an empty value.
         # The words after a command's name are for its own parser.
         if action.nargs != argparse.PARSER and any(not word.strip() for word in arg_strings):
-            raise argparse.ArgumentError(action, say("cli.empty"))
+            raise argparse.ArgumentError(action, "it is empty, perhaps from an unset variable: give a value")
         return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
             near = nearest(str(value), [str(one) for one in action.choices])
             if near:
                 raise argparse.ArgumentError(
-                    action, say("cli.no_choice", word=visible(str(value)), near=near)
+                    action, f"there is no {visible(str(value))}: did you mean {near}?"
                 )
         super()._check_value(action, value)
 
@@ -62,7 +62,7 @@ def near_option(parsed: argparse.Namespace, word: str) -> str:
     """Return an unknown option, with the option that the user may have meant."""
     known = [option[2:] for option in parsed.parser._option_string_actions if option.startswith("--")]
     near = nearest(word[2:], known, 0.7)
-    return say("cli.near", word=word, near=f"--{near}") if near else word
+    return f"{word} (did you mean --{near}?)" if near else word
 
 
 def add_command(subparsers: Subparsers, name: str, text: str, example: str = "") -> argparse.ArgumentParser:

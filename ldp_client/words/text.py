@@ -1,12 +1,10 @@
 """The sentences of a language, numbers in them, and foreign texts made safe to print.
 
 English is in JSON files, {key: sentence}. In this folder, en.core.json has the sentences of the device core,
-whose keys begin with "core."; it is small enough for boards. en.json has the sentences of the device library.
-The sentences of commands and files are with the commands. The collector has the participant page's own
-sentences and the other languages. A sentence names its facts as `str.format` does, {so}. A sentence that
-depends on a number is {"one": …, "other": …}, with a form for each plural category of the language in the
-CLDR. That number is the fact {count}. Keys that begin with "page." and "script." are only for the page, with
-plain {names}.
+whose keys begin with "core."; it is small enough for boards. en.json has the sentences of the device library,
+and of files, studies' authors and shuffling beside it. A sentence names its facts as `str.format` does, {so}.
+A sentence that depends on a number is {"one": …, "other": …}, with a form for each plural category of the
+language in the CLDR. That number is the fact {count}.
 
 Runs on MicroPython. A board without these files shows the keys themselves, such as "core.number".
 """
@@ -20,22 +18,8 @@ if TYPE_CHECKING:
 
 FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
 CORE = "core."
-# Prefixes of the keys for commands and files, and for people who make and publish studies.
-OF_COMMANDS = (
-    "cli.",
-    "files.",
-    "set.",
-    "study.warning",
-    "study.note",
-    "study.repeats",
-    "study.unstated",
-    "channel.warning",
-    "paper.warning",
-)
 # Other files than en.json, by the prefix of their sentences' keys.
 APART = {CORE: FOLDER + "/en.core.json"}
-for _start in OF_COMMANDS:
-    APART[_start] = FOLDER + "/../commands/en.json"
 # The default number of digits for privacy parameters.
 DIGITS = 12
 # Characters that print as empty space; no other blank is printable.

@@ -14,7 +14,6 @@ from ldp_client.commands.output import (
     close_progress,
 )
 from ldp_client.commands.parsers import SHORT, Parser, near_option
-from ldp_client.words.text import say
 
 
 class Bridge(click.Command):
@@ -84,7 +83,7 @@ def _parsed(arguments: list[str] | None) -> argparse.Namespace:
         options = [near_option(parsed, name) for name in names]
         if not options and "beyond" in parsed:
             parser.error(parsed.beyond)
-        parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
+        parser.error(f"not understood: {', '.join(options) or 'a word'}; quote values that have spaces")
     return parsed
 
 

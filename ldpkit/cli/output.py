@@ -25,7 +25,9 @@ def check_output(ctx: click.Context) -> None:
     """
     out = str(ctx.params.get("out") or "")
     if AS_JSON in ctx.meta and out == STREAM:
-        raise UsageError.say("cli.two_outputs")
+        raise UsageError(
+            "--json and --out - would both write to standard output: omit one", code="options.two_outputs"
+        )
     refuse_unwritten(out)
 
 
