@@ -69,12 +69,9 @@ QUESTIONS: list[dict[str, Any]] = [
 ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
 
 RUN_COMMAND = """
-import argparse, sys
-from collector.cli import add_commands
-parser = argparse.ArgumentParser()
-add_commands(parser.add_subparsers(required=True))
-arguments = parser.parse_args()
-sys.exit(arguments.run(arguments))
+import sys
+from ldpkit.cli import main
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -221,7 +218,8 @@ class Server:
         ready.unlink(missing_ok=True)
         # Granian leaves a port that it finds itself alone for a second before it listens, to whoever comes.
         with held_port() as port, self.log.open("ab") as log:
-            arguments = [*command, "--database", f"sqlite:///{self.database}", "--port", str(port), *options]
+            arguments = [*command, "--database", f"sqlite:///{self.database}", *options]
+            arguments += [] if "--port" in options else ["--port", str(port)]
             arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],

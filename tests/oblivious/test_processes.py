@@ -28,7 +28,7 @@ from tests.oblivious.relay_example import relaying
 from tests.ports import held_port
 
 YES = {"ever": True}
-DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
+DOCUMENTED = (REPOSITORY / "docs" / "anonymous-transport.md").read_text(encoding="utf-8")
 START_SECONDS = 60
 # Of examples/relay.py.
 MOST_PLACES = 256

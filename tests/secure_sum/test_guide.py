@@ -32,7 +32,7 @@ REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
 SECTION = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
-MAKE, PUBLISH, _ISSUER, CLOSE = (text for language, text in FENCED if not language)
+MAKE, PUBLISH, CLOSE = (text for language, text in FENCED if not language)
 (STUDY,) = (text for language, text in FENCED if language == "json")
 (ASKING,) = (text for language, text in FENCED if language == "python")
 # One machine under two names: devices demand two hosts.
@@ -69,9 +69,8 @@ def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
     place = folder / name
     place.mkdir()
     monkeypatch.chdir(place)
-    initialise, keygen, serve = lines_of(MAKE)
-    done(capsys, initialise)
-    printed = done(capsys, keygen)
+    initialise, serve = lines_of(MAKE)
+    printed = done(capsys, initialise)
     (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
     token = done(capsys, ["ldpkit", "token"])
     command = [sys.executable, "-m", "ldpkit.cli", *serve[1:], "--port", str(port)]
@@ -123,13 +122,14 @@ def placed(text: str, nodes: list[Node]) -> str:
     return text
 
 
-def publish(nodes: list[Node], issuer: str, capsys) -> None:
+def publish(nodes: list[Node], issuer: str, monkeypatch, capsys) -> None:
     """The guide's study for fewer people, at both nodes."""
     document = json.loads(placed(STUDY, nodes))
     document["protocol"] |= {"devices": CLIENTS, "max_faulty": TOLERATED}
     document["channel"] = channel_of(issuer)
     Path("study.json").write_text(json.dumps(document))
-    for command in lines_of(placed(PUBLISH, nodes)):
+    for key, *command in lines_of(placed(PUBLISH, nodes)):
+        monkeypatch.setenv("LDPKIT_TOKEN", key.partition("=")[2])
         done(capsys, command)
 
 
@@ -155,7 +155,7 @@ def issuer() -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_two_nodes_from_keys_to_a_total(nodes, issuer, monkeypatch, capsys):
-    publish(nodes, issuer, capsys)
+    publish(nodes, issuer, monkeypatch, capsys)
     minutes = np.random.default_rng(5).gamma(4, 10, CLIENTS)
     export, close, fit, verify = placed(CLOSE, nodes).splitlines()
     monkeypatch.setenv("LDPKIT_TOKEN", shlex.split(export, comments=True)[1].partition("=")[2])
