@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 from collector import store
 from collector.daily import Upkeep
 from collector.db import Bounds, Database
+from collector.key_checks import DailyLines, KeyChecks
 from collector.keys import find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
-from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake, withdraw
 from collector.reports.limits import UploadLimits

@@ -25,9 +25,9 @@ from collector.daily import UnfinishedError, Upkeep, documents_of, kept_everywhe
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
 from collector.operator import inviting
-from collector.operator.overview import Seen, listed, status_of
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
 from collector.reports.sums import recount
+from collector.status import Seen, listed, status_of
 from collector.store import StudyOverview
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text

@@ -9,8 +9,8 @@ from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.daily import kept_everywhere
-from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
+from collector.status import days_left, state_of
 from collector.store import database_bytes
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from collector.api.auth import COOKIE, require_role
 from collector.api.operator import status
 from collector.context import Collector, current_collector
+from collector.key_checks import CHALLENGE
 from collector.keys import TOKEN_KEY, Key, Role
-from collector.operator.key_checks import CHALLENGE
-from collector.operator.overview import state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
+from collector.status import state_of
 from collector.store import StudyOverview
 from ldp_client.device.arguments import LOOPBACK
 from ldp_client.explain import in_words, odds_of

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from collector import keys, limiter
+from collector import key_checks, keys, limiter
 from collector.api import auth, operator
 from collector.keys import Key, Role, add_key
-from collector.operator import key_checks
 from collector.reports.limits import TokenBucket
 from tests.collector import conftest
 from tests.collector.conftest import TICKET_KEY, Harness, build_report, build_study
