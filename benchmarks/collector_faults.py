@@ -21,7 +21,8 @@ from sqlalchemy import make_url
 from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TOKEN, Server, collector_command
-from collector.remote.download import fetch_reports
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from schemas import Report
 from tests.collector.failing_disk import FailingDisk
 from tests.collector.postgresql import STANDBY, Postgresql
@@ -67,7 +68,7 @@ class Trial:
     def check(self) -> tuple[int, int]:
         """How many reports are exported, and how many of the acknowledged ones are not."""
         server = self._start()
-        exported = [report.id for report in fetch_reports(server.url, STUDY_ID, TOKEN)]
+        exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY_ID)]
         server.stop()
         if len(exported) != len(set(exported)):
             raise RuntimeError("a report was exported twice")
@@ -111,7 +112,7 @@ class PostgresqlTrial:
     def check(self) -> tuple[int, int]:
         """As of Trial."""
         server = self._start(self._primary, None)
-        exported = [report.id for report in fetch_reports(server.url, STUDY_ID, TOKEN)]
+        exported = [report.id for report in fetch_reports(Client(server.url, TOKEN), STUDY_ID)]
         server.stop()
         if len(exported) != len(set(exported)):
             raise RuntimeError("a report was exported twice")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,20 +14,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from collector.database_commands import add_database_commands
 from collector.issuer.cli import add_issuer
-from collector.oblivious.cli import add_ohttp
 from collector.operator.access_commands import add_access_commands
-from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
-from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.arguments import LOOPBACK
-from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import STREAM, refuse_table
-from ldp_client.words.text import counted
+from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
-    from summaries.decoding import Decoding
+    pass
 
 REPORTS_BETWEEN_LINES = 1000
 # How long `serve` waits for PostgreSQL.
@@ -49,10 +43,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_init(add_command(subparsers, "init", text, "init"))
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
     add_access_commands(subparsers)
-    text = "fetch a study's reports from a collector"
-    _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     add_database_commands(subparsers)
-    add_ohttp(add_command(subparsers, "ohttp", "make and change the keys of a collector's gateway"))
     text = "give people one token each, which cannot be linked to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
 
@@ -76,30 +67,6 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve, create=None)
-
-
-def _add_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", metavar="STUDY_ID")
-    parser.add_argument(
-        "--collector",
-        dest="collector",
-        metavar="URL",
-        help=f"the collector (default {DEFAULT_URL})",
-    )
-    parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
-    text = (
-        "a new file: NDJSON, or *.csv, or *.parquet; or for a dataset of many files an empty folder, whose "
-        "name ends in /, or an address such as s3://bucket/x"
-    )
-    parser.add_argument("--out", required=True, metavar="FILE", help=text)
-    what = parser.add_mutually_exclusive_group()
-    text = "with columns of what each report says, for people: *.csv, *.parquet, or CSV for -"
-    what.add_argument("--decoded", action="store_true", help=text)
-    what.add_argument(
-        "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
-    )
-    add_output(parser)
-    parser.set_defaults(run=run_export)
 
 
 def _at_least_one(text: str) -> int:
@@ -139,100 +106,6 @@ def run_serve(arguments: argparse.Namespace) -> int:
         if os.getpid() == master:
             log_event("stop", "the server has stopped")
     return 0
-
-
-def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --collector URL --out (FILE | ADDRESS) [--summary | --decoded]"""
-    address = arguments.out
-    is_place = "://" in address or address.endswith("/") or os.path.isdir(address)
-    arguments.out, arguments.collector = Path(address), arguments.collector or DEFAULT_URL
-    token = token_of(arguments, "an export")
-    if is_place and (arguments.summary or arguments.decoded):
-        option = "--summary" if arguments.summary else "--decoded"
-        raise UsageError(f"{option} makes one file: name it, not {address}", code="export.file_name_needed")
-    if not is_place and address != STREAM and arguments.out.exists():
-        raise InputError(
-            f"{address} is there already: an export is a new file; name another one, or delete that one",
-            code="export.file_exists",
-        )
-    if arguments.summary:
-        refuse_table(arguments.out)
-        line, document = _write_summary(arguments, token)
-    else:
-        line, document = _write_reports(arguments, token, address if is_place else None)
-    show(arguments, line.split("\n"), {"study": arguments.study, "file": address, **document})
-    return 0
-
-
-def _write_reports(
-    arguments: argparse.Namespace, token: str, address: str | None
-) -> tuple[str, dict[str, int]]:
-    """Write reports to a file, or as a dataset to an address; return the result in words and for programs."""
-    from collector.remote.download import Start, fetch_dated, fetch_reports, fetch_study
-    from collector.remote.writing import write_decoded, write_reports
-
-    wanted, start = (arguments.collector, arguments.study, token), Start()
-    files = 1
-    if arguments.decoded:
-        decoding = _decoding(arguments)
-        reports = _counted_aloud(fetch_dated(*wanted, start), arguments)
-        count = write_decoded(reports, arguments.out, decoding)
-        for question in decoding.undecoded:
-            print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
-    elif address is not None:
-        from collector.remote.dataset import write_dataset
-
-        plain = _counted_aloud(fetch_reports(*wanted, start), arguments)
-        find = partial(fetch_study, arguments.collector, arguments.study)
-        parts = write_dataset(plain, arguments.study, address, find)
-        count, files = sum(part.reports for part in parts), len(parts)
-    else:
-        count = write_reports(_counted_aloud(fetch_reports(*wanted, start), arguments), arguments.out)
-    where = arguments.out if address is None else f"{counted(files, 'file')} in {address}"
-    line = f"{counted(count, 'report')} in {where}"
-    if start.withdrawn:
-        were = "report was" if start.withdrawn == 1 else "reports were"
-        line += (
-            f"\n{start.withdrawn} {were} withdrawn since the last export: delete older copies, which may "
-            "have them"
-        )
-    return line, {"reports": count, "files": files, "withdrawn": start.withdrawn}
-
-
-def _decoding(arguments: argparse.Namespace) -> Decoding:
-    """Return the decoding of each version's reports. Raises UsageError if there are no columns for it."""
-    from collector.remote.download import fetch_study
-    from collector.remote.writing import TABLES
-    from summaries.decoding import Decoding
-
-    if arguments.out.suffix.lower() not in TABLES and str(arguments.out) != STREAM:
-        raise UsageError(
-            f"--decoded makes a table: name it *.csv or *.parquet, not {arguments.out.name}",
-            code="export.decoded_needs_table",
-        )
-    return Decoding(partial(fetch_study, arguments.collector, arguments.study))
-
-
-def _counted_aloud(reports: Iterable[Fetched], arguments: argparse.Namespace) -> Iterator[Fetched]:
-    """Yield the reports and print progress; how many are left is unknown."""
-    progress = progress_of(arguments)
-    for count, report in enumerate(reports, 1):
-        yield report
-        if count % REPORTS_BETWEEN_LINES == 0:
-            progress(Step(f"{counted(count, 'report')} fetched", 0, 1))
-
-
-def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
-    from collector.remote.download import fetch_summary
-    from ldp_client.files.disk import replacing
-
-    text = fetch_summary(arguments.collector, arguments.study, token)
-    with replacing(str(arguments.out), is_new=True) as file:
-        file.write(text + "\n")
-    version = json.loads(text).get("version")
-    left_out = "; it has no report of earlier versions: without --summary, their stored reports are exported"
-    earlier = "" if version == 1 else left_out
-    return f"the summary of version {version} is in {arguments.out}{earlier}", {"version": version}
 
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from collector.remote.dataset import write_dataset
 from ldp_client.documents.errors import InputError
+from ldpkit.cli.dataset import write_dataset
 from summaries import summarize_dataset
 from tests.kit.commands import exit_code, leaves
 from tests.kit.errors import raises

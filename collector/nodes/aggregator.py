@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from collector.nodes.client import NodeClient
+from collector.nodes.client import NodeClient, Send
 from collector.nodes.drawing import NONCE_BYTES, Drawing
 from collector.nodes.statements import Statement, set_digest, split_ids
 from collector.nodes.transcript import NodeSum, Transcript
@@ -24,12 +24,12 @@ COUNTED = Record({"shares": Integer(0, 1 << 53)})
 NONCE = Record({"nonce": Hex(2 * NONCE_BYTES)})
 
 
-def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _line: None) -> Transcript:
+def collect(study: Study, senders: Sequence[Send], progress: Progress = lambda _line: None) -> Transcript:
     """Close a study with the protocol secure_sum at all its nodes and get their signed sums, unchecked.
 
     Args:
         study: the study.
-        tokens: the operator's key of each node, in the study's order.
+        senders: what sends requests to each node, in the study's order: see `NodeClient`.
         progress: prints a line.
 
     Raises:
@@ -42,7 +42,7 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
     assert study.protocol is not None
     protocol = study.protocol
     clients = [
-        NodeClient(node.url, study.id, token) for node, token in zip(protocol.nodes, tokens, strict=True)
+        NodeClient(node.url, study.id, send) for node, send in zip(protocol.nodes, senders, strict=True)
     ]
     for client in clients:
         _check_document(client, study)

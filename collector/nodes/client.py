@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from collector.remote.client import ask, require_private
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError, TransferError
 
@@ -13,21 +13,23 @@ from ldp_client.documents.errors import DocumentError, TransferError
 DEADLINE_SECONDS = 600.0
 # The sum of ten million numbers.
 MAX_ANSWER_BYTES = 1 << 27
-JSON = "application/json"
+Send = Callable[[str, str, bytes | None], bytes]
 
 
 class NodeClient:
     """One node of a study. Every call may be repeated; a node answers the same again.
 
-    Raises TransferError, which names the node, when it refuses, stays away for 5 attempts, or gives
-    no whole answer in DEADLINE_SECONDS; InputError for a URL that a key must not go to.
+    Args:
+        url: the node's address.
+        study_id: the study.
+        send: sends a request to the node with its operator's key: method, path and body; returns the body
+            of the answer. It retries passing failures. Raises TransferError, which names the node.
     """
 
-    def __init__(self, url: str, study_id: str, token: str) -> None:
-        require_private(url)
+    def __init__(self, url: str, study_id: str, send: Send) -> None:
         self.url = url
-        self._base = f"{url}/v1/studies/{study_id}"
-        self._token = token
+        self._base = f"/v1/studies/{study_id}"
+        self._send = send
 
     def document(self, version: int) -> bytes:
         """Return the canonical bytes of a version of the study as published there, also if it was deleted."""
@@ -39,7 +41,7 @@ class NodeClient:
 
     def close(self) -> None:
         """Close the study: the node takes no further shares."""
-        self._call("/close", b"", JSON)
+        self._call("/close", b"")
 
     def report_ids(self) -> bytes:
         """Return the ids of all shares, 16 bytes each."""
@@ -47,11 +49,11 @@ class NodeClient:
 
     def commit(self) -> Any:
         """Commit the node to its set of shares and to a nonce; return its statement."""
-        return self._parse(self._call("/commitment", b"", JSON))
+        return self._parse(self._call("/commitment", b""))
 
     def show(self, commitments: str) -> Any:
         """Return the nonce, for {"commitments": …} of all nodes."""
-        return self._parse(self._call("/nonce", commitments.encode(), JSON))
+        return self._parse(self._call("/nonce", commitments.encode()))
 
     def drawing(self) -> Any:
         """Return the drawing of the set that the node is bound to, or None."""
@@ -59,11 +61,11 @@ class NodeClient:
 
     def confirm(self, drawing: str) -> Any:
         """Bind the node to the set that was drawn; return its statement."""
-        return self._parse(self._call("/set", drawing.encode(), JSON))
+        return self._parse(self._call("/set", drawing.encode()))
 
     def total(self, set_digest: str) -> Any:
         """Return the sum over the set: {"statement": …, "total": base64}."""
-        return self._parse(self._call("/sum", json.dumps({"set": set_digest}).encode(), JSON))
+        return self._parse(self._call("/sum", json.dumps({"set": set_digest}).encode()))
 
     def _parse(self, body: bytes) -> Any:
         try:
@@ -73,6 +75,5 @@ class NodeClient:
                 f"node {self.url} sent what is not valid: {error}", code="node.wrong_answer"
             ) from None
 
-    def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
-        url, who = self._base + path, f"node {self.url}"
-        return ask(url, self._token, who, MAX_ANSWER_BYTES, DEADLINE_SECONDS, body, media_type).body
+    def _call(self, path: str, body: bytes | None = None) -> bytes:
+        return self._send("GET" if body is None else "POST", self._base + path, body)

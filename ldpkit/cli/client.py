@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from email.message import Message
+from functools import partial
 from http.client import HTTPException
 from threading import Timer
 from typing import Any, TypeVar
@@ -222,7 +223,8 @@ class Client:
                     yield line
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refusal(error.code, error.read(MAX_PROBLEM_BYTES)) from None
+                said = self._wait(cutoff, partial(error.read, MAX_PROBLEM_BYTES))
+            raise self._refusal(error.code, said) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or repr(error)
             raise PassingError(f"cannot reach {self.who}, {self.url}: {_shown(reason)}") from None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldpkit.cli.commands import COUNT, group, out_option, require_yes, yes_option
+from ldpkit.cli.commands import COUNT, TOKEN_VARIABLE, group, out_option, require_yes, yes_option
 from ldpkit.cli.output import warn
 
 if TYPE_CHECKING:
     from flask import Flask
 
+    from collector.nodes.client import Send
     from collector.settings import Settings
     from schemas import Study
 
@@ -83,6 +85,7 @@ def close(study: str, out: str, yes: bool) -> None:
     """
     from collector.nodes.aggregator import collect
     from collector.nodes.transcript import BEGINNINGS
+    from collector.settings import refuse_unknown_variables
     from ldp_client.files.disk import (
         STREAM,
         refuse_replacing,
@@ -104,7 +107,8 @@ def close(study: str, out: str, yes: bool) -> None:
         refuse_replacing(written, [study])
         refuse_replacing_other(written, *kinds)
         refuse_unwritable(written)
-    tokens = _tokens(summed)
+    refuse_unknown_variables()
+    senders = senders_of(summed, os.environ.get(TOKEN_VARIABLE, "").split())
     hours = 2 * summed.channel.hours if summed.channel else 0
     warn(
         f"shares to {summed.id} leave up to {hours} hours after they were made, uncounted until then: "
@@ -112,7 +116,7 @@ def close(study: str, out: str, yes: bool) -> None:
     )
     require_yes(yes, f"closing {summed.id} at its nodes")
     # 2. Close, draw and sum. The transcript is written also if a node or a device was wrong: it is evidence.
-    transcript = collect(summed, tokens, warn)
+    transcript = collect(summed, senders, warn)
     with replacing(path) as file:
         file.write(transcript.to_json())
     try:
@@ -124,21 +128,33 @@ def close(study: str, out: str, yes: bool) -> None:
     click.echo(f"total in {out}, what the nodes signed in {path}")
 
 
-def _tokens(study: Study) -> list[str]:
-    from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
+def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
+    """Return what sends requests to each node. tokens: the nodes' operator keys, in the study's order.
 
-    refuse_unknown_variables()
-    tokens = os.environ.get(TOKEN_VARIABLE, "").split()
+    Raises UsageError for another number of keys.
+    """
     assert study.protocol is not None
-    if len(tokens) != len(study.protocol.nodes):
+    urls = [one.url for one in study.protocol.nodes]
+    if len(tokens) != len(urls):
         raise UsageError(
-            f"closing needs {len(study.protocol.nodes)} keys in {TOKEN_VARIABLE}, one of each node in the "
-            f"study's order, with spaces between; it has {len(tokens)}",
+            f"closing needs {len(urls)} keys in {TOKEN_VARIABLE}, one of each node in the study's order, "
+            f"with spaces between; it has {len(tokens)}",
             code="node.keys_needed",
         )
-    if not all(token.isascii() and token.isprintable() for token in tokens):
-        raise UsageError(f"the keys in {TOKEN_VARIABLE} must be printable ASCII", code="node.token_not_ascii")
-    return tokens
+    return [sender_of(url, token) for url, token in zip(urls, tokens)]
+
+
+def sender_of(url: str, token: str) -> Send:
+    """Return what sends requests to a node. token: its operator's key."""
+    from collector.nodes.client import DEADLINE_SECONDS, MAX_ANSWER_BYTES
+    from ldpkit.cli.client import Client
+
+    client = Client(url, token, f"node {url}")
+
+    def send(method: str, path: str, body: bytes | None) -> bytes:
+        return client.send(method, path, body, most=MAX_ANSWER_BYTES, seconds=DEADLINE_SECONDS).body
+
+    return send
 
 
 @node.command("verify", example="node verify study.json total.transcript.json")

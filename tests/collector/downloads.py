@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from collector.remote.dataset import write_dataset
+import pytest
+
+from ldpkit.cli.dataset import write_dataset
 from schemas import Study
 from tests.collector.conftest import Harness, build_report, build_study
-from tests.kit.commands import parsed
+from tests.kit.commands import run
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -34,12 +35,12 @@ def serving(app: Any) -> Iterator[str]:
             thread.join()
 
 
-def run_export(url: str, out: Any, *more: str) -> int:
-    """The exit code of an export of `habits`."""
-    arguments = argparse.Namespace(
-        **parsed(["export", "habits", "--collector", url, "--out", str(out), *more])
-    )
-    return int(arguments.run(arguments))
+def run_export(url: str, out: Any, token: str, *more: str) -> int:
+    """Export `habits`; return 0, or raise the command's error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LDPKIT_TOKEN", token)
+        run("export", "habits", "--collector", url, "--out", str(out), *more)
+    return 0
 
 
 def cutting(app: Any, sizes: Iterator[int]) -> Any:

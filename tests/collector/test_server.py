@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from collector.logs import refuse_ready, write_ready
-from collector.remote.download import fetch_reports
 from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
 from ldp_client.documents.errors import InputError
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from tests.collector.conftest import START_SECONDS, build_report, build_study
 from tests.kit.errors import raises
 
@@ -122,7 +123,7 @@ def test_sigterm_under_load_acknowledges_only_stored_reports(start_server, study
             client.result(timeout=60)
     assert statuses <= {201, 503}
     assert not server.group_lives()
-    found = [report.id for report in fetch_reports(start_server().url, "habits", token)]
+    found = [report.id for report in fetch_reports(Client(start_server().url, token), "habits")]
     assert len(found) == len(set(found))
     assert set(acknowledged) <= set(found) <= set(sent)
 

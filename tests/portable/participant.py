@@ -10,7 +10,8 @@ from selenium.common.exceptions import StaleElementReferenceException, TimeoutEx
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from collector.remote.download import fetch_reports
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from schemas import Report, Study
 from tests import studies
 from tests.collector.conftest import TOKEN, Server
@@ -157,7 +158,7 @@ class Participant:
 
     def stored(self) -> list[Report]:
         """What the collector has."""
-        return list(fetch_reports(self.server.url, self.study.id, TOKEN))
+        return list(fetch_reports(Client(self.server.url, TOKEN), self.study.id))
 
     def requests(self) -> list[tuple[str, str]]:
         """(method, URL) of what the browser asked for since the last call."""

@@ -10,7 +10,8 @@ from base64 import b64encode
 import pytest
 
 from collector.oblivious.keys import GatewayKeys
-from collector.remote.download import fetch_reports
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from schemas import Study
 from tests import studies
 from tests.collector.conftest import TOKEN, Server
@@ -58,7 +59,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
     sending = [["flush"], ["due"], ["flush"]]
     *_, asked, _, sent, report = device(server.url, study, tmp_path, *answered(code), *sending, ["report"])
     assert (asked, sent) == ("queued", "sent")
-    (stored,) = fetch_reports(server.url, study.id, TOKEN)
+    (stored,) = fetch_reports(Client(server.url, TOKEN), study.id)
     assert "south" not in report["body"]
     assert stored.public == {"region": "south"}
     (tmp_path / "other").mkdir()
@@ -66,7 +67,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
     assert (state, other["reason"]) == ("ticketless", "issuer problem 409 token-issued")
     *_, left = device(server.url, study, tmp_path, ["withdraw"], *sending)
     assert left == "gone"
-    assert list(fetch_reports(server.url, study.id, TOKEN)) == []
+    assert list(fetch_reports(Client(server.url, TOKEN), study.id)) == []
 
 
 @pytest.mark.slow

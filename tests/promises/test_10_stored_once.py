@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 import pytest
 
 from collector import store
-from collector.remote.download import fetch_reports
 from collector.reports import writer
 from collector.reports.intake import Receipt
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from schemas import Report, Study
 from tests.collector import conftest, replicas
 from tests.collector.commands import said_at_start
@@ -184,11 +185,11 @@ def test_a_server_that_dies_keeps_what_it_acknowledged(
     if power_fails:
         disk.lose_power()
     again = start_server(folder=disk.root, environment=disk.environment)
-    stored = Counter(report.id for report in fetch_reports(again.url, "habits", TOKEN))
+    stored = Counter(report.id for report in fetch_reports(Client(again.url, TOKEN), "habits"))
     assert {*stored.values()} == {1}
     assert {*acknowledged} <= stored.keys()
     assert [again.put(report) for report in reports] == [201 - (report.id in stored) for report in reports]
-    assert len(list(fetch_reports(again.url, "habits", TOKEN))) == REPORTS
+    assert len(list(fetch_reports(Client(again.url, TOKEN), "habits"))) == REPORTS
 
 
 @pytest.mark.slow

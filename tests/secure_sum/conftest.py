@@ -27,6 +27,7 @@ from ldp_client.device import outbox
 from ldp_client.device.verdicts import Flushed
 from ldp_client.secure_sum.messages import SHARES, share_messages, shares_nonce
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
+from ldpkit.cli.node import senders_of
 from schemas import Report, Study
 from summaries import Summary
 from tests.collector.conftest import ensure_database, postgresql
@@ -290,5 +291,5 @@ def close_study(study: Study, tokens: list[str]) -> Closed:
     """Close a study at its nodes, and check what they signed."""
     assert study.protocol is not None
     each = tokens * len(study.protocol.nodes) if len(tokens) == 1 else tokens
-    transcript = collect(study, each)
+    transcript = collect(study, senders_of(study, each))
     return Closed(transcript.total(study), transcript)

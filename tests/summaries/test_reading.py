@@ -5,14 +5,14 @@ import tracemalloc
 import pytest
 
 from collector.exports.formats import CSV_CUT_OFF
-from collector.remote.download import _whole_export
-from collector.remote.writing import write_reports
 from inference import fit
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from ldpkit.cli import main
+from ldpkit.cli.exporting import whole_export
+from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from schemas.export_end import FORMAT, end_line
 from summaries import summarize
@@ -189,7 +189,7 @@ def test_label_that_looks_like_end_line_is_kept(tmp_path):
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     reports = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for label in labels]
     lines = [*(report.to_json() + "\n" for report in reports), end_line(3)]
-    assert list(_whole_export((line.encode() for line in lines), Report.from_json)) == reports
+    assert list(whole_export((line.encode() for line in lines), Report.from_json)) == reports
     assert summarize_files(study, [write_lines(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
 
 

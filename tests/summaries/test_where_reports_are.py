@@ -13,11 +13,11 @@ import pyarrow.parquet
 import pytest
 from pyarrow import csv as arrow_csv
 
-from collector.remote.writing import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
+from ldpkit.cli.report_files import write_reports
 from schemas import Report, Study
 from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize

@@ -16,10 +16,10 @@ from sqlalchemy.exc import OperationalError
 from collector import store
 from collector.exports.dated import DatedReport
 from collector.exports.formats import FORMATS, CutOffError, Format
-from collector.remote.download import _whole_export
-from collector.remote.writing import write_reports
 from collector.reports import paging
 from ldp_client.documents.errors import TransferError
+from ldpkit.cli.exporting import whole_export
+from ldpkit.cli.report_files import write_reports
 from schemas import Report
 from summaries.reading import ReportFiles
 from tests.collector.conftest import build_report, build_study, device_report
@@ -27,8 +27,8 @@ from tests.collector.conftest import build_report, build_study, device_report
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5"}
 READ = {
-    "ndjson": lambda data: list(_whole_export(io.BytesIO(data), Report.from_json)),
-    "dated": lambda data: list(_whole_export(io.BytesIO(data), DatedReport.from_line)),
+    "ndjson": lambda data: list(whole_export(io.BytesIO(data), Report.from_json)),
+    "dated": lambda data: list(whole_export(io.BytesIO(data), DatedReport.from_line)),
     "csv": lambda data: list(csv.reader(io.StringIO(data.decode()), strict=True)),
     "arrow": lambda data: pa.ipc.open_stream(data).read_all(),
     "parquet": lambda data: parquet.read_table(pa.BufferReader(data)),

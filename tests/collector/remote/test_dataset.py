@@ -10,8 +10,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from collector.remote import dataset
 from ldp_client.documents.errors import InputError, TransferError, UsageError
+from ldpkit.cli import dataset
 from schemas import Study
 from summaries import summarize_dataset
 from tests.collector.downloads import Many, contents, run_export, serving
@@ -44,7 +44,7 @@ def test_the_command_writes_every_report_once_into_a_new_place(many, place, caps
     if not ending:
         root.mkdir()
     with serving(many.harness.app) as url:
-        assert run_export(url, f"{root}{ending}", "--token", token) == 0
+        assert run_export(url, f"{root}{ending}", token) == 0
     assert sorted(ids_in(root)) == sorted(many.ids)
     files = len(list(root.rglob("*.parquet")))
     assert capsys.readouterr().out == f"120 reports in {files} files in {root}{ending}\n"
@@ -142,5 +142,5 @@ def test_pandas_and_pyarrow_read_the_dataset(many, place):
 @pytest.mark.parametrize("option", ["--summary", "--decoded"])
 def test_single_file_options_are_rejected_for_a_folder(many, place, option, token):
     with serving(many.harness.app) as url, raises(UsageError, "export.file_name_needed", option):
-        run_export(url, f"{place}/", "--token", token, option)
+        run_export(url, f"{place}/", token, option)
     assert contents(place) == {}

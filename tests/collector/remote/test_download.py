@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
+import click
 import pandas
 import pytest
 
 from collector.exports.dated import DatedReport
-from collector.remote.download import fetch_reports
-from collector.remote.operating import RemoteCollector
 from ldp_client.device import http
 from ldp_client.documents.errors import InputError, ReportError, TransferError, UsageError
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports
 from schemas import Report
 from schemas.export_end import end_line
 from summaries import summarize
@@ -27,7 +28,7 @@ def _no_waiting(monkeypatch):
 def test_ndjson_export_contains_every_report(filled, tmp_path, capsys, token):
     out = tmp_path / "reports.ndjson"
     with serving(filled.app) as url:
-        assert run_export(url, out, "--token", token) == 0
+        assert run_export(url, out, token) == 0
     *lines, end = out.read_text().splitlines(keepends=True)
     assert ([Report.from_json(line) for line in lines], end) == (filled.sent, end_line(40))
     assert "40 reports" in capsys.readouterr().out
@@ -40,7 +41,7 @@ def test_proxy_that_drops_the_query_causes_no_duplicates(filled, tmp_path, token
     cut = cutting(filled.app, iter([4000]))
     app = serving(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
     with app as url, raises(TransferError, "server.report_came_twice"):
-        run_export(url, out, "--token", token)
+        run_export(url, out, token)
     assert not out.exists()
 
 
@@ -51,14 +52,14 @@ def test_decoded_export_reads_back_as_the_same_summary(filled, study, tmp_path, 
     tables = []
     with serving(filled.app) as url:
         for name in ("reports.csv", "reports.parquet"):
-            assert run_export(url, tmp_path / name, "--token", token, "--decoded") == 0
+            assert run_export(url, tmp_path / name, token, "--decoded") == 0
             assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
         capsys.readouterr()
-        assert run_export(url, "-", "--token", token, "--decoded") == 0
+        assert run_export(url, "-", token, "--decoded") == 0
         assert capsys.readouterr().out == (tmp_path / "reports.csv").read_text()
         for wrong in (["r.ndjson"], ["r.xlsx"], ["r.csv", "--summary"]):
-            with pytest.raises((UsageError, SystemExit)):
-                run_export(url, tmp_path / wrong[0], "--token", token, "--decoded", *wrong[1:])
+            with pytest.raises((UsageError, InputError, click.UsageError)):
+                run_export(url, tmp_path / wrong[0], token, "--decoded", *wrong[1:])
     for table in (
         pandas.read_csv(tmp_path / "reports.csv"),
         pandas.read_parquet(tmp_path / "reports.parquet"),
@@ -85,7 +86,7 @@ def test_reports_are_decoded_only_by_their_own_study(filled, make_study, tmp_pat
         return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
 
     with serving(lying) as url, raises(TransferError, "server.other_study"):
-        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+        run_export(url, tmp_path / "r.csv", token, "--decoded")
     assert not list(tmp_path.glob("r.csv"))
 
 
@@ -93,7 +94,7 @@ def test_decoded_export_requires_valid_days(filled, tmp_path, token):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
     plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
     with plain as url, raises(TransferError, "server.not_a_report", "in an object with day and report"):
-        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+        run_export(url, tmp_path / "r.csv", token, "--decoded")
     assert list(tmp_path.glob("r.*")) == []
     (report, *_) = filled.sent
     for day in ("=1+1", "2026-6-1", "2026-02-30", "", None, ["2026-06-01"]):
@@ -104,7 +105,7 @@ def test_decoded_export_requires_valid_days(filled, tmp_path, token):
 
 def test_interrupted_export_is_resumed(filled, token):
     with serving(cutting(filled.app, iter([2000, 0, 4000, 1500]))) as url:
-        assert list(fetch_reports(url, "habits", token)) == filled.sent
+        assert list(fetch_reports(Client(url, token), "habits")) == filled.sent
 
 
 def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
@@ -116,7 +117,7 @@ def test_export_without_end_marker_is_rejected(filled, tmp_path, token):
             serving(cutting(filled.app, iter([size] + [0] * 10))) as url,
             raises(TransferError, "server.unavailable", "0 reports"),
         ):
-            run_export(url, out, "--token", token)
+            run_export(url, out, token)
     assert list(tmp_path.glob("*.ndjson")) == []
     assert not list(tmp_path.glob(".*"))
 
@@ -127,35 +128,34 @@ def test_missing_report_is_detected(filled, token):
         return [b"".join(lines[:3] + lines[4:])]
 
     with serving(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
-        list(fetch_reports(url, "habits", token))
+        list(fetch_reports(Client(url, token), "habits"))
 
 
 def test_rejected_export_is_final_and_states_why(filled, tmp_path, token):
     with serving(filled.app) as url:
         with pytest.raises(TransferError, match=r"401: this collector does not know the key"):
-            run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
+            run_export(url, tmp_path / "a.ndjson", "wrong")
         with raises(TransferError, "server.refused", "404", "'nosuch'"):
-            list(fetch_reports(url, "nosuch", token))
+            list(fetch_reports(Client(url, token), "nosuch"))
         with raises(TransferError, "server.refused", "422", "name:", "64"):
-            RemoteCollector(url, token).add_key(name="Ann Lee", role="read")
+            Client(url, token).send("POST", "/v1/keys", b'{"name": "Ann Lee", "role": "read"}')
 
 
-def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monkeypatch, token):
-    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, token):
     with raises(InputError, "keys.token_missing"):
-        run_export("http://127.0.0.1:1", tmp_path / "a.ndjson")
-    with raises(InputError, "server.wrong_url"):
-        list(fetch_reports("file:///etc", "habits", token))
+        run_export("http://127.0.0.1:1", tmp_path / "a.ndjson", "")
+    with raises(InputError, "server.wrong_address"):
+        Client("file:///etc", token)
     with serving(filled.app) as url, raises(InputError, "files.cannot_write"):
-        run_export(url, tmp_path / "nosuch" / "a.ndjson", "--token", token)
+        run_export(url, tmp_path / "nosuch" / "a.ndjson", token)
 
 
 def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, token):
     out = tmp_path / "summary.json"
     with serving(cutting(filled.app, iter([100] * 10))) as url, pytest.raises(TransferError):
-        run_export(url, out, "--token", token, "--summary")
+        run_export(url, out, token, "--summary")
     with serving(filled.app) as url, raises(TransferError, "server.refused", "401"):
-        run_export(url, out, "--token", "other", "--summary")
+        run_export(url, out, "other", "--summary")
     assert not out.exists()
 
 
@@ -163,7 +163,7 @@ def test_export_prints_withdrawals_since_the_last_export(filled, tmp_path, capsy
     """Older copies may have them."""
 
     def export(name):
-        assert run_export(url, tmp_path / name, "--token", token) == 0
+        assert run_export(url, tmp_path / name, token) == 0
         return capsys.readouterr().out
 
     with serving(filled.app) as url:
@@ -183,5 +183,5 @@ def test_existing_file_is_not_replaced(filled, tmp_path, token, options):
     out = tmp_path / ("reports.csv" if "--decoded" in options else "reports.json")
     out.write_text("mine")
     with serving(filled.app) as url, raises(InputError, "export.file_exists"):
-        run_export(url, out, "--token", token, *options)
+        run_export(url, out, token, *options)
     assert out.read_text() == "mine"

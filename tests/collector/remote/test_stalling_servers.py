@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from collector.nodes import client as nodes
-from collector.nodes.client import NodeClient
-from collector.remote import client, download
-from collector.remote.download import fetch_reports, fetch_summary
 from ldp_client.device import http
+from ldp_client.documents import report
 from ldp_client.documents.errors import TransferError
-from ldpkit.cli import main
+from ldpkit.cli import client, exporting, main
+from ldpkit.cli.client import Client
+from ldpkit.cli.exporting import fetch_reports, fetch_summary
+from ldpkit.cli.node import sender_of
 from tests.kit.errors import raises
 from tests.kit.stalling import STALLS, Waits, raw_server, stalling_server
 from tests.ldp_client.devices import STUDY, Server
@@ -21,9 +22,9 @@ from tests.ldp_client.devices import STUDY, Server
 KEY = "operators-token-0123456789"
 SUMMARY = b'{"format":"ldpkit.summary/1"}'
 COMMANDS = {
-    "export": lambda url: list(fetch_reports(url, "survey", "key")),
-    "summary": lambda url: fetch_summary(url, "survey", "key"),
-    "node": lambda url: NodeClient(url, "survey", "key").document(1),
+    "export": lambda url: list(fetch_reports(Client(url, "key"), "survey")),
+    "summary": lambda url: fetch_summary(Client(url, "key"), "survey"),
+    "node": lambda url: sender_of(url, "key")("GET", "/", None),
 }
 CHUNKS = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0")
 REFUSAL = (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100000\r\n\r\n", b" ")
@@ -52,7 +53,7 @@ def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, st
     monkeypatch.setattr(client, "Timer", Allowed)
     for module, name in (
         (client, "MOST_WAITING_SECONDS"),
-        (download, "DEADLINE_SECONDS"),
+        (exporting, "SUMMARY_SECONDS"),
         (nodes, "DEADLINE_SECONDS"),
     ):
         monkeypatch.setattr(module, name, 0.3)
@@ -87,16 +88,15 @@ def test_slow_steady_export_is_not_aborted(monkeypatch):
             pass
 
     def whole(connection):
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + (b" " * 49 + b"\n") * 40)
 
     monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(client, "Timer", Slow)
     with raw_server(whole) as url:
         came = 0
-        with client.stream(url, "key", "it", client.Allowance()) as pieces:
-            for some in pieces:
-                came += len(some)
-                now[0] += 1.2 * most
+        for line in client.Client(url, "key").lines("/", 100, lambda _headers: None):
+            came += len(line)
+            now[0] += 1.2 * most
     assert came == 2000
     assert now[0] > 20 * most
 
@@ -104,7 +104,7 @@ def test_slow_steady_export_is_not_aborted(monkeypatch):
 @pytest.mark.attack(15)
 def test_endless_line_is_not_kept_in_memory(monkeypatch):
     """A server sends one line without end, to fill the memory of the machine that exports."""
-    monkeypatch.setattr(download, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(report, "MAX_BYTES", 1 << 20)
     sent = []
 
     def endless(connection):
@@ -114,7 +114,7 @@ def test_endless_line_is_not_kept_in_memory(monkeypatch):
             sent.append(1 << 16)
 
     with raw_server(endless) as url, raises(TransferError, "server.line_too_long"):
-        list(fetch_reports(url, "survey", "key"))
+        list(fetch_reports(Client(url, "key"), "survey"))
     assert sum(sent) < 16 << 20
 
 
@@ -128,13 +128,13 @@ def server():
 def test_invalid_summary_is_rejected(server, body):
     server.content = body
     with raises(TransferError, "server.not_a_summary"):
-        fetch_summary(server.url, "survey", "key")
+        fetch_summary(Client(server.url, "key"), "survey")
 
 
 def test_operator_key_for_local_server_bypasses_proxy(server, monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert fetch_summary(server.url, "survey", "key") == SUMMARY.decode()
+    assert fetch_summary(Client(server.url, "key"), "survey") == SUMMARY.decode()
 
 
 @pytest.mark.attack(14)

@@ -7,7 +7,7 @@ import csv
 import pyarrow.parquet
 
 from collector.exports.dated import DatedReport
-from collector.remote.writing import write_decoded
+from ldpkit.cli.report_files import write_table
 from schemas import Study
 from summaries.decoding import Decoding
 from tests import studies
@@ -28,7 +28,7 @@ def test_negative_number_stays_number_in_mixed_column(tmp_path):
         report.day = "2026-06-15"
     for name in ("table.csv", "table.parquet"):
         decoding = Decoding(lambda version, _: {1: number, 2: choice}[version])
-        assert write_decoded(reports, tmp_path / name, decoding) == 2
+        assert write_table(reports, tmp_path / name, decoding) == 2
     first, second = csv.DictReader((tmp_path / "table.csv").open())
     assert float(first["noisy.hours"]) == float(first["unbiased.hours"]) < 0
     assert second["noisy.hours"] == "'=1+1"

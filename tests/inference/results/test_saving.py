@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.remote.writing import write_reports
 from inference.results.saving import new_folder
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
+from ldpkit.cli.report_files import write_reports
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises

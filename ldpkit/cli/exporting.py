@@ -1,0 +1,270 @@
+"""The command `ldpkit export`: it fetches a study's reports, or their summary, into a new file or place."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from email.message import Message
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlencode
+
+import click
+
+from ldp_client.documents.errors import DocumentError, InputError, StudyError, TransferError, UsageError
+from ldp_client.files.disk import STREAM, refuse_table, replacing
+from ldp_client.words.text import counted
+from ldpkit.cli.commands import collector_option, command, json_option, out_option, quiet_option
+from ldpkit.cli.output import progress, show, warn
+
+if TYPE_CHECKING:
+    from collector.exports.dated import DatedReport
+    from ldpkit.cli.client import Client
+    from schemas import Report, Study
+
+    Read = TypeVar("Read", bound=Report)
+
+REPORTS_BETWEEN_LINES = 1000
+SUMMARY_SECONDS = 300.0
+# A summary of a million choices has some ten MiB.
+MOST_SUMMARY_BYTES = 256 << 20
+
+
+@command("export", "export habits --out reports.ndjson")
+@click.argument("study", metavar="STUDY_ID")
+@out_option(
+    "a new file: NDJSON, or *.csv, or *.parquet; or for a dataset of many files an empty folder, whose name "
+    "ends in /, or an address such as s3://bucket/x"
+)
+@click.option("--decoded", is_flag=True, help="with columns of what each report says, for people")
+@click.option("--summary", is_flag=True, help="only what a posterior needs, for `ldpkit fit`; some kilobytes")
+@collector_option
+@quiet_option
+@json_option
+def export(study: str, out: str, decoded: bool, summary: bool, collector: str) -> None:
+    """Fetch a study's reports from a collector; needs a key that may read."""
+    from ldpkit.cli.client import client_of
+
+    # 1. Check what goes where, before anything is fetched.
+    is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
+    if decoded and summary:
+        raise click.UsageError("--decoded and --summary exclude each other")
+    if is_place and (summary or decoded):
+        option = "--summary" if summary else "--decoded"
+        raise UsageError(f"{option} makes one file: name it, not {out}", code="export.file_name_needed")
+    if decoded and out != STREAM and not out.lower().endswith((".csv", ".parquet")):
+        raise UsageError(
+            f"--decoded makes a table: name it *.csv or *.parquet, not {out}",
+            code="export.decoded_needs_table",
+        )
+    if not is_place and out != STREAM and os.path.lexists(out):
+        raise InputError(
+            f"{out} is there already: an export is a new file; name another one, or delete that one",
+            code="export.file_exists",
+        )
+    if summary:
+        refuse_table(out)
+    client = client_of(collector, "an export")
+    # 2. Fetch and write it.
+    found = {"study": study, "file": out}
+    if summary:
+        text = fetch_summary(client, study)
+        with replacing(out, is_new=True) as file:
+            file.write(text + "\n")
+        version = json.loads(text).get("version")
+        lines = [f"the summary of version {version} is in {out}"]
+        if version != 1:
+            lines.append("it has no report of earlier versions: without --summary, they are exported too")
+        show(lines, {**found, "version": version})
+        return
+    count, files, withdrawn = _write(client, study, out, is_place, decoded)
+    # 3. Print what was written.
+    where = f"{counted(files, 'file')} in {out}" if is_place else out
+    lines = [f"{counted(count, 'report')} in {where}"]
+    if withdrawn:
+        were = "report was" if withdrawn == 1 else "reports were"
+        lines.append(
+            f"{withdrawn} {were} withdrawn since the last export: delete older copies, which may have them"
+        )
+    show(lines, {**found, "reports": count, "files": files, "withdrawn": withdrawn})
+
+
+def _write(client: Client, study: str, out: str, is_place: bool, decoded: bool) -> tuple[int, int, int]:
+    """Write reports to a file or a place; return how many, in how many files, and how many are withdrawn."""
+    from ldpkit.cli.dataset import write_dataset
+    from ldpkit.cli.report_files import write_reports, write_table
+    from summaries.decoding import Decoding
+
+    def find(version: int, digest: str) -> Study:
+        return fetch_study(client, study, version, digest)
+
+    start = Start()
+    if is_place:
+        parts = write_dataset(_counted(fetch_reports(client, study, start)), study, out, find)
+        return sum(part.reports for part in parts), len(parts), start.withdrawn
+    if not decoded:
+        return write_reports(_counted(fetch_reports(client, study, start)), out), 1, start.withdrawn
+    decoding = Decoding(find)
+    count = write_table(_counted(fetch_dated(client, study, start)), out, decoding)
+    for question in decoding.undecoded:
+        warn(f"{question} has no decoded columns: only `ldpkit fit` reads its reports")
+    return count, 1, start.withdrawn
+
+
+def _counted(reports: Iterable[Read]) -> Iterator[Read]:
+    """Yield the reports and print progress; how many are left is unknown."""
+    from ldp_client.commands.output import Step
+
+    tell = progress()
+    for count, report in enumerate(reports, 1):
+        yield report
+        if count % REPORTS_BETWEEN_LINES == 0:
+            tell(Step(f"{counted(count, 'report')} fetched", 0, 1))
+
+
+class Start:
+    """The collector's statements at the beginning of an export.
+
+    Attributes:
+        withdrawn: how many reports were withdrawn since the last export.
+        deletions: the count of deletions, to be sent when the export is resumed.
+    """
+
+    deletions: str | None = None
+    withdrawn = 0
+
+    def note(self, headers: Message) -> None:
+        """Read them from an answer's headers."""
+        from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
+
+        self.deletions = headers.get(DELETIONS_HEADER)
+        withdrawn = headers.get(WITHDRAWN_HEADER, "0")
+        self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
+
+
+def fetch_reports(client: Client, study_id: str, start: Start | None = None) -> Iterator[Report]:
+    """Yield every report of a study in the order of the ids, resuming when a connection breaks.
+
+    Args:
+        client: the collector.
+        study_id: the study.
+        start: receives the collector's statements at the beginning of the export.
+
+    Raises:
+        TransferError: the collector refuses, or cannot be reached in 5 attempts that bring nothing new.
+    """
+    from schemas import Report
+
+    return _fetch(client, study_id, "ndjson", Report.from_json, start or Start())
+
+
+def fetch_dated(client: Client, study_id: str, start: Start) -> Iterator[DatedReport]:
+    """Yield every report with the day on which it arrived, as `fetch_reports` does."""
+    from collector.exports.dated import DatedReport
+
+    return _fetch(client, study_id, "dated", DatedReport.from_line, start)
+
+
+def _fetch(
+    client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start
+) -> Iterator[Read]:
+    from ldpkit.cli.client import Attempts, PassingError
+
+    after, attempts = "", Attempts()
+    while True:
+        try:
+            for report in _fetch_once(client, study_id, form, parse, start, after):
+                if report.id <= after:
+                    raise TransferError(
+                        f"report {report.id} came again: is the query lost on the way?",
+                        code="server.report_came_twice",
+                    )
+                attempts.renew()
+                after = report.id
+                yield report
+            return
+        except PassingError as error:
+            attempts.fail(error)
+
+
+def _fetch_once(
+    client: Client, study_id: str, form: str, parse: Callable[[bytes], Read], start: Start, after: str
+) -> Iterator[Read]:
+    """Yield the reports after an id. Raises PassingError if the end line is missing."""
+    from collector.exports.dated import MOST_AROUND
+    from ldp_client.documents.report import MAX_BYTES
+    from ldpkit.cli.client import study_path
+
+    query = {"format": form, "after": after, "deletions": start.deletions if after else None}
+    path = (
+        f"{study_path(study_id)}/export?{urlencode({name: value for name, value in query.items() if value})}"
+    )
+    return whole_export(client.lines(path, MAX_BYTES + MOST_AROUND, start.note), parse)
+
+
+def whole_export(lines: Iterable[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:
+    """Yield the reports before the end line. Raises PassingError if the end line is missing or disagrees."""
+    from ldpkit.cli.client import PassingError
+    from schemas.export_end import end_line, is_end_line
+
+    count = 0
+    for line in lines:
+        if not line.endswith(b"\n"):
+            break
+        if line == end_line(count).encode():
+            return
+        if is_end_line(line):
+            raise TransferError(
+                f"the export ends after {count} reports, but its last line says otherwise",
+                code="server.export_end_differs",
+            )
+        try:
+            yield parse(line)
+        except DocumentError as error:
+            raise TransferError(
+                f"the collector sent what is not a report: {error}", code="server.not_a_report"
+            ) from None
+        count += 1
+    raise PassingError(f"the export was cut off after {count} reports")
+
+
+def fetch_summary(client: Client, study_id: str) -> str:
+    """Return the summary of the current version's reports, as JSON text.
+
+    Raises TransferError if the collector refuses or cannot be reached, and for an answer that is no summary.
+    """
+    from ldpkit.cli.client import study_path
+
+    path = f"{study_path(study_id)}/summary"
+    answer = client.send("GET", path, most=MOST_SUMMARY_BYTES, seconds=SUMMARY_SECONDS)
+    try:
+        text = answer.body.decode()
+        if not json.loads(text)["format"].startswith("ldpkit.summary/"):
+            raise ValueError
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise TransferError(
+            f"what came from {client.url} is no summary: is that a collector?", code="server.not_a_summary"
+        ) from None
+    return text
+
+
+def fetch_study(client: Client, study_id: str, version: int, digest: str) -> Study:
+    """Return the published document that reports answer.
+
+    Raises TransferError if the collector refuses or cannot be reached, or if it is another document.
+    """
+    from ldpkit.cli.client import study_path
+    from schemas import Study
+
+    path = f"{study_path(study_id)}?version={version}"
+    try:
+        study = Study.from_json(client.send("GET", path).body)
+    except StudyError as error:
+        raise TransferError(
+            f"what came from {client.url} is no study: {error}", code="server.not_a_study"
+        ) from None
+    if study.digest != digest:
+        raise TransferError(
+            f"what came from {client.url} is not the study with digest {digest}", code="server.other_study"
+        )
+    return study

@@ -1,0 +1,135 @@
+"""Write fetched reports to a new file: as CSV or Parquet if its name ends so, else as NDJSON."""
+
+from __future__ import annotations
+
+import csv
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
+
+from collector.exports.dated import DatedReport
+from ldp_client.files.disk import STREAM, replacing
+from ldp_client.files.tables import no_formula
+from schemas import Report
+from schemas.export_end import end_line
+from summaries.decoding import Decoding
+
+ROWS_PER_GROUP = 10_000
+DAY = "day"
+Cells = dict[str, str | float | None]
+
+
+class Names(NamedTuple):
+    """Names of columns.
+
+    Attributes:
+        questions: the columns of questions.
+        public: the columns of public fields.
+        shown: the other columns, for people, and whether each has numbers.
+    """
+
+    questions: Sequence[str]
+    public: Sequence[str]
+    shown: Mapping[str, bool]
+
+
+def write_reports(reports: Iterable[Report], path: str | Path) -> int:
+    """Write reports to a new file, completely or not at all; return how many.
+
+    Raises InputError when the file cannot be written. Parquet needs pyarrow.
+    """
+    if str(path).lower().endswith((".csv", ".parquet")):
+        return write_table(reports, path, None)
+    with replacing(str(path), is_new=True, private=True) as file:
+        count = 0
+        for report in reports:
+            file.write(report.to_json() + "\n")
+            count += 1
+        # As in the export: the end line shows readers that the file is complete.
+        file.write(end_line(count))
+        return count
+
+
+def write_table(reports: Iterable[Report], path: str | Path, decoding: Decoding | None) -> int:
+    """Write reports as CSV or Parquet; a stream gets CSV.
+
+    Args:
+        reports: the reports, with their days if there is a decoding.
+        path: the new file.
+        decoding: makes columns for people; None for none.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    folder = None if str(path) == STREAM else Path(path).parent
+    with (
+        replacing(str(path), is_new=True, private=True) as file,
+        TemporaryFile("w+", encoding="utf-8", dir=folder) as spool,
+    ):
+        # 1. Keep the reports: the columns are known only after the last one, as a study may have versions.
+        questions: set[str] = set()
+        public: set[str] = set()
+        count = 0
+        for report in reports:
+            count += 1
+            spool.write((report.to_line() if isinstance(report, DatedReport) else report.to_json()) + "\n")
+            questions.update(report.payloads)
+            public.update(report.public)
+            if decoding:
+                decoding.meet(report)
+        # 2. Write the table.
+        spool.seek(0)
+        shown = {DAY: False, **decoding.columns} if decoding else {}
+        names = Names(sorted(questions), sorted(public), shown)
+        write = _write_parquet if str(path).lower().endswith(".parquet") else _write_csv
+        write(names, _rows(spool, decoding), file)
+        return count
+
+
+def _rows(spool: Iterable[str], decoding: Decoding | None) -> Iterator[tuple[Report, Cells]]:
+    for line in spool:
+        if decoding is None:
+            yield Report.from_json(line), {}
+        else:
+            report = DatedReport.from_line(line)
+            yield report, {DAY: report.day, **decoding.cells(report)}
+
+
+def _write_csv(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
+    from collector.exports.formats import csv_header
+
+    writer = csv.writer(file, lineterminator="\n")
+    questions, public, shown = names
+    writer.writerow([*csv_header(questions, public), *shown])
+    for report, cells in rows:
+        values = [report.public.get(field, "") for field in public]
+        payloads = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
+        texts = [_cell(cells.get(name)) for name in shown]
+        writer.writerow([report.id, report.study, report.version, report.digest, *values, *payloads, *texts])
+
+
+def _cell(value: str | float | None) -> str | float:
+    if value is None:
+        return ""
+    return no_formula(value) if isinstance(value, str) else value
+
+
+def _write_parquet(names: Names, rows: Iterator[tuple[Report, Cells]], file: IO[str]) -> None:
+    from pyarrow.parquet import ParquetWriter
+
+    from collector.exports.columns import rows_batch, schema_of
+
+    schema = schema_of(*names)
+    with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
+        while group := list(islice(rows, ROWS_PER_GROUP)):
+            writer.write_batch(
+                rows_batch(schema, [(report, _in_kind(cells, names.shown)) for report, cells in group])
+            )
+
+
+def _in_kind(cells: Cells, shown: Mapping[str, bool]) -> Cells:
+    """Turn numbers into texts in columns that do not have only numbers."""
+    return {name: value if value is None or shown[name] else str(value) for name, value in cells.items()}
