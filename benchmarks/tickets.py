@@ -71,7 +71,7 @@ class Client:
 
 def in_process(client: Client, times: int) -> None:
     """Print what each step takes."""
-    check = Rules.of(client.study).tokens
+    check = Rules.of(client.study).blind
     assert check is not None
     header, asking = client.header(), client.ask()
     signed = client.key.sign(asking.body[3:])

@@ -29,8 +29,8 @@ from collector.limiter import log_throttled
 from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.retention import delete_overdue, kept_of
-from collector.storage.tickets import delete_used_tickets
 from collector.store import PARENT, insert_new, partition_names
+from collector.tickets.codes import delete_used_tickets
 from ldp_client.documents.errors import InputError, LdpkitError
 
 if TYPE_CHECKING:

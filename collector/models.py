@@ -23,7 +23,7 @@ class StudyRow(Base):
     """A study's state. version: the version that devices get now; opens, closes: that version's days.
 
     deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
-    permanently. invited: whether a report needs a ticket. spending: see tickets.py. deletions: how
+    permanently. invited: whether a report needs a ticket. spending: see tickets/codes.py. deletions: how
     many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
     withdrawn when the last complete export began.
     """
@@ -203,25 +203,18 @@ class TicketRow(Base):
     public: Mapped[str | None] = mapped_column(Text)
 
 
-class SpentTicketRow(Base):
-    """A used ticket, not deleted yet. tag: does not reveal the ticket; see tickets.py."""
+class SpentRow(Base):
+    """A ticket that let a report in. mark: see `spend` in tickets/codes.py; it reveals no ticket.
 
-    __tablename__ = "spent_tickets"
-    __table_args__ = ({"sqlite_with_rowid": False},)
+    If a report is withdrawn, or deleted because its time is over, its ticket stays spent.
+    """
 
-    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
-    tag: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-
-
-class SpentTokenRow(Base):
-    """A token that let a report in: see spent_tokens.py. nonce: SHA-256 of the token's nonce."""
-
-    __tablename__ = "spent_tokens"
+    __tablename__ = "spent"
     # Without rowid: no order of arrival.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
-    nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    mark: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
 
 
 class UpkeepRow(Base):

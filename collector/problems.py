@@ -55,18 +55,17 @@ UNAUTHORIZED = Kind("unauthorized", 401, "Send 'Authorization: Bearer <key>'.")
 FORBIDDEN = Kind("forbidden", 403, "Use a key with the role that is named.")
 SIGNATURE_REFUSED = Kind("signature-refused", 403, "Sign the study as it is, with a key that is trusted.")
 TICKET_NEEDED = Kind(
-    "ticket-needed", 403, "Send the report by itself, with an unused ticket in the header LDPKit-Ticket."
-)
-TICKET_NEEDED = Kind(
     "ticket-needed",
     401,
-    "Send the report by itself, with a token of the study's issuer: Authorization: PrivateToken token=….",
+    "Send the report by itself, with an unused ticket in LDPKit-Ticket; for blind tickets, with their token.",
 )
 TICKET_INVALID = Kind(
-    "ticket-invalid", 401, "Send a token that the study's issuer signed for this version of it."
+    "ticket-invalid",
+    401,
+    "Send an unused ticket that was made for this study; for blind tickets, a token for this version of it.",
 )
 TICKET_SPENT = Kind(
-    "ticket-spent", 409, "Keep the report; each token lets one in, and the issuer gives each person one."
+    "ticket-spent", 409, "Keep the report, and ask for another ticket: each lets one report in."
 )
 WITHDRAWAL_UNPROVEN = Kind(
     "withdrawal-unproven",

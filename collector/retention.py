@@ -18,9 +18,8 @@ from collector.db import LOCK_NOT_AVAILABLE
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, require_sums, take_back_reports
-from collector.storage.spent_tokens import forget_tokens
-from collector.storage.tickets import disable_tickets
 from collector.store import Arrivals, PackedReport, count_whole, empty_reports, forget_sums
+from collector.tickets import codes
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 from schemas import Study
@@ -165,8 +164,7 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
-        disable_tickets(session, number)
-        forget_tokens(session, number)
+        codes.forget(session, number)
 
     act(end)
     return delete_reports(act, find, study_id, None, by, most)

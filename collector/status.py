@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from collector import store
 from collector.retention import Kept
-from collector.storage.tickets import count_unused
 from collector.store import Arrivals, StudyOverview
+from collector.tickets.codes import count_unused
 from ldp_client.words.text import counted
 from schemas import Study
 

@@ -31,8 +31,8 @@ from collector.problems import (
     deleted_study,
     unknown_study,
 )
-from collector.storage.tickets import count_unused
 from collector.ticket_keys import refuse_keys_of_others
+from collector.tickets.codes import has_tickets
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
@@ -140,7 +140,7 @@ def publish(session: Session, study: Study) -> bool:
         detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
         raise ProblemError(STUDY_CONFLICT, detail, "version")
     issuer = issuer_of(study)
-    if issuer and (row.invited or count_unused(session, row.number)):
+    if issuer and (row.invited or has_tickets(session, row.number)):
         # Both together would link people and reports.
         detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")

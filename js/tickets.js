@@ -66,8 +66,8 @@ export async function obtain(transport, report, move) {
   if (!asked.isOther && keys[place]) {
     return obtain(transport, { ...report, asked: { place, isOther: true } }, move);
   }
-  // ticket-needed, token-issued: another one will be.
-  const left = /^ticket|issued/.test(answer.problem) ? "ticketless" : "queued";
+  // ticket-needed, ticket-invalid, ticket-spent: another one will be.
+  const left = /^ticket-/.test(answer.problem) ? "ticketless" : "queued";
   return { changes: { state: left, reason: `issuer ${answer.reason}` }, again: answer.again };
 }
 

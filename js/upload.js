@@ -29,7 +29,7 @@ export function put(transport, url, report) {
     if (said.digest === report.digest && (isRefused || isLate)) {
       return { state: "refused", ticket: "", reason };
     }
-    return { state: problem === "ticket-needed" ? "ticketless" : "queued", reason };
+    return { state: /^ticket-/.test(problem) && !more ? "ticketless" : "queued", reason };
   };
   return request(transport, url, changesOf, { method: "PUT", body, headers }, report);
 }

@@ -153,7 +153,7 @@ SCHEMAS: Document = {
 EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
-TOKENS = (problems.TICKET_NEEDED, problems.TICKET_INVALID, problems.TICKET_SPENT)
+TICKET_PROBLEMS = (problems.TICKET_NEEDED, problems.TICKET_INVALID, problems.TICKET_SPENT)
 # OpenAPI excludes Authorization from parameters.
 TOKEN_NOTE = "If the study has tokens, Authorization carries one, as in RFC 9577."
 # Problems of a deletion, which needs the report's secret or a key.

@@ -24,11 +24,11 @@ from collector.context import Collector, current_collector
 from collector.daily import UnfinishedError, Upkeep, documents_of, kept_everywhere, note_deleted
 from collector.db import Database
 from collector.keys import TOKEN_KEY, Key, Role
-from collector.operator import inviting
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
 from collector.reports.sums import recount
 from collector.status import Seen, listed, status_of
 from collector.store import StudyOverview
+from collector.tickets import codes
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, OneOf, Text
 from ldp_client.documents.shapes import ListOf, Record
@@ -93,13 +93,13 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
     public = {value["field"]: value["value"] for value in body["public"] or ()}
     secret = collector.settings.ticket_secret
     if not secret:
-        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
+        raise ProblemError(STATEMENT_INVALID, codes.NO_KEY)
 
     def act(session: Session) -> tuple[list[str], list[str]]:
         late = timedelta(collector.settings.grace_days)
-        inviting.refuse_ended(session, study_id, collector.today(), late)
-        made = inviting.invite(session, study_id, body["count"], secret, public, by)
-        return made, inviting.warnings_of_tickets(session, study_id)
+        codes.refuse_ended(session, study_id, collector.today(), late)
+        made = codes.make_tickets(session, study_id, body["count"], secret, public, by)
+        return made, codes.warnings_of_tickets(session, study_id)
 
     tickets, warnings = _change_tickets(study_id, act)
     return jsonify(tickets=tickets, warnings=warnings)
@@ -110,7 +110,7 @@ def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
 )
 def revoke_tickets(study_id: str) -> Response:
     """Revoke the tickets, so that only new ones admit reports."""
-    _change_tickets(study_id, partial(inviting.revoke, study_id=study_id, by=acting_key().name))
+    _change_tickets(study_id, partial(codes.revoke, study_id=study_id, by=acting_key().name))
     return jsonify(id=study_id)
 
 
@@ -123,7 +123,7 @@ def revoke_tickets(study_id: str) -> Response:
 )
 def disable_tickets(study_id: str) -> Response:
     """Revoke the tickets and admit reports without tickets."""
-    _change_tickets(study_id, partial(inviting.disable, study_id=study_id, by=acting_key().name))
+    _change_tickets(study_id, partial(codes.disable, study_id=study_id, by=acting_key().name))
     return jsonify(id=study_id)
 
 

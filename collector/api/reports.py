@@ -14,7 +14,7 @@ from collector import problems
 from collector.api.auth import withdrawing_key
 from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, refuse_upload
-from collector.api.openapi import RIGHT, TOKEN_NOTE, TOKENS, UPLOAD, WRITE, Operation, json_of
+from collector.api.openapi import RIGHT, TICKET_PROBLEMS, TOKEN_NOTE, UPLOAD, WRITE, Operation, json_of
 from collector.api.parameters import (
     ENCODING,
     REPORT_ID,
@@ -127,8 +127,7 @@ OPERATIONS = (
             *UPLOAD,
             problems.REPORT_INVALID,
             problems.VERSION_UNKNOWN,
-            problems.TICKET_NEEDED,
-            *TOKENS,
+            *TICKET_PROBLEMS,
             problems.REPORT_CONFLICT,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,

@@ -13,7 +13,16 @@ from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.order_erasing import Forgetting
 from collector.issuer.signing import FaultError, SigningKey
 from collector.limiter import Limiter, log_throttled
-from collector.problems import INTERNAL, OVERLOADED, TICKET_NEEDED, UNAVAILABLE, Kind, ProblemError
+from collector.problems import (
+    INTERNAL,
+    OVERLOADED,
+    TICKET_INVALID,
+    TICKET_NEEDED,
+    TICKET_SPENT,
+    UNAVAILABLE,
+    Kind,
+    ProblemError,
+)
 from collector.reports.limits import TokenBucket
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE, short_id_of
 from ldp_client.documents.errors import InputError
@@ -31,11 +40,8 @@ KEY_OTHER = Kind(
     409,
     "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
 )
-TOKEN_ISSUED = Kind(
-    "token-issued", 409, "The very request that it was given for is answered again; no other one is."
-)
 TOO_MANY_CODES = Kind("too-many-codes", 429, "Send the ticket that you were given.", 1)
-KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOKEN_ISSUED, TOO_MANY_CODES)
+KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOO_MANY_CODES)
 
 
 class TokenIssuer:
@@ -75,7 +81,7 @@ class TokenIssuer:
             row.request = digest
             session.flush()
         elif row.request != digest:
-            raise ProblemError(TOKEN_ISSUED, "another request with this ticket was answered")
+            raise ProblemError(TICKET_SPENT, "another request with this ticket was answered")
         return key.private
 
     def _unknown(self) -> ProblemError:
@@ -84,7 +90,7 @@ class TokenIssuer:
         if seconds:
             return ProblemError(TOO_MANY_CODES, "a right ticket is taken at any time")
         self._wrong.settle(1, 1)
-        return ProblemError(TICKET_NEEDED, "no such ticket was made here")
+        return ProblemError(TICKET_INVALID, "no such ticket was made here")
 
 
 def require_no_copy(session: Session) -> None:

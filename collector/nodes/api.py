@@ -14,7 +14,7 @@ from collector import problems, store
 from collector.api.auth import acting_key, requires, withdrawing_key
 from collector.api.bodies import body_bytes, operators_json
 from collector.api.handling import response_of
-from collector.api.openapi import COUNT, JSON, RIGHT, TEXT, TOKENS, Api, object_of, reference
+from collector.api.openapi import COUNT, JSON, RIGHT, TEXT, TICKET_PROBLEMS, Api, object_of, reference
 from collector.api.parameters import ENCODING, MOST_CHARACTERS, WITHDRAWAL_HEADER, Parameter
 from collector.api.studies import change_state, publish_by, read_signed
 from collector.context import current_collector
@@ -112,7 +112,7 @@ def with_token(view: Callable[..., Any]) -> Callable[..., Any]:
     body=BYTES,
     refusals=(
         *TAKES_BYTES,
-        *TOKENS,
+        *TICKET_PROBLEMS,
         problems.REPORT_INVALID,
         problems.REPORT_CONFLICT,
         problems.STUDY_CLOSED,

@@ -143,7 +143,7 @@ def _show_all(arguments: argparse.Namespace, links: list[str]) -> None:
 
 def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[str, str]) -> None:
     """Raise InputError if inviting would fail: the study is over, or --public does not fit it."""
-    from collector.operator.inviting import values_of
+    from collector.tickets.codes import values_of
     from schemas import Study
 
     if status["state"] in OVER:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from collector import store
 from collector.db import Database, is_of_all, problem_of
-from collector.keys import hash_key
 from collector.problems import (
     REPORT_CONFLICT,
     REPORT_WITHDRAWN,
@@ -22,12 +21,11 @@ from collector.problems import (
     ProblemError,
     unknown_study,
 )
-from collector.reports.invited import as_stored, invited_reports
 from collector.reports.rules import Rules, UnknownVersionError, require_same
 from collector.reports.sums import FindRules, add_reports
-from collector.reports.tokens import tokened_reports, with_token
 from collector.reports.writer import Change, Upload, Work
 from collector.store import PackedReport
+from collector.tickets.redeem import as_stored, checked, redeem
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 
@@ -92,8 +90,8 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
 
 def refuse_batch(rules: Rules) -> None:
     """Raise ProblemError if reports need a token each: then devices send them one by one."""
-    if rules.tokens is not None:
-        raise rules.tokens.needed("reports to this study are sent one by one, each with its token")
+    if rules.blind is not None:
+        raise rules.blind.needed("reports to this study are sent one by one, each with its token")
 
 
 @contextmanager
@@ -113,16 +111,14 @@ def submit(
     collector: Collector,
     study_id: str,
     reports: Sequence[PackedReport],
-    ticket: str | None = None,
-    token: bytes | None = None,
+    ticket: bytes | None = None,
 ) -> Outcomes:
     """Store checked reports, durable on return. Return one outcome each, in their order.
 
-    ticket, token: sent with a single report; the token as its nonce's hash. Raises ProblemError for a
-    study that is not published, and when too many reports arrive.
+    ticket: what a single report spends. Raises ProblemError for a study that is not published, and when too
+    many reports arrive.
     """
-    hashed = None if ticket is None else hash_key(ticket)
-    upload = Upload(study_id, reports, hashed, token)
+    upload = Upload(study_id, reports, ticket)
     outcomes: Outcomes
     if collector.limits.unlimited or not reports:
         outcomes = collector.writer.upload(upload)
@@ -147,8 +143,8 @@ def submit_one(
     """
     rules = collector.rules.find(study_id, report.version)
     try:
-        report, token = with_token(rules, report, authorization, nonce)
-        (outcome,) = submit(collector, study_id, [report], ticket, token)
+        report, spends = checked(rules, report, ticket, authorization, nonce)
+        (outcome,) = submit(collector, study_id, [report], spends)
         if isinstance(outcome, ProblemError):
             raise outcome
     except Exception as error:
@@ -275,23 +271,16 @@ def _store_study(
         return [problem] * len(uploads)
     day = admission.today()
     refusals = _refusals(study, rules, day, admission.late)
-    has_ticketed = any(one.needs_ticket(study) for one in rules.values())
-    takes_tokens = any(one.tokens is not None for one in rules.values())
+    needs_tickets = any(one.needs_ticket(study) for one in rules.values())
     # 2. If several reports share an id, take the first acceptable one: a rejected report uses nothing up.
     first = {report.id: report for report in reversed(reports) if report.version not in refusals}
     held: dict[bytes, store.StoredRow] = {}
-    if look_first or has_ticketed or takes_tokens or refusals:
+    if look_first or needs_tickets or refusals:
         held = store.held_reports(session, study.number, {report.id for report in reports})
     fresh = [report for report_id, report in first.items() if report_id not in held]
     ticketless: dict[bytes, ProblemError] = {}
-    if has_ticketed:
-        fresh, ticketless = invited_reports(
-            session, rules.__getitem__, study, admission.secret, uploads, fresh
-        )
-    if takes_tokens:
-        fresh, tokenless = tokened_reports(session, rules.__getitem__, study.number, uploads, fresh)
-        ticketless = {**ticketless, **tokenless}
-    if has_ticketed or takes_tokens:
+    if needs_tickets:
+        fresh, ticketless = redeem(session, rules, study, admission.secret, uploads, fresh)
         first.update((report.id, report) for report in fresh)
     # 3. Store, and count in the same transaction.
     stored = store.insert_reports(session, study.number, day, fresh)
@@ -302,10 +291,8 @@ def _store_study(
         return [[Receipt.STORED] * len(upload.reports) for upload in uploads]
     # 4. Tell stored reports from duplicates and conflicts.
     held.update(store.held_reports(session, study.number, {one.id for one in reports} - held.keys() - stored))
-    if has_ticketed:
-        reports = [
-            as_stored(rules.__getitem__, one, held.get(one.id, first.get(one.id, one))) for one in reports
-        ]
+    if needs_tickets:
+        reports = [as_stored(rules, one, held.get(one.id, first.get(one.id, one))) for one in reports]
     held.update((report_id, first[report_id]) for report_id in stored)
     outcomes = iter(
         [_outcome(one, held, stored, refusals.get(one.version, ticketless.get(one.id))) for one in reports]

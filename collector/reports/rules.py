@@ -19,11 +19,11 @@ import numpy as np
 from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
-from collector.problems import TICKET_INVALID, UNAVAILABLE, ProblemError
+from collector.problems import UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import CanonicalForm
 from collector.reports.packing import Layout, PublicPlaces, layout_of
-from collector.reports.tokens import TokenCheck
 from collector.store import ON_DISK, PackedReport, StudyState, Sums
+from collector.tickets.redeem import BlindCheck
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import EXIT_REFUSED, LdpkitError, ReportError
 from schemas import Report, Study
@@ -133,7 +133,7 @@ def _later(day: date, days: int) -> date:
 class Rules:
     """One version of a study with its mechanisms, ready to check, pack, count and write reports.
 
-    until: see kept_until. tokens: the check of tokens, None if reports need none.
+    until: see kept_until. blind: the check of the tokens that blind tickets buy, None for a study without.
     """
 
     study: Study
@@ -143,7 +143,7 @@ class Rules:
     form: CanonicalForm
     tally: ReportCounter
     until: date | None
-    tokens: TokenCheck | None = None
+    blind: BlindCheck | None = None
 
     @classmethod
     def of(cls, study: Study) -> Rules:
@@ -153,25 +153,18 @@ class Rules:
         form = CanonicalForm(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
         tally = ReportCounter(study, mechanisms, layout)
-        tokens = None
+        blind = None
         if study.channel is not None and study.channel.tickets is not None:
-            tokens = TokenCheck(study, study.channel.tickets)
-        return cls(study, mechanisms, layout, public, form, tally, kept_until(study), tokens)
+            blind = BlindCheck(study, study.channel.tickets)
+        return cls(study, mechanisms, layout, public, form, tally, kept_until(study), blind)
 
     def needs_ticket(self, study: StudyState) -> bool:
         """Return True if this version's reports need a ticket.
 
         They do if the operator demands it for all versions. If tickets carry values, the operator cannot
-        lift the requirement. A version with tokens never needs tickets.
+        lift the requirement.
         """
-        return self.tokens is None and (study.invited or self.public.has_ticketed)
-
-    def filled(self, report: PackedReport, carried: Mapping[str, str]) -> bytes:
-        """Return payloads with the public values of the token's key. Raises ProblemError if values differ."""
-        try:
-            return self.public.filled(report.payloads, carried)
-        except ReportError as error:
-            raise ProblemError(TICKET_INVALID, "is another value than the token's key", error.field) from None
+        return self.blind is not None or study.invited or self.public.has_ticketed
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

@@ -31,12 +31,11 @@ Action = Callable[[Session], Any]
 
 @dataclass(frozen=True)
 class Upload:
-    """Checked reports for one study. ticket, token: the hash, for a single report."""
+    """Checked reports for one study. ticket: what a single report spends, as `checked` returns it."""
 
     study: str
     reports: Sequence[PackedReport]
     ticket: bytes | None = None
-    token: bytes | None = None
 
 
 @dataclass(frozen=True)

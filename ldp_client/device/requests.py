@@ -35,6 +35,8 @@ CLOSED = "closed"
 FINAL = ("report-invalid", "report-conflict", "report-withdrawn", "study-closed")
 # The problems that can be final for a deletion.
 UNDELETABLE = ("sum-fixed",)
+# The problems of a report whose direct ticket the collector does not take.
+UNTICKETED = ("ticket-needed", "ticket-invalid", "ticket-spent")
 STORED = ("stored", "duplicate")
 WITHDRAWN = ("withdrawn",)
 
@@ -173,7 +175,7 @@ def _ask(
         problem=problem,
         detail=printable(document.get("detail", ""), MOST_CHARACTERS),
     )
-    if problem == "ticket-needed":
+    if problem in UNTICKETED and "Authorization" not in request.headers:
         field = printable(str(document.get("field", "")), MOST_CHARACTERS)
         if field.startswith("public."):
             return Outcome("kept", say("device.other_ticket", field=field, reason=reason))

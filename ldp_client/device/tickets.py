@@ -168,9 +168,9 @@ def _refusal(answer: Answer, tickets: Tickets) -> Outcome:
     key_id = document.get("key_id")
     if problem is None:
         return Outcome(pause_of(answer.status), strange(answer))
-    if problem == "ticket-needed":
+    if problem in ("ticket-needed", "ticket-invalid"):
         return Outcome("kept", say("device.ticket_unknown"))
-    if problem == "token-issued":
+    if problem == "ticket-spent":
         return Outcome("stuck", say("device.ticket_spent"))
     if problem == "token-key-unknown":
         return Outcome("stuck", say("device.ticket_key"))

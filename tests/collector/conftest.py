@@ -28,7 +28,7 @@ from collector import clock, create_app
 from collector.db import Database
 from collector.limiter import THROTTLED
 from collector.migrations import make
-from collector.storage.tickets import SPENT, TICKETS
+from collector.tickets.codes import SPENT, TICKETS
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError

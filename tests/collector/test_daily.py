@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, select, text
 from collector import clock, daily
 from collector.daily import LOOK_SECONDS, RETRY_SECONDS, UnfinishedError, Upkeep
 from collector.models import UpkeepRow
-from collector.operator.inviting import invite
+from collector.tickets.codes import make_tickets
 from tests.collector.conftest import build_report
 
 SAID = "the daily upkeep failed"
@@ -221,14 +221,14 @@ def test_upkeep_removes_ticket_nonces_and_tags_from_files(kept, study):
     """Read in a database's files the nonces and tags that link used tickets to reports."""
     database = kept.collector.database
     with database.write() as session:
-        words = invite(session, study.id, ROWS, KEY.encode())
+        words = make_tickets(session, study.id, ROWS, KEY.encode())
     for word in words:
         report = build_report(study)
         path, headers = f"/v1/studies/{study.id}/reports/{report.id}", {"LDPKit-Ticket": word}
         assert kept.client.put(path, json=report.to_document(), headers=headers).status_code == 201
     with database.read() as session:
         hidden = [bytes(session.execute(text("SELECT spending FROM studies")).scalar_one())[:16]]
-        hidden += [bytes(row.tag) for row in session.execute(text("SELECT tag FROM spent_tickets"))]
+        hidden += [bytes(row.mark) for row in session.execute(text("SELECT mark FROM spent"))]
     assert len(hidden) == ROWS + 1
     assert all(each in files_of(kept) for each in hidden)
     kept.day += timedelta(1)

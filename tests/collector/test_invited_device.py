@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.operator.inviting import invite
+from collector.tickets.codes import make_tickets
 from ldp_client import Device
 from schemas import Study
 from tests import studies
@@ -22,7 +22,7 @@ def answered(url, study, folder, ticket):
 def test_a_ticket_lets_one_device_in(habits, study, tmp_path):
     """A wrong or used one costs nothing and can be replaced; the ledger forgets the one that was used."""
     with habits.collector.database.write() as session:
-        first, second = invite(session, study.id, 2, b"")
+        first, second = make_tickets(session, study.id, 2, b"")
     with served(habits.app) as url:
         assert answered(url, study, tmp_path / "a", first).flush(attempts=1).sent == 1
         device = answered(url, study, tmp_path / "b", first)

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from collector.operator.inviting import disable, invite, revoke
-from collector.storage.tickets import SPENT
+from collector.tickets.codes import SPENT, disable, make_tickets, revoke
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
@@ -56,7 +55,7 @@ def test_tickets_of_later_version_block_no_earlier_report(place):
     place.publish(CARRYING)
     late = [answered(PLAIN) for _ in range(3)]
     assert send(place, late[0]).status_code == 201
-    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    (word,) = act(place, make_tickets, 1, KEY.encode(), {"stratum": "town"})
     assert send(place, late[1]).status_code == 201
     assert problem(send(place, answered(CARRYING))) == REFUSED
     mixed = [late[2].to_document(), answered(CARRYING).to_document()]
@@ -74,7 +73,7 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(place):
         assert (problem(answer) == REFUSED) if needed else (answer.status_code == 201)
 
     agree(PLAIN, needed=False)
-    act(place, invite, 1, KEY.encode())
+    act(place, make_tickets, 1, KEY.encode())
     agree(PLAIN, needed=True)
     act(place, revoke, "ann")
     agree(PLAIN, needed=True)
@@ -82,7 +81,7 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(place):
     agree(PLAIN, needed=False)
     place.publish(CARRYING)
     agree(CARRYING, needed=True)
-    act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    act(place, make_tickets, 1, KEY.encode(), {"stratum": "town"})
     agree(CARRYING, needed=True)
     place.publish(OPEN_AGAIN)
     agree(OPEN_AGAIN, needed=False)
@@ -91,7 +90,7 @@ def test_page_asks_for_ticket_exactly_if_intake_requires_it(place):
 def test_lift_is_refused_while_earlier_tickets_are_valid(place, capsys):
     """A device answered the previous version and uploads late."""
     place.publish(CARRYING)
-    (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
+    (word,) = act(place, make_tickets, 1, KEY.encode(), {"stratum": "town"})
     late = answered(CARRYING)
     place.publish(OPEN_AGAIN)
     assert place.exit_code("invite", "habits", "--disable") == 3
@@ -119,7 +118,7 @@ def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, capsys)
 def use(harness, study, key):
     """Make tickets under a key, and use them all."""
     with harness.collector.database.write() as session:
-        words = invite(session, study.id, USES, key.encode())
+        words = make_tickets(session, study.id, USES, key.encode())
     assert {send(harness, build_report(study), word).status_code for word in words} == {201}
 
 

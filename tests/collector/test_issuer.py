@@ -58,7 +58,7 @@ def test_code_gets_one_token_and_the_same_token_again(office):
     }
     assert len({one.data for one in answers}) == 1
     assert asking.token(answers[0].data, os.urandom)
-    assert kind_of(office.ask(office.asking().body, office.codes[0])) == (409, "token-issued")
+    assert kind_of(office.ask(office.asking().body, office.codes[0])) == (409, "ticket-spent")
     with office.database.read() as session:
         assert [(one.codes, one.tokens) for one in store.counts(session)] == [(1, 1), (1, 0)]
         assert store.names_of(session, "habits") == [("Ada", True)]
@@ -82,7 +82,7 @@ def test_unused_key_is_removed_and_other_keys_keep_working(office):
         store.add_key(session, "habits", NORTH)
         fresh = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
         (code,) = store.add_codes(session, "habits", [Person("Ada", NORTH)])
-    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (401, "ticket-needed")
+    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (401, "ticket-invalid")
     said = office.ask(office.asking(1).body, code).get_json(force=True)
     assert (said["key"], said["key_id"]) == (1, fresh[1])
     asking = office.asking(1)
@@ -116,7 +116,7 @@ def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     monkeypatch.setattr(token_issuer, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
     small.client = create_issuer(small.app.extensions["issuer"].url).test_client()
     kinds = [kind_of(small.ask(body, f"wrong-{number}")) for number in range(80)]
-    assert kinds[0] == (401, "ticket-needed")
+    assert kinds[0] == (401, "ticket-invalid")
     assert kinds[-1] == (429, "too-many-codes")
     assert small.ask(body, "another").headers["Retry-After"]
     assert small.ask(body, small.codes[0]).status_code == 200
@@ -275,7 +275,7 @@ class TestCommands:
     def test_replacing_lost_code_ends_old_code(self, invite):
         old, new = invite("first.csv"), invite("second.csv", "--again")
         client = create_issuer("sqlite:///issuer.sqlite3").test_client()
-        assert kind_of(ask(client, old)) == (401, "ticket-needed")
+        assert kind_of(ask(client, old)) == (401, "ticket-invalid")
         assert ask(client, new).status_code == 200
 
     @pytest.mark.attack(10)

@@ -18,7 +18,7 @@ from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Upload
-from collector.storage.spent_tokens import SPENT_TOKENS
+from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
 from tests.collector.issuing import Office
@@ -82,9 +82,9 @@ class Uploads:
         self.works = [self.upload(report, one) for report, one in zip(reports, (token, token, other))]
 
     def upload(self, report, token):
-        packed, nonce = intake.with_token(self.rules, self.rules.pack(report), header_of(token))
+        packed, nonce = intake.checked(self.rules, self.rules.pack(report), None, header_of(token), None)
         self.nonce_of[packed.id] = nonce
-        return Upload("habits", [packed], None, nonce)
+        return Upload("habits", [packed], nonce)
 
     def store(self, statement):
         database = Database(self.url, 5)
@@ -112,7 +112,7 @@ class Uploads:
         with database.read() as session:
             number = store.study_state(session, "habits").number
             held = store.held_reports(session, number, list(self.nonce_of))
-            spent = [nonce for _, nonce in session.execute(SPENT_TOKENS.select())]
+            spent = [nonce for _, nonce in session.execute(SPENT.select())]
         database.engine.dispose()
         assert sorted(self.nonce_of[report_id] for report_id in held) == sorted(spent)
         assert len(set(spent)) == len(spent)
@@ -163,7 +163,7 @@ def test_killed_issuer_gives_a_code_one_token(database_url):
         bodies = [asked[-1], other] if len(codes) % 2 else [other, asked[-1]]
         answers = [given(database_url, codes[-1], one.body) for one in bodies]
         assert sorted(isinstance(answer, bytes) for answer in answers) == [False, True]
-        assert "token-issued" in answers
+        assert "ticket-spent" in answers
         for one, answer in zip(bodies, answers):
             if isinstance(answer, bytes):
                 assert one.token(answer, os.urandom)

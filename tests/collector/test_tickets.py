@@ -20,10 +20,9 @@ from sqlalchemy import inspect, text
 
 from collector.daily import Upkeep
 from collector.keys import hash_key
-from collector.operator.inviting import invite
 from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
-from collector.storage.tickets import delete_used_tickets
+from collector.tickets.codes import delete_used_tickets, make_tickets
 from ldpkit.cli import main
 from tests.collector.answered import AwayError, problem
 from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
@@ -32,6 +31,8 @@ from tests.kit.errors import raises
 from tests.statistics import seed_the_system
 
 REFUSED = (401, "ticket-needed")
+INVALID = (401, "ticket-invalid")
+SPENT_BEFORE = (409, "ticket-spent")
 FRAME_HEADER, WAL_HEADER = 24, 32
 
 
@@ -53,7 +54,7 @@ def keyed(make_harness, study):
 
 def made(harness, count):
     with harness.collector.database.write() as session:
-        return invite(session, "habits", count, KEY.encode())
+        return make_tickets(session, "habits", count, KEY.encode())
 
 
 def left(harness):
@@ -71,9 +72,9 @@ def test_ticket_admits_one_report_and_resending_uses_none(either, study):
     first, second = made(either, 2)
     report, other = build_report(study), build_report(study)
     assert problem(put(either, report)) == REFUSED
-    assert problem(put(either, report, "no ticket of ours")) == REFUSED
+    assert problem(put(either, report, "no ticket of ours")) == INVALID
     assert put(either, report, first).status_code == 201
-    assert problem(put(either, other, first)) == REFUSED
+    assert problem(put(either, other, first)) == SPENT_BEFORE
     for ticket in (first, second, "unknown", None):
         assert put(either, report, ticket).status_code == 200
     assert left(either) == 1
@@ -114,7 +115,7 @@ def test_one_commit_with_many_uploads_uses_each_ticket_once(either, study):
     uploads = [Upload("habits", [one], hash_key(word) if word else None) for one, word in sent]
     (stored_a,), (refused_b,), (stored_c,), (again_c,), (refused_d,) = either.collector.writer._store(uploads)
     assert [one.value for one in (stored_a, stored_c, again_c)] == ["stored", "stored", "duplicate"]
-    assert [one.kind.name for one in (refused_b, refused_d)] == ["ticket-needed"] * 2
+    assert [one.kind.name for one in (refused_b, refused_d)] == ["ticket-spent", "ticket-needed"]
 
 
 def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness, study):
@@ -131,7 +132,7 @@ def test_racing_workers_use_each_report_and_ticket_once(postgresql, make_harness
         reports = [build_report(study) for _ in harnesses]
         with ThreadPoolExecutor(4) as pool:
             statuses = [r.status_code for r in pool.map(put, harnesses, reports, [ticket] * 4)]
-        assert sorted(statuses) == [201, 401, 401, 401]
+        assert sorted(statuses) == [201, 409, 409, 409]
 
 
 def test_nothing_links_a_ticket_with_its_report(either, study):
@@ -142,16 +143,16 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
     tables = inspect(either.collector.database.engine)
     columns = {
         name: {column["name"] for column in tables.get_columns(name)}
-        for name in ("tickets", "spent_tickets", "reports")
+        for name in ("tickets", "spent", "reports")
     }
     assert columns == {
         "tickets": {"study", "hash", "public"},
-        "spent_tickets": {"study", "tag"},
+        "spent": {"study", "mark"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }
-    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (13, 12, 1)
+    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (13, 12, 1)
     next_day(either)
-    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (1, 0, 1)
+    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
     with either.collector.database.engine.connect() as connection:
         hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM tickets"))}
     assert hashes == {hash_key(tickets[0])}
@@ -219,7 +220,7 @@ def commits(path, folder):
                 {bytes(row[0]) for row in connection.execute(statement)}
                 for statement in (
                     "SELECT hash FROM tickets",
-                    "SELECT tag FROM spent_tickets",
+                    "SELECT mark FROM spent",
                     "SELECT id FROM reports",
                     "SELECT substr(spending, 1, 16) FROM studies WHERE spending IS NOT NULL",
                 )
@@ -328,12 +329,12 @@ def test_tickets_are_used_once_also_after_upkeep(either, study):
     """Fewer than ten used ones are not deleted: a few would point to their reports."""
     pairs = answered(either, study, 9)
     upkeep(either)
-    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (9, 9, 0)
+    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (9, 9, 0)
     pairs += answered(either, study, 3)
     (extra,) = made(either, 1)
     assert left(either) == 1
     upkeep(either)
-    assert (rows(either, "tickets"), rows(either, "spent_tickets"), left(either)) == (1, 0, 1)
+    assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
     for report, word in pairs:
         assert put(either, build_report(study), word).status_code == 401
         assert put(either, report, word).status_code == 200

@@ -10,8 +10,8 @@ import pytest
 
 from collector.reports import intake
 from collector.reports.writer import Upload
-from collector.storage.spent_tokens import SPENT_TOKENS
 from collector.studies import close
+from collector.tickets.codes import SPENT
 from ldp_client.core.tokens import header_of, to_base64url, token_in
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -47,7 +47,7 @@ def kind_of(response):
 
 def spent(harness):
     with closing(sqlite3.connect(harness.path)) as connection:
-        tokens = connection.execute("SELECT count(*) FROM spent_tokens").fetchone()[0]
+        tokens = connection.execute("SELECT count(*) FROM spent").fetchone()[0]
         stored = connection.execute("SELECT count(*) FROM reports WHERE payloads <> x''").fetchone()[0]
     return tokens, stored
 
@@ -199,8 +199,8 @@ class TestStrata:
 
 def upload(study, report, token):
     rules = intake.Rules.of(study)
-    packed, nonce = intake.with_token(rules, rules.pack(report), header_of(token))
-    return Upload("habits", [packed], None, nonce)
+    packed, nonce = intake.checked(rules, rules.pack(report), None, header_of(token), None)
+    return Upload("habits", [packed], nonce)
 
 
 def test_one_commit_spends_each_token_once(make_harness, database_url, tokened, make_report):
@@ -220,20 +220,20 @@ def test_one_commit_spends_each_token_once(make_harness, database_url, tokened, 
     assert outcomes[2] is intake.Receipt.DUPLICATE
     assert outcomes[3] is intake.Receipt.STORED
     with harness.collector.database.read() as session:
-        assert len(session.execute(SPENT_TOKENS.select()).all()) == 2
+        assert len(session.execute(SPENT.select()).all()) == 2
     assert put(harness, other, token_of(tokened)).status_code == 201
 
 
 @pytest.mark.usefixtures("open_one")
 def test_study_cannot_use_tokens_and_tickets(empty, make_study):
-    from collector.operator.inviting import invite
+    from collector.tickets.codes import make_tickets
 
     with empty.collector.database.write() as session, raises(InputError, "ticket.issuer_gives_them"):
-        invite(session, "habits", 3, b"secret")
+        make_tickets(session, "habits", 3, b"secret")
     plain = make_study(id="invited")
     empty.publish(plain)
     with empty.collector.database.write() as session:
-        invite(session, "invited", 3, b"secret")
+        make_tickets(session, "invited", 3, b"secret")
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
     assert kind_of(response) == (409, "study-conflict")
     assert "cannot name an issuer" in response.get_json(force=True)["detail"]

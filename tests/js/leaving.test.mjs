@@ -86,7 +86,7 @@ test("a lost answer of the issuer is requested again unchanged", async () => {
 const other = keys[1].shortId;
 const TOLD = [
   [[401, "ticket-needed"], "ticketless", "issuer problem 401 ticket-needed"],
-  [[409, "token-issued"], "ticketless", "issuer problem 409 token-issued"],
+  [[409, "ticket-spent"], "ticketless", "issuer problem 409 ticket-spent"],
   [[422, "token-key-unknown"], "queued", "issuer problem 422 token-key-unknown"],
   // Of no stratum that the study has.
   [[409, "token-key-other", { key_id: other }], "queued", "issuer problem 409 token-key-other"],

@@ -162,7 +162,7 @@ export class Issuer {
     if (own === undefined) return this.#problem(401, "ticket-needed");
     if (own !== place) return this.#problem(409, "token-key-other", { key: own, key_id: keys[own].shortId });
     const asked = Buffer.from(body).toString("hex");
-    if ((this.given.get(code) ?? asked) !== asked) return this.#problem(409, "token-issued");
+    if ((this.given.get(code) ?? asked) !== asked) return this.#problem(409, "ticket-spent");
     this.given.set(code, asked);
     return this.#token(keys[place].sign(body.slice(3)));
   }

@@ -54,7 +54,7 @@ def test_device_with_stratum_without_key_reports_it_and_withdraws(device):
     ("refusal", "remedy"),
     [
         (None, "no report of that group can ever leave"),
-        (refusing(409, "token-issued"), "for a new ticket, or withdraw"),
+        (refusing(409, "ticket-spent"), "for a new ticket, or withdraw"),
         (refusing(422, "token-key-unknown"), "ask the study's contact"),
     ],
 )

@@ -64,7 +64,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
     assert stored.public == {"region": "south"}
     (tmp_path / "other").mkdir()
     *_, state, other = device(server.url, study, tmp_path / "other", *answered(code), ["flush"], ["report"])
-    assert (state, other["reason"]) == ("ticketless", "issuer problem 409 token-issued")
+    assert (state, other["reason"]) == ("ticketless", "issuer problem 409 ticket-spent")
     *_, left = device(server.url, study, tmp_path, ["withdraw"], *sending)
     assert left == "gone"
     assert list(fetch_reports(Client(server.url, TOKEN), study.id)) == []

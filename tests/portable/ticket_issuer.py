@@ -100,7 +100,7 @@ class TokenIssuer:
             place = self.strata[code]
             return _problem(409, "token-key-other", {"key": place, "key_id": keys()[place].short_id})
         known, signed = self.given.setdefault(code, (body, keys()[found[0]].sign(body[3:])))
-        return (200, RESPONSE, signed) if known == body else _problem(409, "token-issued")
+        return (200, RESPONSE, signed) if known == body else _problem(409, "ticket-spent")
 
 
 def _problem(status: int, name: str, more: dict[str, Any] | None = None) -> tuple[int, str, bytes]:

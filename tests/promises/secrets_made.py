@@ -11,7 +11,7 @@ from pathlib import Path
 from collector.keys import new_key
 from collector.nodes.keys import NodeKeys
 from collector.oblivious.keys import GatewayKey
-from collector.storage.tickets import Spending
+from collector.tickets.codes import Spending
 from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness
 from ldp_client.core.tokens import draw

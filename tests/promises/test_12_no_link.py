@@ -21,7 +21,7 @@ from scipy import stats
 from sqlalchemy import text
 
 from collector import daily
-from collector.reports import tokens
+from collector.tickets import redeem
 from ldp_client.core.tokens import header_of
 from schemas import Report, Study
 from tests.collector import conftest
@@ -219,7 +219,7 @@ def test_tokens_are_not_stored_with_reports(make_harness: Any) -> None:
 
 def test_a_table_of_tokens_and_reports_is_found(make_harness: Any, monkeypatch: Patch) -> None:
     """A planted fault: each token is kept with the report that it let in."""
-    spend = tokens.spend_tokens
+    spend = redeem.spend
 
     def remember(session: Any, study: int, by_nonce: Any) -> Any:
         session.execute(text("CREATE TABLE IF NOT EXISTS pairs (nonce BLOB, report BLOB)"))
@@ -228,5 +228,5 @@ def test_a_table_of_tokens_and_reports_is_found(make_harness: Any, monkeypatch: 
             session.execute(text("INSERT INTO pairs VALUES (:nonce, :report)"), values)
         return spend(session, study, by_nonce)
 
-    monkeypatch.setattr(tokens, "spend_tokens", remember)
+    monkeypatch.setattr(redeem, "spend", remember)
     assert "pairs has tokens beside reports" in joins(make_harness())

@@ -17,13 +17,13 @@ from collector import store
 from collector.db import Database
 from collector.keys import hash_key
 from collector.models import DocumentRow, ReportRow, StudyRow, SumsRow
-from collector.operator.inviting import invite
 from collector.problems import INTERNAL, TICKET_NEEDED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
 from collector.store import PackedReport, insert_withdrawn
 from collector.studies import publish
+from collector.tickets.codes import make_tickets
 from summaries import summarize
 from tests.collector.answered import PROBLEM, AwayError, problem
 from tests.collector.conftest import QUESTIONS, TICKET_KEY, TODAY, build_report, build_study
@@ -292,7 +292,7 @@ def test_unavailable_database_is_tried_once_for_all_uploads(collecting, monkeypa
 def test_ticket_of_one_report_admits_no_other_with_same_id(collecting):
     """Send another report under the id of an invited one: the ticket must admit its own report alone."""
     with collecting.collector.database.write() as session:
-        (word,) = invite(session, "habits", 1, TICKET_KEY.encode())
+        (word,) = make_tickets(session, "habits", 1, TICKET_KEY.encode())
     own = build_report(EARLIER)
     changed = {**own.payloads, "ever": bytes([1 - own.payloads["ever"][0]])}
     other = build_report(EARLIER, id=own.id, payloads=changed)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.operator.inviting import disable, invite, revoke
-from collector.storage.tickets import delete_used_tickets
+from collector.tickets.codes import delete_used_tickets, disable, make_tickets, revoke
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.conftest import build_study, count_tickets, device_report
@@ -31,10 +30,11 @@ def put(harness, report, ticket=None):
 
 def made(harness, count, **public):
     with harness.collector.database.write() as session:
-        return invite(session, "habits", count, b"", public)
+        return make_tickets(session, "habits", count, b"", public)
 
 
 REFUSED = (401, "ticket-needed")
+INVALID = (401, "ticket-invalid")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_report_that_contradicts_its_ticket_is_rejected(invited):
     (ticket,) = made(invited, 1, stratum="town")
     wrong, right = report_of(INVITED, stratum="country"), report_of(INVITED, stratum="town")
     answer = put(invited, wrong, ticket)
-    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert (problem(answer), answer.json["field"]) == (INVALID, "public.stratum")
     assert left(invited) == 1
     assert put(invited, right, ticket).status_code == 201
     assert invited.exported()[0].public["stratum"] == "town"
@@ -90,7 +90,7 @@ def test_report_without_the_tickets_value_is_rejected(invited):
     (older,) = made(invited, 1, stratum="country")
     invited.publish(later)
     answer = put(invited, report_of(later), older)
-    assert (problem(answer), answer.json["field"]) == (REFUSED, "public.stratum")
+    assert (problem(answer), answer.json["field"]) == (INVALID, "public.stratum")
     assert left(invited) == 1
     assert invited.exported() == []
 
@@ -105,7 +105,7 @@ def test_used_tickets_are_deleted_in_batches_per_stratum(invited):
         assert delete_used_tickets(session, 1, b"") == 12
         assert delete_used_tickets(session, 1, b"") == 0
     for ticket in used:
-        assert put(invited, report_of(INVITED), ticket).status_code == 401
+        assert put(invited, report_of(INVITED), ticket).status_code == 409
     (tenth,) = made(invited, 1, stratum="country")
     put(invited, report_of(INVITED), tenth)
     with invited.collector.database.write() as session:

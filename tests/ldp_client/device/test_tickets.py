@@ -162,7 +162,7 @@ LIES = {
     "another key signed": (other_key, "did not sign"),
     "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
     "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
-    "another ticket's": (refusing(409, "token-issued"), "no second token"),
+    "another ticket's": (refusing(409, "ticket-spent"), "no second token"),
     "unknown ticket": (refusing(401, "ticket-needed"), "does not know this ticket"),
     "elsewhere": (lambda *_: (307, "text/html", b"http://127.0.0.1:9/v1/tokens"), "307"),
     "broken": (lambda *_: (500, "text/html", b""), "500"),

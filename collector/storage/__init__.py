@@ -1,1 +1,0 @@
-"""The database: tables, migrations, every statement, backup and retention."""
