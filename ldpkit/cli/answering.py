@@ -61,7 +61,7 @@ class Folder(click.ParamType[str]):
 
 
 class Link(click.ParamType[tuple[str, str, str]]):
-    """A study's link: the collector's base URL, the study's id and the code in it, "" for none."""
+    """A study's link: the collector's base URL, the study's id and the ticket in it, "" for none."""
 
     name = "LINK"
 
@@ -107,9 +107,7 @@ def device_options(function: F) -> F:
         click.option(
             "--trusted-signer", multiple=True, metavar="PEM", help="accept only studies signed with this key"
         ),
-        click.option("--ticket", default="", metavar="CODE", help="this ticket, if the link has none"),
         click.option("--yes", is_flag=True, help="I consent: do not ask"),
-        node_option,
         folder_option,
         json_option,
     )[::-1]:
@@ -138,11 +136,12 @@ def device_options(function: F) -> F:
     metavar="QUESTION",
     help="prefer not to answer this question, if it offers refusal",
 )
+@node_option
 @device_options
 def answer(
     settings: tuple[str, ...], public: tuple[str, ...], refuse: tuple[str, ...], yes: bool, **device: Any
 ) -> int:
-    """Answer a study once, as one device. LINK is what `ldpkit publish` prints for people."""
+    """Answer a study once, as one device. LINK is what `publish` or a ticket has for people."""
 
     def values(study: Study) -> dict[str, Any]:
         if study.respondent == "holder":
@@ -181,15 +180,14 @@ def _answer(
     raise_budget: bool,
     digest: tuple[str, ...],
     trusted_signer: tuple[str, ...],
-    ticket: str,
-    node: tuple[str, ...],
     folder: str,
+    node: tuple[str, ...] = (),
 ) -> int:
     """Fetch the study, ask for consent, answer and send. values: the answers to a study."""
     from ldp_client import Device
 
     # 1. Open the device.
-    collector, study_id, code = link
+    collector, study_id, ticket = link
     _refuse_folder_of_others(folder)
     device = Device(
         folder,
@@ -207,14 +205,14 @@ def _answer(
         # 2. Check the answers before anything is stored or spent.
         study = device.fetch(study_id)
         answers = values(study)
-        if study.channel is not None and study.channel.tickets is not None and not (ticket or code):
+        if study.channel is not None and study.channel.tickets is not None and not ticket:
             raise RefusedError.say("device.no_ticket")
         _check(study, answers)
         # 3. Ask for consent, and answer.
         if not yes:
             _ask_for_consent(study, device.collector)
         device.consent(study)
-        report = device.answer(study, answers, ticket or code)
+        report = device.answer(study, answers, ticket)
     except TransferError:
         _tell_waiting(device, study_id)
         raise
@@ -222,7 +220,7 @@ def _answer(
         # 4. Send what earlier calls could not, whatever prevents an answer to this study.
         _tell_waiting(device, study_id)
         is_answered = isinstance(error, AlreadyAnsweredError)
-        if (ticket or code) and is_answered:
+        if ticket and is_answered:
             warn(
                 f"the ticket given now is not used: {study_id} was answered from here before. In Python, "
                 "Device.give_ticket gives a waiting report another ticket"

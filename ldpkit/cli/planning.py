@@ -16,20 +16,16 @@ from ldpkit.cli.fitting import SEED
 from ldpkit.cli.output import progress, show_written, warn
 
 if TYPE_CHECKING:
-    from inference.design.possible_reports import Possible
     from schemas import Study
 
 PLAN = "plan.json"
 # The options that each kind of plan takes.
 OWN_MODELS = "a plan of the study's own models"
 KINDS = {
-    OWN_MODELS: ("question", "n", "epsilon", "margin", "parameter", "truth", "at_once", "seed"),
-    "--formula": (
-        "formula", "table", "design", "share", "power", "family", "prior", "n", "margin", "parameter",
-        "truth",
-    ),
-    "--difference": ("difference", "groups", "power", "n", "epsilon", "seed"),
-}  # fmt: skip
+    OWN_MODELS: ("question", "n", "epsilon", "margin", "parameter", "truth", "at_once"),
+    "--formula": ("formula", "table", "design", "share", "power", "n", "margin", "parameter", "truth"),
+    "--difference": ("difference", "groups", "power", "n", "epsilon"),
+}
 
 
 class Numbers(click.ParamType[list[int]]):
@@ -71,8 +67,6 @@ class Numbers(click.ParamType[list[int]]):
     metavar="NAME=X,…",
     help="with --formula: guessed shares, ever=0.2 or job[worker]=0.3 (default: all alike); repeat for more",
 )
-@click.option("--family", metavar="NAME", help="with --formula: the outcome's family, as for `survey`")
-@click.option("--prior", multiple=True, metavar="PRIOR", help="with --formula: as for `survey`")
 @click.option(
     "--difference",
     metavar="NAME=A,B",
@@ -100,17 +94,14 @@ def plan(study: str | None, out: str, seed: int, **given: Any) -> None:
 
     kind = _kind(given)
     if study is None and kind != "--formula":
-        raise UsageError(
-            "plan needs STUDY.json, or --design, --table and --formula", code="plan.inputs_missing"
-        )
-    document = None if study is None else load_study(study)
+        raise UsageError("plan needs STUDY.json, or --formula with --design", code="plan.inputs_missing")
+    document: Any = None if study is None else load_study(study)
     with new_folder(Path(out)) as folder:
         if kind == "--formula":
             lines = _plan_formula(document, folder, given)
-        elif document is not None and kind == "--difference":
+        elif kind == "--difference":
             lines = _plan_difference(document, folder, seed, given)
         else:
-            assert document is not None
             lines = _plan_questions(document, folder, seed, given)
     show_written(lines, PLAN)
 
@@ -229,40 +220,16 @@ def _plan_formula(study: Study | None, folder: Path, given: dict[str, Any]) -> l
     """Plan an analysis, by the information of its possible reports."""
     from inference.analyses.formula import parse
     from inference.analyses.report_page import check_file_name
+    from inference.analyses.survey import load_design, read_frame
     from inference.compiling import use_compile_cache
     from inference.design.formula_plan import PEOPLE, plan_formula
     from inference.design.plan_words import formula_lines
+    from inference.design.possible_reports import possible_of_design, possible_of_study
     from inference.design.truth import stated_values
 
-    shares, effects = stated_values(given["share"]), stated_values(given["truth"])
-    possible, digest, priors, words = _possible(study, given)
-    outcome = parse(given["formula"], possible.table.names).outcome
-    check_file_name(outcome)
-    use_compile_cache()
-    analysis = plan_formula(
-        possible,
-        given["formula"],
-        given["n"] or PEOPLE,
-        digest=digest,
-        shares=shares,
-        effects=effects,
-        priors=priors,
-        family=given["family"],
-        width=given["margin"],
-        power=given["power"],
-        parameter=given["parameter"],
-    )
-    _write(folder, digest, {outcome: analysis.to_document()})
-    return [*words, *formula_lines(analysis, given["margin"], given["power"])]
-
-
-def _possible(study: Study | None, given: dict[str, Any]) -> tuple[Possible, str, Any, list[str]]:
-    """Return all possible reports, the digest of the document, its priors, and the design as read."""
-    from inference.analyses.survey import load_design, read_frame
-    from inference.design.possible_reports import possible_of_design, possible_of_study
-    from ldpkit.cli.surveys import stated_priors
-
+    # 1. Find all possible reports.
     formula, table = given["formula"], given["table"]
+    shares, effects = stated_values(given["share"]), stated_values(given["truth"])
     if (study is None) == (given["design"] is None) or (study is None and table is None):
         raise UsageError(
             "--formula needs STUDY.json, or --design with --table TABLE.csv, whose public columns are as of "
@@ -271,12 +238,31 @@ def _possible(study: Study | None, given: dict[str, Any]) -> tuple[Possible, str
         )
     known = None if table is None else read_frame(table)
     if study is not None:
-        possible = possible_of_study(study, formula, known)
-        return possible, study.digest, stated_priors(given["prior"]), []
-    design = load_design(given["design"])
-    possible = possible_of_design(design, formula, known)
-    digest = hashlib.sha256(json.dumps(design.document, sort_keys=True).encode()).hexdigest()
-    return possible, digest, stated_priors(given["prior"], design.priors), design.in_words()
+        possible, digest = possible_of_study(study, formula, known), study.digest
+        priors, words = None, []
+    else:
+        design = load_design(given["design"])
+        possible = possible_of_design(design, formula, known)
+        digest = hashlib.sha256(json.dumps(design.document, sort_keys=True).encode()).hexdigest()
+        priors, words = design.priors, design.in_words()
+    # 2. Plan.
+    outcome = parse(formula, possible.table.names).outcome
+    check_file_name(outcome)
+    use_compile_cache()
+    analysis = plan_formula(
+        possible,
+        formula,
+        given["n"] or PEOPLE,
+        digest=digest,
+        shares=shares,
+        effects=effects,
+        priors=priors,
+        width=given["margin"],
+        power=given["power"],
+        parameter=given["parameter"],
+    )
+    _write(folder, digest, {outcome: analysis.to_document()})
+    return [*words, *formula_lines(analysis, given["margin"], given["power"])]
 
 
 @command("calibrate", "calibrate study.json --question hours --out calibration")

@@ -86,13 +86,12 @@ def answer(collector, person, code, capsys, says):
         "answer",
         "--max-epsilon",
         "8",
-        f"{collector.url}/v1/studies/habits",
+        f"{collector.url}/s/habits" + (f"#ticket={code}" if code else ""),
         "--set",
         "ever=yes",
         "--yes",
     ]
-    invited = ["--ticket", code] if code else []
-    status = main([*words, *invited, "--folder", str(person)])
+    status = main([*words, "--folder", str(person)])
     said = capsys.readouterr()
     assert says in said.out + said.err
     return status

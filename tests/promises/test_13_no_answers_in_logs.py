@@ -167,9 +167,9 @@ def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
     with Server(study.read_bytes()) as server:
         url = f"{server.url}/v1/studies/survey"
         for answers in ANSWERS:
-            options = ("--folder", people, "--yes", "--max-epsilon", "9", "--ticket", CODE)
+            options = ("--folder", people, "--yes", "--max-epsilon", "9")
             given = [part for answer in answers for part in ("--set", answer)]
-            texts[f"answer {answers}"] = run(captured, ("answer", url, *options, *given))
+            texts[f"answer {answers}"] = run(captured, ("answer", f"{url}#ticket={CODE}", *options, *given))
         body = next(body for method, _, body, _ in server.requests if method == "PUT")
         texts["budget"] = run(captured, ("budget", "--folder", people))
         server.refusals = {422: ("application/problem+json", "{}")}

@@ -211,8 +211,8 @@ def test_waiting_report_keeps_its_own_ticket(tmp_path, capsys, monkeypatch, wait
         device.answer(study, YES, waits_with)
         issuer.answers = [lost]
         url = f"{server.url}/v1/studies/survey"
-        command = ["answer", url, "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
-        assert main([*command, "--ticket", "ADA"]) != 0
+        command = ["answer", f"{url}#ticket=ADA", "--folder", str(tmp_path), "--set", "ever=no", "--yes"]
+        assert main(command) != 0
         codes = {headers.get("ldpkit-ticket") for _, _, headers in issuer.requests}
     assert codes == ({waits_with} if waits_with else set())
     assert device.ledger.queued()[0].ticket == waits_with
