@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import date
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from functools import partial
+from typing import Any, TypeVar
 
-from flask import Blueprint, Flask
+from flask import Flask
+from sqlalchemy.orm import Session
 
+from collector import store
 from collector.api import handling
 from collector.api.cors import ForeignPages
 from collector.api.exports import exports
@@ -16,14 +21,39 @@ from collector.api.parameters import check_study_id
 from collector.api.reports import UploadShortcut, reports
 from collector.api.studies import studies
 from collector.clock import utc_today
-from collector.context import EXTENSION, Collector, check_studies
+from collector.context import EXTENSION, Collector
+from collector.daily import Upkeep
+from collector.db import Bounds, Database
+from collector.key_checks import DailyLines, KeyChecks
+from collector.keys import find_key, hash_key, was_removed
+from collector.limiter import CostBoundCache, Limiter
+from collector.metrics import Metrics
+from collector.migrations import check
 from collector.oblivious.gateway import Gateway
 from collector.oblivious.keys import GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import participant
-from collector.settings import Settings, server_settings
+from collector.problems import OVERLOADED, ProblemError
+from collector.reports import intake, withdraw
+from collector.reports.limits import UploadLimits
+from collector.reports.rules import RuleBook, Rules
+from collector.reports.writer import Change, Work, Writer
+from collector.settings import TOKEN_VARIABLE, Settings, server_settings
+from collector.studies import CurrentStudies, load_keys
 from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.gateway import OnlyOblivious, gateway
+from ldp_client.documents.errors import InputError
+from schemas import Study
+
+T = TypeVar("T")
+# Bodies of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
+BODIES_IN_PARSING = 2
+PARSING_PATIENCE = 5.0
+# Database connections with which a process reads; it has two more, for writing and for /readyz.
+READERS = 4
+# Reports that may wait to be written in a process.
+MOST_QUEUED = 100_000
+MOST_EXPORTS = 8
 
 
 def create_app(
@@ -45,13 +75,13 @@ def create_app(
     """
     settings = settings_of(config)
     app = Flask("collector", static_folder=None, template_folder="templates")
-    collector = Collector.of(settings, today)
-    check_studies(collector.database, settings.body_limit)
+    collector = open_collector(settings, today)
+    _check_studies(collector)
     app.extensions[EXTENSION] = collector
     handling.install(app, collector.identity)
     app.url_value_preprocessor(check_study_id)
-    _register(app, studies, operator, reports, exports, health, page, participant)
-    _register(app, gateway)
+    for blueprint in (studies, operator, reports, exports, health, page, participant, gateway):
+        app.register_blueprint(blueprint)
     headers = handling.default_headers(collector.identity)
     app.wsgi_app = UploadShortcut(app.wsgi_app, collector, headers)  # type: ignore[method-assign]
     if settings.ohttp_keys:
@@ -66,13 +96,130 @@ def create_app(
     return app
 
 
-def _register(app: Flask, *blueprints: Blueprint) -> None:
-    for blueprint in blueprints:
-        app.register_blueprint(blueprint)
-
-
 def settings_of(config: Settings | Mapping[str, object] | None) -> Settings:
     """Return the settings that `create_app` is given."""
     if config is None:
         return server_settings()
     return config if isinstance(config, Settings) else Settings.from_mapping(config)
+
+
+def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
+    """Open the database, and join the parts of a collector or a node.
+
+    Args:
+        settings: the settings.
+        today: the clock.
+
+    Returns:
+        The collector.
+
+    Raises:
+        InputError: the database does not exist with this release's tables, or the token is also a key.
+    """
+    database = Database(settings.database, settings.lock_timeout, Bounds(READERS, settings.patience))
+    check(database)
+    _check_token(settings.token, database)
+    upkeep = Upkeep(database, today, settings.ticket_secret)
+    database.require_more = upkeep.require_right_day
+    with database.read() as session:
+        identity = store.identity(session)
+        # Logs a warning if the clock cannot be right. Requests that need no day are still answered.
+        with suppress(ProblemError):
+            upkeep.require_right_day(session)
+    rules = RuleBook(database)
+    admission = intake.Admission(today, timedelta(days=settings.grace_days), settings.ticket_secret)
+
+    def write(works: Sequence[Work]) -> Sequence[Any]:
+        find = partial(rules.find, reserved=True)
+        try:
+            # Before the first reports of a day, the upkeep erases the order of earlier reports.
+            upkeep.run_if_due()
+        except ProblemError as problem:
+            # A report needs a day; a withdrawal needs none.
+            changes = [work for work in works if isinstance(work, Change)]
+            made = iter(intake.store_works(database, find, admission, changes))
+            return [next(made) if isinstance(work, Change) else problem for work in works]
+        return intake.store_works(database, find, admission, works)
+
+    def cached(read: Callable[[Session], T]) -> CostBoundCache[T]:
+        def compute() -> T:
+            with database.read() as session:
+                return read(session)
+
+        return CostBoundCache(compute)
+
+    def room(capacity: float, patience: float, detail: str) -> Limiter:
+        return Limiter(capacity, patience, lambda: ProblemError(OVERLOADED, detail))
+
+    metrics = Metrics()
+    writer = Writer(write, database.act, MOST_QUEUED, metrics.observe_commit, settings.patience)
+    token_hash = None if settings.token is None else hash_key(settings.token)
+    return Collector(
+        settings=settings,
+        today=today,
+        database=database,
+        identity=identity,
+        signers=load_keys(settings.signing_keys),
+        metrics=metrics,
+        rules=rules,
+        current=CurrentStudies(database),
+        writer=writer,
+        limits=UploadLimits(settings.upload_rate),
+        deletions=withdraw.Deletions(withdraw.DELETION_RATE, metrics),
+        studies=cached(store.study_overviews),
+        arrivals=cached(store.arrivals),
+        parsing=room(BODIES_IN_PARSING * settings.body_limit, PARSING_PATIENCE, "too much is being read"),
+        exports=room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read"),
+        counting=room(1, 0.0, "another summary is being counted, or the upkeep is under way"),
+        keys=KeyChecks(database, token_hash, metrics, today, writer.act),
+        daily=DailyLines(writer.act, today),
+    )
+
+
+def unfinished_studies(database: Database) -> list[Study]:
+    """Return the open studies, and closed secure sums that are neither summed nor deleted."""
+    with database.read() as session:
+        unfinished = store.unfinished_documents(session)
+    # A connection must not cross the fork that starts a worker.
+    database.engine.dispose()
+    # Secure sums have a protocol.
+    read = [
+        (Study.from_json(text), is_open) for text, is_open in unfinished if is_open or b'"protocol"' in text
+    ]
+    return [study for study, is_open in read if is_open or study.protocol is not None]
+
+
+def _check_studies(collector: Collector) -> None:
+    """Raise InputError unless this server can take the reports of each open study.
+
+    Otherwise it would refuse the reports permanently, and devices drop such reports.
+    """
+    for study in unfinished_studies(collector.database):
+        if study.protocol is not None:
+            raise InputError(
+                f"study {study.id} of this database is a secure sum: start a node with its keys (`ldpkit "
+                "node serve`), or name another database. If the keys are lost, its shares are unreadable",
+                code="settings.node_key_missing",
+            )
+        size = Rules.of(study).form.size
+        if size > collector.settings.body_limit:
+            raise InputError(
+                f"setting body_limit: study {study.id} of this database makes reports of {size} bytes: "
+                f"raise it to {size}",
+                code="settings.body_limit_too_small",
+            )
+
+
+def _check_token(token: str | None, database: Database) -> None:
+    """Raise InputError if the operator's token is also a key, which would then have all rights."""
+    if token is None:
+        return
+    with database.read() as session:
+        key, is_removed = find_key(session, hash_key(token)), was_removed(session, token)
+    if key is not None or is_removed:
+        what = "that was removed" if key is None else f"for {key.role.value}"
+        raise InputError(
+            f"setting token: is a key {what}, and would be for everything: "
+            f"unset {TOKEN_VARIABLE}, or name another token",
+            code="settings.token_is_a_key",
+        )

@@ -19,9 +19,9 @@ from collector.api.openapi import JSON, Api, openapi_document
 from collector.api.operator import operator
 from collector.api.parameters import check_study_id
 from collector.api.studies import studies
-from collector.app import settings_of
+from collector.app import open_collector, settings_of, unfinished_studies
 from collector.clock import utc_today
-from collector.context import EXTENSION, Collector, unfinished_studies
+from collector.context import EXTENSION
 from collector.nodes import api
 from collector.nodes.keys import NodeKeys
 from collector.nodes.node import Node
@@ -87,7 +87,7 @@ def create_node_app(
                 code="settings.pages_on_node",
             )
     app = Flask("collector.nodes", static_folder=None)
-    collector = Collector.of(settings, today)
+    collector = open_collector(settings, today)
     node = Node(NodeKeys.load(key_file), collector.database, settings.body_limit)
     _check_studies(node)
     app.extensions[EXTENSION] = collector
@@ -104,7 +104,7 @@ def _check_studies(node: Node) -> None:
 
     Otherwise it would refuse the shares permanently, and devices drop such shares.
     """
-    for study, _ in unfinished_studies(node.database):
+    for study in unfinished_studies(node.database):
         try:
             node.place(study)
         except StudyError as error:

@@ -138,7 +138,7 @@ def test_a_planted_fault_that_stops_others_is_found(
 
 
 def test_full_queue_of_one_study_does_not_block_others(make_harness: Any, monkeypatch: Patch) -> None:
-    monkeypatch.setattr("collector.context.MOST_QUEUED", 4)
+    monkeypatch.setattr("collector.app.MOST_QUEUED", 4)
     harness, opened, entered = make_harness(), Event(), Event()
     study, other = build_study(), build_study(id="other")
     assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
