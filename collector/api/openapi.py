@@ -300,11 +300,8 @@ def openapi_document(operations: Sequence[Operation]) -> Document:
 
 
 def _answer(description: str, content: Mapping[str, Any]) -> Document:
-    return (
-        {"description": description, "content": _content(content)}
-        if content
-        else {"description": description}
-    )
+    answer: Document = {"description": description}
+    return {**answer, "content": _content(content)} if content else answer
 
 
 def _content(schemas: Mapping[str, Any]) -> Document:
