@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from collector.oblivious.gateway import Gateway
-from collector.oblivious.keys import GatewayKey, GatewayKeys
+from collector.oblivious import Gateway, GatewayKey, GatewayKeys
 from ldp_client.oblivious.binary_http import Request, padded
 from ldp_client.oblivious.encapsulation import encapsulate
 

@@ -15,6 +15,8 @@ from collector import store
 from collector.api import handling
 from collector.api.cors import ForeignPages
 from collector.api.exports import exports
+from collector.api.gateway import EXTENSION as GATEWAY
+from collector.api.gateway import OnlyOblivious, gateway
 from collector.api.health import health
 from collector.api.operator import operator
 from collector.api.parameters import check_study_id
@@ -29,8 +31,7 @@ from collector.keys import find_key, hash_key, was_removed
 from collector.limiter import CostBoundCache, Limiter
 from collector.metrics import Metrics
 from collector.migrations import check
-from collector.oblivious.gateway import Gateway
-from collector.oblivious.keys import GatewayKeys
+from collector.oblivious import Gateway, GatewayKeys
 from collector.pages.operator import page
 from collector.pages.participant import participant
 from collector.problems import OVERLOADED, ProblemError
@@ -40,8 +41,6 @@ from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from collector.studies import CurrentStudies, load_keys
-from collector.views.gateway import EXTENSION as GATEWAY
-from collector.views.gateway import OnlyOblivious, gateway
 from ldp_client.documents.errors import InputError
 from schemas import Study
 

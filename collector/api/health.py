@@ -11,6 +11,7 @@ from collector import metrics
 from collector.api import reports
 from collector.api.auth import requires
 from collector.api.exports import exports
+from collector.api.gateway import gateway
 from collector.api.openapi import JSON, KEY, TEXT, Api, openapi_document
 from collector.api.operator import operator
 from collector.api.studies import studies
@@ -20,7 +21,6 @@ from collector.keys import Role
 from collector.models import CollectorRow
 from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.views import gateway
 
 health = Api("health", __name__)
 READY_SECONDS = 2.0
@@ -84,6 +84,6 @@ OPERATIONS = (
     *operator.operations,
     *reports.OPERATIONS,
     *exports.operations,
-    *gateway.OPERATIONS,
+    *gateway.operations,
     *health.operations,
 )

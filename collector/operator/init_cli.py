@@ -104,7 +104,7 @@ def _write_settings(folder: Path, database: str) -> None:
 
 def _make_gateway_keys(path: Path) -> None:
     """Make the gateway's keys, but keep existing ones, because studies state them."""
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious import GatewayKeys
 
     if path.exists():
         GatewayKeys.load(path)

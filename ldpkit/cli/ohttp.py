@@ -12,7 +12,7 @@ from ldpkit.cli.commands import group
 from ldpkit.cli.output import warn
 
 if TYPE_CHECKING:
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious import GatewayKeys
 
 
 @group("ohttp")
@@ -24,7 +24,7 @@ def ohttp() -> None:
 @click.argument("file", metavar="FILE")
 def show(file: str) -> None:
     """Print the newest key as an app ships it."""
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious import GatewayKeys
 
     _print_newest(GatewayKeys.load(file))
 
@@ -33,7 +33,7 @@ def show(file: str) -> None:
 @click.argument("file", metavar="FILE")
 def rotate(file: str) -> None:
     """Add a newer key, or the first one, for future apps; earlier keys stay valid."""
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious import GatewayKeys
 
     if os.path.lexists(file):
         keys = GatewayKeys.load(file).rotated()
@@ -53,7 +53,7 @@ def rotate(file: str) -> None:
 @click.option("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
 def retire(file: str, number: int) -> None:
     """Remove an older key that no app ships any more."""
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious import GatewayKeys
 
     GatewayKeys.load(file).without(number).replace(file)
     gone = f"key {number} is gone: start the collector again"

@@ -14,13 +14,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from collector.views.gateway import EXTENSION
+from collector.api.gateway import EXTENSION
 from ldp_client.oblivious.binary_http import Request, padded
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Report
 
 if TYPE_CHECKING:
-    from collector.oblivious.gateway import Gateway
+    from collector.oblivious import Gateway
     from tests.collector.conftest import Harness
 
 CHECKS = [

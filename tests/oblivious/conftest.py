@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from collector.oblivious.keys import GatewayKeys
+from collector.oblivious import GatewayKeys
 from ldp_client import Oblivious
 from ldp_client.device import outbox
 from ldp_client.oblivious.binary_http import Answer, Request, padded

@@ -8,7 +8,7 @@ import pytest
 
 from collector.daily import Days
 from collector.db import OtherReleaseError
-from collector.oblivious.keys import MOST_KEYS, GatewayKeys
+from collector.oblivious import MOST_KEYS, GatewayKeys
 from collector.problems import OHTTP_KEY
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.binary_http import (

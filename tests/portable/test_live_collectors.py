@@ -9,7 +9,7 @@ from base64 import b64encode
 
 import pytest
 
-from collector.oblivious.keys import GatewayKeys
+from collector.oblivious import GatewayKeys
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
 from schemas import Study

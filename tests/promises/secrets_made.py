@@ -10,7 +10,7 @@ from pathlib import Path
 
 from collector.keys import new_key
 from collector.nodes.keys import NodeKeys
-from collector.oblivious.keys import GatewayKey
+from collector.oblivious import GatewayKeys
 from collector.tickets.codes import Spending
 from ldp_client import Device, mechanism_for
 from ldp_client.core import randomness
@@ -66,7 +66,7 @@ SECRETS: dict[str, Callable[[Path], bytes]] = {
 }
 # These come from OpenSSL, which reads the system's generator itself.
 KEYS: dict[str, Callable[[Path], bytes]] = {
-    "gateway's key": lambda _: GatewayKey.generate().private.private_bytes_raw(),
+    "gateway's key": lambda _: GatewayKeys.generate().keys[0].private.private_bytes_raw(),
     "node's key": lambda _: NodeKeys.generate().sealing.private_bytes_raw(),
 }
 

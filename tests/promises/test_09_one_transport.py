@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from collector.oblivious.keys import GatewayKeys
+from collector.oblivious import GatewayKeys
 from ldp_client import Device, Direct, Oblivious
 from ldp_client.device import http, outbox
 from ldp_client.documents.errors import LdpkitError

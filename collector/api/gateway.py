@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, Response, current_app, request
+from flask import Response, current_app, request
 
 from collector import problems
 from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, harden, refuse_upload, response_of
-from collector.api.openapi import Operation
+from collector.api.openapi import TEXT, Api
 from collector.context import current_collector
-from collector.oblivious.gateway import Gateway
+from collector.oblivious import Gateway
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, MOST_MESSAGE_BYTES, REQUEST_TYPE
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-gateway = Blueprint("gateway", __name__)
+gateway = Api("gateway", __name__)
 gateway.register_error_handler(Exception, refuse_upload)
 EXTENSION = "ldpkit-gateway"
 UPLOAD = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
@@ -28,31 +28,54 @@ UPLOAD = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
 FETCH = re.compile(r"(/v1/studies/[^/]+(/signed)?|/s/[^/]+)/?\?")
 
 
-@gateway.post("/ohttp")
-def receive() -> Response:
-    """Return 200 with the collector's encapsulated answer; its size does not depend on the result."""
-    found = _gateway()
+@gateway.operation(
+    "post",
+    "/ohttp",
+    {200: ("The collector's answer, encapsulated; its size depends on the method", {ANSWER_TYPE: TEXT})},
+    body={REQUEST_TYPE: TEXT},
+    refusals=(
+        problems.OHTTP_KEY,
+        problems.OHTTP_MALFORMED,
+        OBLIVIOUS_ABSENT,
+        problems.BODY_TOO_LARGE,
+        MEDIA_TYPE_UNSUPPORTED,
+    ),
+)
+def ask_obliviously() -> Response:
+    """Answer a device's encapsulated request: PUT or DELETE of a report, or GET of a study, signed or not.
+
+    Its relay forwards it; a replay changes nothing.
+    """
+    answering = _gateway()
     if request.mimetype != REQUEST_TYPE:
         raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
     # The padded request may exceed the setting body_limit, which holds for the inner request.
     body = sent_bytes(MOST_MESSAGE_BYTES)
     with current_collector().parsing.hold(len(body)):
-        received = found.open(body)
+        received = answering.open(body)
     # Outside the block, because the inner request's body is counted like any other.
-    return Response(found.answer(received), content_type=ANSWER_TYPE)
+    return Response(answering.answer(received), content_type=ANSWER_TYPE)
 
 
-@gateway.get("/.well-known/ohttp-gateway")
-def show_keys() -> Response:
-    """Return the valid keys, the newest first. Apps ship a key: a fetched key could mark its device."""
+@gateway.operation(
+    "get",
+    "/.well-known/ohttp-gateway",
+    {200: ("The configurations", {KEYS_TYPE: TEXT})},
+    refusals=(OBLIVIOUS_ABSENT,),
+)
+def read_gateway_keys() -> Response:
+    """Return the configurations of the gateway's keys, the newest first (RFC 9458, section 3.2).
+
+    Apps ship a key: a fetched key could mark its device.
+    """
     return Response(_gateway().keys.published(), content_type=KEYS_TYPE)
 
 
 def _gateway() -> Gateway:
-    found: Gateway | None = current_app.extensions.get(EXTENSION)
-    if found is None:
+    answering: Gateway | None = current_app.extensions.get(EXTENSION)
+    if answering is None:
         raise ProblemError(OBLIVIOUS_ABSENT, "it has no keys to open requests with")
-    return found
+    return answering
 
 
 class OnlyOblivious:
@@ -73,35 +96,3 @@ class OnlyOblivious:
             return self.plain(environ, start_response)
         problem = ProblemError(OBLIVIOUS_NEEDED, "this collector answers devices only through a relay")
         return harden(response_of(problem), self._headers)(environ, start_response)
-
-
-BYTES = {"type": "string"}
-
-OPERATIONS = (
-    Operation(
-        "post",
-        "/ohttp",
-        "askObliviously",
-        "A device's request, encapsulated (RFC 9458): PUT or DELETE of a report, or GET of a study, signed "
-        "or not. Its relay forwards it; a replay changes nothing.",
-        {200: ("The collector's answer, encapsulated; its size depends on the method", {ANSWER_TYPE: BYTES})},
-        (
-            problems.OHTTP_KEY,
-            problems.OHTTP_MALFORMED,
-            problems.OBLIVIOUS_ABSENT,
-            problems.BODY_TOO_LARGE,
-            problems.MEDIA_TYPE_UNSUPPORTED,
-            problems.OVERLOADED,
-        ),
-        body={REQUEST_TYPE: BYTES},
-        body_note="One encapsulated request.",
-    ),
-    Operation(
-        "get",
-        "/.well-known/ohttp-gateway",
-        "readGatewayKeys",
-        "The key configurations that the gateway has, the newest first (RFC 9458, section 3.2).",
-        {200: ("The configurations", {KEYS_TYPE: BYTES})},
-        (problems.OBLIVIOUS_ABSENT,),
-    ),
-)

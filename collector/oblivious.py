@@ -1,0 +1,280 @@
+"""The gateway of oblivious HTTP (RFC 9458): its keys, and the collector's answers to encapsulated requests.
+
+The inner request may only do what a device does: send or delete its report and fetch a study. It reaches no
+operator's route and no second gateway. An answer's size depends on the request's method, never on the result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import sys
+from contextvars import Context
+from dataclasses import dataclass
+from email.utils import formatdate
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from collector.db import problem_of
+from collector.problems import (
+    ANSWER_TOO_LARGE,
+    MEDIA_TYPE,
+    OBLIVIOUS_REQUEST,
+    OBLIVIOUS_ROUTE,
+    OHTTP_KEY,
+    OHTTP_MALFORMED,
+    ProblemError,
+)
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import read_bytes, replacing, write_new
+from ldp_client.oblivious.binary_http import ANSWER_BYTES, Answer, BinaryError, Request, answer_bytes
+from ldp_client.oblivious.encapsulation import (
+    HEADER_BYTES,
+    EncapsulationError,
+    Received,
+    configuration,
+    decapsulate,
+    header,
+    require_hpke,
+)
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+FORMAT = "ldpkit.ohttp-keys/1"
+OWNER_ONLY = 0o600
+# A valid key opens everything that was ever sent to it: retire a key once no app ships it.
+MOST_KEYS = 16
+IDS = 256
+REPORT = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}/reports/[0-9a-f]{32}")
+STUDY = re.compile(r"/v1/studies/[a-z0-9][a-z0-9._-]{0,63}(/signed)?(\?version=[0-9]{1,7})?")
+ROUTES = {"PUT": REPORT, "DELETE": REPORT, "GET": STUDY}
+# Header fields that devices send. An operator's key in a device's request is refused: see _fields_of.
+SENT = frozenset(("authorization", "content-type", "if-none-match", "ldpkit-ticket", "ldpkit-withdrawal"))
+# A request with these fields cannot be a message in one piece (RFC 9110, sections 7.6 and 8).
+REFUSED = frozenset(
+    ("connection", "content-encoding", "expect", "keep-alive", "proxy-authorization", "proxy-connection")
+) | frozenset(("te", "trailer", "transfer-encoding", "upgrade"))
+TOKEN_SCHEME = "privatetoken "
+RETURNED = frozenset(
+    ("content-type", "etag", "ldpkit-collector", "ldpkit-study", "retry-after", "www-authenticate")
+)
+
+
+@dataclass(frozen=True)
+class GatewayKey:
+    """One key pair. number: the key's number in encapsulated requests, 0 to 255."""
+
+    number: int
+    private: X25519PrivateKey
+
+    @property
+    def configuration(self) -> bytes:
+        """The public part, as an app ships it (RFC 9458, section 3.1)."""
+        return configuration(self.number, self.private.public_key().public_bytes_raw())
+
+
+@dataclass(frozen=True)
+class GatewayKeys:
+    """The valid keys, the newest first: new apps ship it, and older apps may still have the others."""
+
+    keys: tuple[GatewayKey, ...]
+
+    @classmethod
+    def generate(cls) -> GatewayKeys:
+        """Make one new key.
+
+        Its number is drawn: apps would not learn of a lost key file if its new key had the same number.
+        """
+        return cls((GatewayKey(secrets.randbelow(IDS), X25519PrivateKey.generate()),))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GatewayKeys:
+        """Read a file that `save` wrote. Raises InputError, which never shows the file's contents."""
+        try:
+            stored = json.loads(read_bytes(path))
+            if stored["format"] != FORMAT:
+                raise ValueError
+            keys = tuple(_read_key(**key) for key in stored["keys"])
+            if not 1 <= len({key.number for key in keys}) == len(keys) <= MOST_KEYS:
+                raise ValueError
+            return cls(keys)
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{path} is no file of a gateway's keys: `ldpkit ohttp rotate` makes a new one",
+                code="oblivious.wrong_key_file",
+            ) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a new file that only its owner may read. Raises InputError if the file exists."""
+        write_new(path, self._text(), OWNER_ONLY)
+
+    def replace(self, path: str) -> None:
+        """Overwrite an existing file with these keys; the file keeps its mode."""
+        with replacing(path, private=True) as file:
+            file.write(self._text())
+
+    def find(self, number: int) -> X25519PrivateKey | None:
+        """Return the private key with this number, or None if it is not valid."""
+        return next((key.private for key in self.keys if key.number == number), None)
+
+    def rotated(self) -> GatewayKeys:
+        """Return the keys with a new key in front. Raises InputError if the gateway is full."""
+        if len(self.keys) == MOST_KEYS:
+            raise InputError(
+                f"{MOST_KEYS} keys are valid, the most that a gateway holds: run ldpkit ohttp retire for a "
+                "key that no app ships any more",
+                code="oblivious.too_many_keys",
+            )
+        taken, last = {key.number for key in self.keys}, self.keys[0].number
+        after = ((last + step) % IDS for step in range(1, IDS))
+        number = next(number for number in after if number not in taken)
+        return GatewayKeys((GatewayKey(number, X25519PrivateKey.generate()), *self.keys))
+
+    def without(self, number: int) -> GatewayKeys:
+        """Return the keys without an older key. Raises InputError for the newest or an unknown one."""
+        older = [key.number for key in self.keys[1:]]
+        if number not in older:
+            raise InputError(
+                f"no older key has the number {number}: keys that can be retired: "
+                f"{', '.join(map(str, older)) or 'none'}",
+                code="oblivious.unknown_key",
+            )
+        return GatewayKeys(tuple(key for key in self.keys if key.number != number))
+
+    def published(self) -> bytes:
+        """Return all configurations as application/ohttp-keys (RFC 9458, section 3.2), the newest first."""
+        listed = [key.configuration for key in self.keys]
+        return b"".join(len(one).to_bytes(2, "big") + one for one in listed)
+
+    def _text(self) -> str:
+        keys = [{"number": key.number, "x25519": key.private.private_bytes_raw().hex()} for key in self.keys]
+        return json.dumps({"format": FORMAT, "keys": keys})
+
+
+def _read_key(number: object, x25519: str) -> GatewayKey:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < IDS:
+        raise ValueError
+    return GatewayKey(number, X25519PrivateKey.from_private_bytes(bytes.fromhex(x25519)))
+
+
+class Gateway:
+    """The gateway of one collector.
+
+    Args:
+        keys: the valid keys.
+        target: the collector's own WSGI application, which answers the inner requests.
+
+    Raises:
+        MissingExtraError: `pyhpke` is not installed.
+    """
+
+    def __init__(self, keys: GatewayKeys, target: WSGIApplication) -> None:
+        require_hpke()
+        self.keys = keys
+        self._target = target
+
+    def open(self, message: bytes) -> Received:
+        """Decapsulate a request. Raises ProblemError if no key of this gateway opens it."""
+        number = message[0] if message else -1
+        key = self.keys.find(number)
+        if len(message) < HEADER_BYTES:
+            raise ProblemError(OHTTP_MALFORMED, "the body is no encapsulated request")
+        if key is None or message[:HEADER_BYTES] != header(number):
+            raise ProblemError(OHTTP_KEY, "the request is for no key and suite that this gateway has")
+        try:
+            return decapsulate(key, message)
+        except EncapsulationError:
+            detail = "it is encapsulated for another key, or was changed on its way"
+            raise ProblemError(OHTTP_MALFORMED, detail) from None
+
+    def answer(self, received: Received) -> bytes:
+        """Return the collector's answer to a decapsulated request, encapsulated for its device."""
+        size = ANSWER_BYTES
+        try:
+            request = Request.decode(received.content)
+            size = answer_bytes(request.method)
+            # A fresh context, which has nothing of the outer request.
+            answer = Context().run(_ask, self._target, _environ_of(request), size)
+        except BinaryError:
+            answer = _refusal(ProblemError(OBLIVIOUS_REQUEST, "what is inside is no request of known length"))
+        except Exception as error:
+            # From outside, every failure must look like any other answer.
+            answer = _refusal(problem_of(error))
+        answer.fields.append(("date", formatdate(usegmt=True)))
+        try:
+            return received.answer(answer.encode(size))
+        except BinaryError:
+            detail = f"the answer is above the {size} bytes of every answer to this method"
+            return received.answer(_refusal(ProblemError(ANSWER_TOO_LARGE, detail)).encode(size))
+
+
+def _environ_of(request: Request) -> dict[str, Any]:
+    """Return a device's request as a WSGI environment. Raises ProblemError for any other request."""
+    route = ROUTES.get(request.method)
+    if route is None or not route.fullmatch(request.path):
+        raise ProblemError(OBLIVIOUS_ROUTE, "a relayed request sends or deletes a report, or fetches a study")
+    path, _, query = request.path.partition("?")
+    return {
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": "oblivious",
+        "SERVER_PORT": "443",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "https",
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        **_fields_of(request),
+        "REQUEST_METHOD": request.method,
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_LENGTH": str(len(request.content)),
+        "wsgi.input": BytesIO(request.content),
+        "wsgi.errors": sys.stderr,
+    }
+
+
+def _fields_of(request: Request) -> dict[str, str]:
+    """Return the fields that devices send, as WSGI names them, and ignore others.
+
+    Raises ProblemError for inconsistent fields.
+    """
+    fields: dict[str, str] = {}
+    for name, value in request.fields:
+        is_wrong_length = name == "content-length" and value != str(len(request.content))
+        if name in REFUSED or name in fields or is_wrong_length:
+            raise ProblemError(OBLIVIOUS_REQUEST, f"the field {name[:32]!r} does not go with this message")
+        if name == "authorization" and not value.lower().startswith(TOKEN_SCHEME):
+            raise ProblemError(OBLIVIOUS_REQUEST, "an operator's key goes to the collector, not through here")
+        fields[name] = value
+    variables = {name: name.upper().replace("-", "_") for name in fields if name in SENT}
+    return {
+        variable if name == "content-type" else f"HTTP_{variable}": fields[name]
+        for name, variable in variables.items()
+    }
+
+
+def _ask(target: WSGIApplication, environ: dict[str, Any], most: int) -> Answer:
+    """Return the target's answer, cut after `most` bytes: a longer one is too large anyway."""
+    from werkzeug.wrappers import Response
+
+    response = Response.from_app(target, environ)
+    content = b""
+    for piece in response.iter_encoded():
+        content += piece
+        if len(content) > most:
+            break
+    response.close()
+    fields = [(name.lower(), value) for name, value in response.headers if name.lower() in RETURNED]
+    return Answer(response.status_code, fields, content)
+
+
+def _refusal(problem: ProblemError) -> Answer:
+    status, headers, body = problem.answer()
+    fields = [("content-type", MEDIA_TYPE), *((name.lower(), value) for name, value in headers.items())]
+    return Answer(status, fields, body.encode())
