@@ -1,5 +1,6 @@
 /** How reports leave so that nobody can join a person and a report: ldp_client/documents/channel.py. */
 
+import { originOf } from "./address.js";
 import { check, hasOwn, isObject, listOf, matching, plain, record, whole } from "./shapes.js";
 
 // Of this machine itself.
@@ -36,6 +37,8 @@ export function read(study) {
     // Left from a trial: no report would ever leave, and whoever listens here would get the ticket.
     check(!HERE.test(tickets?.issuer) || HERE.test(collector), "channel");
     check(!tickets || !transport.relay, "channel.tickets");
+    // One operator of both could join the person who got a token and the report that came with it.
+    check(!tickets || originOf(tickets.issuer) !== originOf(collector), "channel.tickets.issuer");
   };
   const carried = study.public?.filter(({ source }) => source) ?? [];
   const strata = [];

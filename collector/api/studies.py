@@ -95,7 +95,7 @@ def read_signed() -> tuple[SignedStudy, str]:
 
 def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStudy, by: str) -> Response:
     """Publish a study with this function, and return the response. by: the name of who publishes it."""
-    collector, study = current_collector(), signed.study
+    collector, study, host = current_collector(), signed.study, request.host
 
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
@@ -103,12 +103,24 @@ def publish_by(publish_here: Callable[[Session, Study], bool], signed: SignedStu
             # Only new versions are checked: a published version stays valid, and may be published again with
             # more signatures.
             require_keys(study)
+            _refuse_own_issuer(study, host)
             audit_log.record(session, by, "publish", study.id, f"version {study.version}")
         return is_new
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
     return _published(study, 201 if is_new else 200)
+
+
+def _refuse_own_issuer(study: Study, host: str) -> None:
+    """Raise StudyError if this collector is the study's issuer: it could join people and reports."""
+    tickets = study.channel.tickets if study.channel is not None else None
+    if tickets is not None and tickets.name.removesuffix(":443") == host.lower():
+        raise StudyError(
+            "channel.tickets.issuer",
+            "is this collector: name an issuer that others run, at another address",
+            code="study.issuer_is_collector",
+        )
 
 
 def _published(study: Study, status: int) -> Response:

@@ -16,7 +16,14 @@ from datetime import date
 from typing import Any
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from ldp_client.device.arguments import above_zero, above_zero_or_none, checked_url, listed_texts, public_keys
+from ldp_client.device.arguments import (
+    above_zero,
+    above_zero_or_none,
+    checked_url,
+    listed_texts,
+    origin_of,
+    public_keys,
+)
 from ldp_client.device.layout import TABLES
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
@@ -66,7 +73,8 @@ class Policy:
         """Raise an error if the device may not use the study's nodes or issuer.
 
         Raises RefusedError for a host that is not allowed, that is on this device while the collector is
-        elsewhere, or that the device's relay does not reach. Raises UsageError without https.
+        elsewhere, or that the device's relay does not reach, and for an issuer at the collector's origin.
+        Raises UsageError without https.
         """
         tickets = study.channel.tickets if study.channel is not None else None
         nodes = [node.url for node in study.protocol.nodes] if study.protocol is not None else []
@@ -77,8 +85,9 @@ class Policy:
             raise RefusedError.say("device.place_here", study=study.id, place=url)
         for url in nodes:
             self.node_url(url)
-        if tickets is not None:
-            self.base_url(tickets.issuer)
+        if tickets is not None and origin_of(self.base_url(tickets.issuer)) == origin_of(collector):
+            # One operator of both could join the person who got a token and the report that came with it.
+            raise RefusedError.say("device.issuer_is_collector", study=study.id, place=tickets.issuer)
 
     def node_url(self, text: str) -> str:
         """Return `base_url` of a secure sum's node, which the owner must also trust. Raises RefusedError."""

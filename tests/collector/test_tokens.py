@@ -283,3 +283,13 @@ def test_study_with_stratum_without_key_is_not_published(empty, make_study):
     response = empty.publish(make_study(channel=keys, public=[REGION]))
     assert kind_of(response) == (422, "study-invalid")
     assert "region=south (1 of 2 values" in response.get_json()["detail"]
+
+
+@pytest.mark.attack(12)
+def test_collector_is_no_issuer_of_its_own_study(empty, make_study):
+    """The operator of both could join the person who got a token and the report that came with it."""
+    for issuer, status in (("https://localhost/tickets", 422), ("https://localhost:443", 422), (ISSUER, 201)):
+        response = empty.publish(make_study(channel=channel_of(issuer)))
+        assert response.status_code == status
+        if status == 422:
+            assert response.get_json(force=True)["field"] == "channel.tickets.issuer"

@@ -154,6 +154,11 @@ test("an issuer of this machine serves no study of a remote collector", async ()
   const one = await device({ transport: relayed });
   assert.equal(await outcome(one.answer(own, { ever: true }), true), "study channel.tickets");
   assert.equal(await one.epsilonLeft(), 4);
+  // Nor is the issuer at the collector's origin.
+  const both = { batches, tickets: { ...tickets, issuer: `${COLLECTOR}:443/tickets` } };
+  const joined = await read(study(YES_NO, { channel: both }));
+  const refusing = await device({ collector: COLLECTOR });
+  assert.equal(await outcome(refusing.answer(joined, { ever: true }), true), "study channel.tickets.issuer");
 });
 
 test("a rejected report is sent in the next window with its token", async () => {
