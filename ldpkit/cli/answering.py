@@ -93,20 +93,10 @@ def device_options(function: F) -> F:
     """Add what a device that answers takes, as arguments of `_answer`."""
     for option in (
         click.argument("link", type=Link()),
-        click.option(
-            "--max-epsilon",
-            metavar="EPSILON",
-            help="this device's lifetime budget, which its ledger keeps; later calls may omit it",
-        ),
-        click.option(
-            "--raise-budget",
-            is_flag=True,
-            help="let --max-epsilon exceed the budget in the ledger; epsilon spent before still counts",
-        ),
+        click.option("--max-epsilon", metavar="EPSILON", help="lifetime budget, which the ledger keeps"),
+        click.option("--raise-budget", is_flag=True, help="let --max-epsilon exceed the ledger's budget"),
         click.option("--digest", multiple=True, metavar="HEX", help="accept only studies with this digest"),
-        click.option(
-            "--trusted-signer", multiple=True, metavar="PEM", help="accept only studies signed with this key"
-        ),
+        click.option("--trusted-signer", multiple=True, metavar="PEM", help="accept only what it signed"),
         click.option("--yes", is_flag=True, help="I consent: do not ask"),
         folder_option,
         json_option,
@@ -124,18 +114,8 @@ def device_options(function: F) -> F:
     help="answer a question, a part of a record (QUESTION.FIELD=VALUE) or a public field; repeat for each. "
     "Your shell's history keeps it, even after withdraw",
 )
-@click.option(
-    "--public",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="send a public field's value as it is, without noise; with --yes, --set does not take it",
-)
-@click.option(
-    "--refuse",
-    multiple=True,
-    metavar="QUESTION",
-    help="prefer not to answer this question, if it offers refusal",
-)
+@click.option("--public", multiple=True, metavar="FIELD=VALUE", help="send it without noise; repeatable")
+@click.option("--refuse", multiple=True, metavar="QUESTION", help="prefer not to answer; repeatable")
 @node_option
 @device_options
 def answer(

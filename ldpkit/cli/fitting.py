@@ -28,30 +28,15 @@ def sampling_options(function: F) -> F:
     for option in (
         SEED,
         click.option(
-            "--method",
-            default="nuts",
-            metavar="NAME",
-            help="nuts (default), or gaussian_approx: a fast approximation that says when it is poor",
+            "--method", default="nuts", metavar="NAME", help="nuts (default); gaussian_approx is fast"
         ),
         click.option(
-            "--draws",
-            type=int,
-            default=1000,
-            metavar="N",
-            help="draws that each chain keeps, a multiple of 100 up to 20000 (default 1000)",
+            "--draws", type=int, default=1000, metavar="N", help="draws of each chain (default 1000)"
         ),
         click.option(
-            "--level",
-            type=float,
-            default=0.9,
-            metavar="P",
-            help="probability of the shown intervals (default 0.9)",
+            "--level", type=float, default=0.9, metavar="P", help="level of intervals (default 0.9)"
         ),
-        click.option(
-            "--check",
-            metavar="POSTERIOR.json",
-            help="compare with an earlier result of this call: exit with 4 if they differ",
-        ),
+        click.option("--check", metavar="POSTERIOR.json", help="compare with an earlier result of this call"),
         quiet_option,
         json_option,
     )[::-1]:
@@ -64,11 +49,7 @@ def sampling_options(function: F) -> F:
 @click.argument("reports", nargs=-1, required=True, metavar="REPORTS_OR_SUMMARY...")
 @out_option("a new folder for posterior.json, draws and the report (HTML, Markdown, CSV, LaTeX)", "DIR")
 @click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="ID",
-    help="fit only this question; repeat for more (default: all)",
+    "--question", "questions", multiple=True, metavar="ID", help="fit only this question; repeatable"
 )
 @click.option(
     "--contamination",
@@ -77,12 +58,7 @@ def sampling_options(function: F) -> F:
     metavar="SHARE",
     help="also show bounds on shares and means if this share of reports is arbitrary, such as 0.01",
 )
-@click.option(
-    "--earlier",
-    multiple=True,
-    metavar="PATH",
-    help="for the report: a folder of `plan` or `calibrate`, or a file of `audit --out`; repeat for more",
-)
+@click.option("--earlier", multiple=True, metavar="PATH", help="join results of plan, calibrate, audit")
 @sampling_options
 def fit(
     study: str,

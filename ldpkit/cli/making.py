@@ -40,11 +40,7 @@ ROWS = 100
     help="how many people take part: also print small cells of public fields, and the epsilon of a report "
     "among all reports",
 )
-@click.option(
-    "--contamination",
-    metavar="SHARE",
-    help="with --n: so many reports are false, a share such as 0.01 or a number (default 0)",
-)
+@click.option("--contamination", metavar="SHARE", help="with --n: this share of reports is false")
 @click.option(
     "--smallest-cell",
     type=COUNT,

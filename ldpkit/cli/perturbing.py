@@ -33,11 +33,7 @@ FINDINGS = '[\n {\n  "study_digest"'
 @click.argument("study", metavar="STUDY.json")
 @click.argument("answers", metavar="ANSWERS")
 @out_option("write the reports to this file (NDJSON)", "REPORTS")
-@click.option(
-    "--missing-as-refusal",
-    is_flag=True,
-    help="read a blank cell, or null, as a refusal, if the study offers refusals",
-)
+@click.option("--missing-as-refusal", is_flag=True, help="read a blank, or null, as a refusal")
 @quiet_option
 @json_option
 def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> None:

@@ -50,39 +50,21 @@ class Numbers(click.ParamType[list[int]]):
 @click.option("--margin", type=float, metavar="W", help="how many devices, or people, for ± W?")
 @click.option("--parameter", metavar="NAME", help="of which parameter (default: the first)")
 @click.option(
-    "--truth",
-    multiple=True,
-    metavar="NAME=X,…",
-    help="a guess of the truth (default: drawn from the prior); repeat for more",
+    "--truth", multiple=True, metavar="NAME=X,…", help="a guess of the truth (default: the prior's)"
 )
 @click.option("--at-once", is_flag=True, help="use a formula only, without simulation, if there is one")
-@click.option(
-    "--formula", metavar="FORMULA", help='plan `survey --formula` instead, as "ever ~ age + region"'
-)
+@click.option("--formula", metavar="FORMULA", help='plan `survey --formula "ever ~ age + region"` instead')
 @click.option("--table", metavar="TABLE.csv", help="with --formula: public columns of similar people")
 @click.option("--design", metavar="DESIGN.json", help="with --formula: plan a survey on paper, not a study")
-@click.option(
-    "--share",
-    multiple=True,
-    metavar="NAME=X,…",
-    help="with --formula: guessed shares, ever=0.2 or job[worker]=0.3 (default: all alike); repeat for more",
-)
+@click.option("--share", multiple=True, metavar="NAME=X,…", help="with --formula: guesses, job[worker]=0.3")
 @click.option(
     "--difference",
     metavar="NAME=A,B",
     help="plan a difference of two groups instead: ever=0.2,0.3, job[teacher]=0.1,0.2 or hours=7,8",
 )
+@click.option("--groups", type=float, metavar="SHARE", help="with --difference: the first group's share")
 @click.option(
-    "--groups",
-    type=float,
-    metavar="SHARE",
-    help="with --difference: the first group's share",
-)
-@click.option(
-    "--power",
-    type=float,
-    metavar="P",
-    help="with --formula or --difference: how many find the effects of --truth, or the difference, so often?",
+    "--power", type=float, metavar="P", help="how many find the effects or the difference so often?"
 )
 @SEED
 @quiet_option

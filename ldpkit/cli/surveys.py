@@ -66,12 +66,8 @@ class Source(NamedTuple):
     help="what becomes of a table's rows with missing values (default: error)",
 )
 @click.option("--by", metavar="COLUMN", help="also show shares within each level of a public column")
-@click.option(
-    "--weights", metavar="COLUMN", help="the column with the number of people that a row stands for"
-)
-@click.option(
-    "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
-)
+@click.option("--weights", metavar="COLUMN", help="how many people a row stands for")
+@click.option("--poststratify", metavar="CENSUS.csv", help="totals over its rows, `count` people each")
 @sampling_options
 def survey(
     out: str, seed: int, method: str, draws: int, level: float, check: str | None, **given: Any
