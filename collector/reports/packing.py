@@ -1,21 +1,48 @@
-"""A report's payloads as one byte string, of one size for all reports of a version.
+"""A report as canonical JSON, and as the row that is stored: one version's bytes in both directions.
 
-Each mechanism's payload has one fixed size. So the payloads follow each other in the study's question order,
-and the study alone determines where each begins. In a study that asks each device one question, a byte names
-the question, and zeros pad to the longest payload. Public values come first: for each field, the index of its
-value in the study's list.
+Each mechanism's payload has one fixed size. So the payloads of a row follow each other in the study's
+question order, and the study alone determines where each begins. In a study that asks each device one
+question, a byte names the question, and zeros pad to the longest payload. Public values come first: for each
+field, the index of its value in the study's list.
+
+Canonical reports of a version differ only in the id, the payloads and the public values. So one regular
+expression reads them, without a JSON parser: a body that fits is exactly such a report, or a batch of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collector.store import PackedReport
+from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.public import PublicField
-from schemas import Study
+from ldp_client.documents.report import ID_BYTES
+from schemas import Report, Study
+
+BATCH_HEAD = b'{"reports":['
+BATCH_TAIL = b"]}"
+DIGEST_HEAD = b'{"digest":"'
+DIGEST_END = len(DIGEST_HEAD) + 64
+NO_PAYLOADS = '","payloads":{}'
+PAYLOADS_HEAD = b'","payloads":{'
+PUBLIC_HEAD = b',"public":'
+# An object of strings. No string of JSON has a bare quote, so that a string ends at the first one.
+STRINGS = rb'\{(?:"(?:[^"\\]|\\.)*+"[:,]?)++\}'
+# The last characters of canonical base64, by the bytes that are left over after groups of three.
+BASE64_ENDS = (b"", b"[A-Za-z0-9+/][AQgw]==", b"[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=")
+# Limits of each version's cache of public value texts: entries, and their bytes in all.
+MOST_REMEMBERED = 8192
+MOST_REMEMBERED_BYTES = 4 << 20
+
+Check = Callable[[bytes], None]
 
 
 class Layout:
@@ -97,22 +124,16 @@ class PublicPlaces:
 
     def pack(self, values: Mapping[str, str]) -> bytes:
         """Return the values in bytes; each must be a value of its field."""
-        numbers = [self._number(field, values) for field in self._fields]
-        return b"".join([number.to_bytes(width, "big") for number, width in zip(numbers, self._widths)])
-
-    @staticmethod
-    def _number(field: PublicField, values: Mapping[str, str]) -> int:
-        place = field.place(values[field.id]) if field.id in values else None
-        return 0 if place is None else place + 1
+        packed = b""
+        for field, width in zip(self._fields, self._widths):
+            place = field.place(values[field.id]) if field.id in values else None
+            packed += (0 if place is None else place + 1).to_bytes(width, "big")
+        return packed
 
     def unpack(self, packed: bytes) -> dict[str, str]:
         """Return the public values of a stored report, by field."""
         numbers = self._numbers(packed)
         return {field.id: field.value(n - 1) for field, n in zip(self._fields, numbers) if n}
-
-    def is_whole(self, packed: bytes) -> bool:
-        """Return True if no value is missing."""
-        return all(self._numbers(packed))
 
     def agrees(self, sent: bytes, stored: bytes) -> bool:
         """Return True if the sent report equals the stored report, apart from its ticket's values."""
@@ -164,3 +185,153 @@ def layout_of(study: Study, sizes: Mapping[str, int]) -> Layout:
     """Return the layout of a study's reports. sizes: {question id: bytes} in the study's order."""
     ahead = PublicPlaces(study.public).size
     return (OneQuestionLayout if study.sample_one_question else Layout)(list(sizes.items()), ahead)
+
+
+def digest_of(body: bytes) -> bytes:
+    """Return the (first) digest of a canonical report or batch. Other bodies give arbitrary bytes."""
+    start = len(BATCH_HEAD) if body.startswith(BATCH_HEAD) else 0
+    return body[start + len(DIGEST_HEAD) : start + DIGEST_END]
+
+
+class CanonicalForm:
+    """The canonical JSON of one version's reports, each possibly followed by spaces.
+
+    Devices pad a report with spaces to the longest size, so that its size reveals nothing.
+
+    Args:
+        study: the version.
+        layout: the places of its payloads.
+        checks: {question id: the mechanism's check}.
+
+    Attributes:
+        size: the size of the longest report in bytes.
+        density: the most values of a report for each of its bytes, however it is spelled. Each value but the
+            first follows a comma or an opening bracket.
+    """
+
+    def __init__(self, study: Study, layout: Layout, checks: Mapping[str, Check]) -> None:
+        self._study = study
+        self._layout = layout
+        # JSON orders payloads by name, and a row by the study's order.
+        names = sorted(layout.places)
+        self._checks = [checks[name] for name in names]
+        self._in_order = [names.index(name) for name in layout.places]
+        self._members = {name: (f'"{name}":"'.encode(), layout.places[name]) for name in names}
+        blank = Report("", study.id, study.version, study.digest, {}).to_json()
+        self._head, self._tail = (part.encode() for part in blank.split(NO_PAYLOADS))
+        self._public = PublicPlaces(study.public)
+        longest = len("{}") + sum(len(field.id) + len('"":,') + field.longest for field in study.public)
+        self._longest = longest
+        # The same few hundred combinations repeat. Strangers choose the texts, so the cache keeps only the
+        # study's own values: other texts raise an error, and lru_cache keeps no errors.
+        most = min(MOST_REMEMBERED, MOST_REMEMBERED_BYTES // longest)
+        self._packed_values = lru_cache(maxsize=most)(self._pack_values)
+        self._written_values = lru_cache(maxsize=most)(self._write_values)
+        self._pattern = re.compile(self._expression(dict(layout.sizes)))
+        # The sizes of the shortest and the longest report.
+        rest = len(self._head) + 2 * ID_BYTES + len(NO_PAYLOADS) + len(self._tail)
+        parts = [len(self._members[name][0]) + (size + 2) // 3 * 4 + 1 for name, size in layout.sizes]
+        values = _marks(blank) + (1 if study.sample_one_question else len(parts))
+        if not study.sample_one_question:
+            parts = [sum(parts) + len(parts) - 1]
+        self.size = rest + max(parts) + (len(PUBLIC_HEAD) + longest if study.public else 0)
+        self.density = (values + sum(map(_most_marks, study.public))) / (rest + min(parts))
+
+    def read(self, body: bytes) -> PackedReport | None:
+        """Return the body's report, or None if no device could send this body in this form."""
+        reports = self._read(body, b"", b"")
+        return reports[0] if reports and len(reports) == 1 else None
+
+    def read_batch(self, body: bytes) -> list[PackedReport] | None:
+        """Return the reports of a body {"reports":[…]}, or None if any of them is not in this form."""
+        return self._read(body, BATCH_HEAD, BATCH_TAIL)
+
+    def write(self, packed: PackedReport) -> bytes:
+        """Return the canonical JSON of a stored report, without spaces."""
+        row = packed.payloads
+        members: Iterable[tuple[bytes, slice]] = self._members.values()
+        if isinstance(self._layout, OneQuestionLayout):
+            members = [self._members[self._layout.asked(row)]]
+        payloads = b",".join([name + b2a_base64(row[place], newline=False) + b'"' for name, place in members])
+        public = self._written_values(row[: self._public.size]) if self._study.public else b""
+        return b"".join([self._head, hexlify(packed.id), PAYLOADS_HEAD, payloads, b"}", public, self._tail])
+
+    def _expression(self, sizes: Mapping[str, int]) -> bytes:
+        """Return the expression of one report: groups for the id, each payload, and the public values."""
+        payloads = [
+            re.escape(member)
+            + b"([A-Za-z0-9+/]{%d}%b)" % (sizes[name] // 3 * 4, BASE64_ENDS[sizes[name] % 3])
+            + b'"'
+            for name, (member, _) in self._members.items()
+        ]
+        one = b"(?:" + b"|".join(payloads) + b")" if self._study.sample_one_question else b",".join(payloads)
+        public = b"(?:" + PUBLIC_HEAD + b"(" + STRINGS + b"))?" if self._study.public else b""
+        head = re.escape(self._head) + b"([0-9a-f]{%d})" % (2 * ID_BYTES) + re.escape(PAYLOADS_HEAD)
+        return head + one + rb"\}" + public + re.escape(self._tail) + b" *"
+
+    def _read(self, body: bytes, first: bytes, last: bytes) -> list[PackedReport] | None:
+        """Work column by column: a call for each report would cost more than the work."""
+        # Text before the first report, then for each report its groups and the text behind it.
+        parts = self._pattern.split(body)
+        step = self._pattern.groups + 1
+        if (
+            parts[0] != first
+            or parts[-1] != last
+            or parts[step:-1:step].count(b",") != len(parts) // step - 1
+        ):
+            return None
+        ids = map(unhexlify, parts[1::step])
+        try:
+            rows = self._pack_payloads([parts[2 + place :: step] for place in range(len(self._checks))])
+            if self._study.public:
+                public = [self._packed_values(text or b"{}") for text in parts[step - 1 :: step]]
+                rows = map(bytes.__add__, public, rows)
+            return list(map(PackedReport._make, zip(ids, repeat(self._study.version), rows)))
+        except ReportError:
+            return None
+
+    def _pack_payloads(self, columns: list[list[bytes]]) -> Iterable[bytes]:
+        """Return each report's packed payloads from their texts. Raises ReportError for an impossible one."""
+        if self._study.sample_one_question:
+            return [self._pack_answer(row) for row in zip(*columns)]
+        payloads = []
+        for texts, check in zip(columns, self._checks):
+            payloads.append(list(map(a2b_base64, texts)))
+            for payload in payloads[-1]:
+                check(payload)
+        if len(payloads) == 1:
+            return payloads[0]
+        return map(b"".join, zip(*[payloads[place] for place in self._in_order]))
+
+    def _pack_answer(self, texts: Sequence[bytes | None]) -> bytes:
+        """Return the payloads of a report that answers one question; the other texts are None."""
+        for name, text, check in zip(self._members, texts, self._checks):
+            if text is not None:
+                payload = a2b_base64(text)
+                check(payload)
+                return self._layout.pack({name: payload})
+        raise AssertionError("the expression has one payload")
+
+    def _pack_values(self, text: bytes) -> bytes:
+        """Return a canonical text's public values in bytes. Raises ReportError for values of others."""
+        values = parse_json(text, ReportError, self._longest)
+        plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
+        if not plain or canonical_json(values) != text.decode():
+            raise ReportError("public", "is spelled otherwise", code="report.public_not_canonical")
+        wrong = self._study.wrong_public(values, invited=True)
+        if wrong:
+            raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_value_invalid")
+        return self._public.pack(values)
+
+    def _write_values(self, packed: bytes) -> bytes:
+        values = self._public.unpack(packed)
+        return PUBLIC_HEAD + canonical_json(values).encode() if values else b""
+
+
+def _marks(text: str) -> int:
+    return sum(map(text.count, ",[{"))
+
+
+def _most_marks(field: PublicField) -> int:
+    """Return the most commas and opening brackets that a field adds to a report."""
+    return 2 + max(map(_marks, field.choices), default=0)

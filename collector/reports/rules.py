@@ -20,8 +20,7 @@ from collector import store
 from collector.db import Database
 from collector.limiter import log_throttled
 from collector.problems import UNAVAILABLE, ProblemError
-from collector.reports.canonical_form import CanonicalForm
-from collector.reports.packing import Layout, PublicPlaces, layout_of
+from collector.reports.packing import CanonicalForm, Layout, PublicPlaces, layout_of
 from collector.store import ON_DISK, PackedReport, StudyState, Sums
 from collector.tickets.redeem import BlindCheck
 from ldp_client import Mechanism, mechanisms_of

@@ -27,7 +27,7 @@ from collector.problems import (
     ProblemError,
 )
 from collector.reports import intake
-from collector.reports.canonical_form import digest_of
+from collector.reports.packing import digest_of
 from collector.store import PackedReport
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import DocumentError, ReportError

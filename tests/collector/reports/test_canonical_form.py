@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.reports.canonical_form import MOST_REMEMBERED_BYTES, digest_of
+from collector.reports.packing import MOST_REMEMBERED_BYTES, digest_of
 from collector.reports.rules import Rules
 from ldp_client.documents.errors import DocumentError
 from schemas import Report
