@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import date
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -69,9 +69,10 @@ DIGESTS = select(DocumentRow.version, DocumentRow.digest).where(DocumentRow.stud
 NEVER_PUBLISHED = 0
 # A report as it is stored: id, version, payloads, as in PackedReport.
 StoredRow = tuple[bytes, int, bytes]
-INSERT_INTO_SQLITE = (
-    "INSERT INTO reports (study, id, version, day, payloads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-)
+INSERT_INTO_SQLITE = "INSERT INTO reports (study, id, version, day, payloads) VALUES "
+ROW = "(?, ?, ?, ?, ?)"
+# Each statement gives up Python's lock and has to wait for it again behind other threads.
+ROWS_PER_STATEMENT = 250
 # %b: psycopg sends the arrays in binary, which is several times faster than in text.
 INSERT_INTO_POSTGRESQL = """
 INSERT INTO reports (study, id, version, day, payloads)
@@ -262,9 +263,12 @@ def insert_reports(session: Session, study: int, day: date, reports: Sequence[Pa
 def _insert_into_sqlite(
     connection: Connection, study: int, day: date, reports: Sequence[PackedReport]
 ) -> set[bytes]:
-    written = day.isoformat()
+    written, stored = day.isoformat(), 0
     rows = [(study, report_id, version, written, payloads) for report_id, version, payloads in reports]
-    stored = connection.exec_driver_sql(INSERT_INTO_SQLITE, rows).rowcount
+    for start in range(0, len(rows), ROWS_PER_STATEMENT):
+        some = rows[start : start + ROWS_PER_STATEMENT]
+        statement = f"{INSERT_INTO_SQLITE}{', '.join([ROW] * len(some))} ON CONFLICT DO NOTHING"
+        stored += connection.exec_driver_sql(statement, tuple(chain.from_iterable(some))).rowcount
     if stored not in (0, len(rows)):
         raise PartlyHeldError
     return {report.id for report in reports} if stored else set()
