@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, jsonify, request
@@ -36,6 +37,10 @@ reports.register_error_handler(Exception, refuse_upload)
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([a-z0-9][a-z0-9._-]{0,63})/reports(?:/([0-9a-f]{32}))?")
 MOST_DIGITS = 12
+# Anyone may read these. Only one thread at a time does: all of them together would leave an upload little of
+# Python's time.
+READ_PATH = re.compile(r"(?:/v1/studies/[^/]+(?:/signed)?|/s/[^/]+)/?")
+TURN_SECONDS = 1.0
 # The variables of the headers in a WSGI environment.
 VARIABLES = {
     name: ("" if name == "Content-Type" else "HTTP_") + name.upper().replace("-", "_") for name in HEADERS
@@ -43,15 +48,16 @@ VARIABLES = {
 
 
 class UploadShortcut:
-    """Wraps the WSGI application `plain` and accepts uploads of a stated length.
+    """Wraps the WSGI application `plain`, accepts uploads of a stated length, and puts readers in a line.
 
-    Flask's dispatch would be half of their cost. The views below accept all other uploads.
+    Flask's dispatch would be half of an upload's cost. The views below accept all other uploads.
     """
 
     def __init__(self, plain: WSGIApplication, collector: Collector, headers: Headers) -> None:
         self.plain = plain
         self._collector = collector
         self._headers = headers
+        self._turn = Lock()
         limit = collector.settings.body_limit
         self._limits = {"PUT": min(MAX_BYTES, limit), "POST": limit}
 
@@ -65,7 +71,7 @@ class UploadShortcut:
             or not (length.isdecimal() and len(length) <= MOST_DIGITS and int(length) <= self._limits[method])
             or "HTTP_TRANSFER_ENCODING" in environ
         ):
-            return self.plain(environ, start_response)
+            return self._read(environ, start_response)
         start = time.perf_counter()
         body = environ["wsgi.input"].read(int(length))
         answer = accept(self._collector, match[1], match[2], body, _headers_of(environ))
@@ -76,6 +82,17 @@ class UploadShortcut:
         status = f"{answer.status} {HTTPStatus(answer.status).phrase}"
         start_response(status, [*answer.headers, size, *self._headers])
         return [answer.body]
+
+    def _read(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Pass a request on to Flask. Requests for a study or its page take turns, unless one hangs."""
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not READ_PATH.fullmatch(environ["PATH_INFO"]):
+            return self.plain(environ, start_response)
+        has_turn = self._turn.acquire(timeout=TURN_SECONDS)
+        try:
+            return self.plain(environ, start_response)
+        finally:
+            if has_turn:
+                self._turn.release()
 
 
 @reports.put("/<report_id>")

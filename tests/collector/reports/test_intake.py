@@ -107,12 +107,14 @@ def test_concurrent_conflicts_store_exactly_one(habits, study, make_report):
     assert habits.exported() == [rivals[statuses.index(201)]]
 
 
-def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report):
+def test_a_batch_is_inserted_in_the_order_of_the_ids(habits, study, make_report, monkeypatch):
     seen = []
 
-    def record(_connection, _cursor, statement, rows, *_rest):
-        seen.extend(row[1] for row in rows if "INSERT INTO reports" in statement)
+    def record(_connection, _cursor, statement, values, *_rest):
+        if "INSERT INTO reports" in statement:
+            seen.extend(values[1::5])
 
+    monkeypatch.setattr(store, "ROWS_PER_STATEMENT", 8)
     event.listen(habits.collector.database.engine, "before_cursor_execute", record)
     habits.post([make_report(study).to_document() for _ in range(20)])
     assert len(seen) == 20

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +19,7 @@ from collector.reports import uploads
 from ldp_client.documents.errors import ReportError
 from schemas import Report
 from tests.collector.answered import problem
-from tests.collector.conftest import build_report, build_study
+from tests.collector.conftest import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 PATH = "/v1/studies/habits/reports"
@@ -178,6 +180,40 @@ def test_report_of_a_version_that_no_upload_named_before_is_read(make_harness, s
     harness.publish(study)
     documents = [make_report(study).to_document() for _ in range(300)]
     assert harness.post(documents).json["stored"] == 300
+
+
+@pytest.mark.attack(15)
+def test_readers_of_a_study_wait_for_each_other(habits, study, make_report, monkeypatch):
+    """Sixteen clients only read a study: one at a time does, and uploads do not wait for them."""
+    monkeypatch.setattr(api, "TURN_SECONDS", 30.0)
+    genuine, reading, ended, most = habits.collector.current.find, [], Event(), []
+
+    def slow(study_id):
+        reading.append(1)
+        most.append(len(reading))
+        assert ended.wait(30)
+        reading.pop()
+        return genuine(study_id)
+
+    object.__setattr__(habits.collector.current, "find", slow)
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(habits.app.test_client().get, "/v1/studies/habits") for _ in range(4)]
+        try:
+            wait_for(lambda: reading)
+            assert habits.put(make_report(study)).status_code == 201
+        finally:
+            ended.set()
+        assert {reader.result(30).status_code for reader in readers} == {200}
+    assert max(most) == 1
+
+
+@pytest.mark.attack(15)
+def test_a_reader_that_hangs_stops_no_other(habits, monkeypatch):
+    """A read of the database never ends: other readers wait for a moment, and are answered."""
+    monkeypatch.setattr(api, "TURN_SECONDS", 0.01)
+    shortcut = habits.app.wsgi_app
+    with shortcut._turn:
+        assert habits.client.get("/v1/studies/habits").status_code == 200
 
 
 def test_report_for_another_study_is_refused(habits, study):
