@@ -37,7 +37,7 @@ def record(session: Session, key: str, action: str, study: str | None = None, de
     session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
 
 
-def is_said_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
+def is_recorded_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
     """Return True if today's lines have this action already. start: the start of its detail."""
     same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
     statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(start, autoescape=True)).limit(1)

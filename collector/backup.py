@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 from sqlalchemy import Connection, delete, func, insert, select, text
@@ -24,6 +23,7 @@ from collector.wal import (
     bind_next_log,
     empty_log,
     flush,
+    free_name,
     has_foreign_log,
     locked,
     size,
@@ -132,7 +132,7 @@ def _replace(file: Path, new: Path) -> Path | None:
         raise InputError(f"{file} cannot take in its log: {why}", code="restore.log_in_use")
     for log in [beside(file, ending) for ending in LOGS]:
         if size(log):
-            os.replace(log, _free_name(log))
+            os.replace(log, free_name(log))
     beside(file, "-shm").unlink(missing_ok=True)
     # 2. The new file gets the rights of the old one's owner, even if root restores it.
     new.chmod(OWNER_ONLY)
@@ -141,7 +141,7 @@ def _replace(file: Path, new: Path) -> Path | None:
         os.chown(new, rights.st_uid, rights.st_gid)
     flush(new)
     # 3. After each step, there is no database, or a whole one.
-    replaced = _free_name(file) if file.exists() else None
+    replaced = free_name(file) if file.exists() else None
     if replaced is not None:
         os.replace(file, replaced)
     os.replace(new, file)
@@ -212,9 +212,3 @@ def _schema_of(file: Path, schemas: Sequence[Schema]) -> Schema | None:
     except sqlite3.Error:
         return None
     return next((schema for schema in schemas if schema.table in tables), None)
-
-
-def _free_name(path: Path) -> Path:
-    """Return an unused name next to a file, for the file that is replaced."""
-    names = (path.with_name(f"{path.name}.replaced-{number}") for number in count(1))
-    return next(name for name in names if not name.exists())

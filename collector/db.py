@@ -21,7 +21,6 @@ from sqlalchemy.exc import (
     DataError,
     DBAPIError,
     IntegrityError,
-    InterfaceError,
     NotSupportedError,
     OperationalError,
     ProgrammingError,
@@ -55,7 +54,7 @@ STATEMENT_SECONDS = 30
 # Connections in addition to those for reading: for writing, and for checking that the database answers.
 RESERVED = 2
 LOCK_NOT_AVAILABLE = "55P03"
-POSTGRESQL_DISK_FULL = "53100"
+DISK_FULL_CODES = (sqlite3.SQLITE_FULL, "53100")
 # No such table, as during a restore: no server starts on a database without tables.
 POSTGRESQL_NO_TABLE = "42P01"
 # PostgreSQL ended this transaction because of a deadlock, or a serialization failure.
@@ -223,15 +222,14 @@ class Database:
 
         The function is called again if PostgreSQL rolled back its transaction in favour of another.
         """
-        for _ in range(MOST_TRIES - 1):
+        for tries in range(1, MOST_TRIES + 1):
             try:
                 with self.write() as session:
                     return action(session)
             except DBAPIError as error:
-                if getattr(error.orig, "sqlstate", None) not in POSTGRESQL_ENDED:
+                if _code_of(error) not in POSTGRESQL_ENDED or tries == MOST_TRIES:
                     raise
-        with self.write() as session:
-            return action(session)
+        raise AssertionError("the last try returns or raises")
 
     @contextmanager
     def writing_connection(self) -> Iterator[Connection]:
@@ -284,17 +282,10 @@ def sqlite_url(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def is_disk_full(error: SQLAlchemyError) -> bool:
-    """Return True if the error means that the database's disk is full."""
+def _code_of(error: Exception) -> str | int | None:
+    """Return PostgreSQL's or SQLite's code of an error, None for other errors."""
     cause = error.orig if isinstance(error, DBAPIError) else None
-    code = getattr(cause, "sqlite_errorcode", None)
-    return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
-
-
-def is_without_tables(error: Exception) -> bool:
-    """Return True if PostgreSQL lacks a table. SQLite reports that like an unavailable database."""
-    cause = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(cause, "sqlstate", None) == POSTGRESQL_NO_TABLE
+    return getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorcode", None)
 
 
 def has_lagging_replica(database: Database) -> bool:
@@ -377,7 +368,7 @@ OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError
 def is_of_all(error: Exception) -> bool:
     """Return True if every other write would fail now too: the database is locked, full or away."""
     of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
-    return of_database or is_without_tables(error) or isinstance(error, OtherReleaseError)
+    return of_database or _code_of(error) == POSTGRESQL_NO_TABLE or isinstance(error, OtherReleaseError)
 
 
 @singledispatch
@@ -409,23 +400,16 @@ def _(error: StatementError) -> ProblemError:
 
 
 @problem_of.register(PoolTimeoutError)
-@problem_of.register(DatabaseError)
-@problem_of.register(InterfaceError)
+@problem_of.register(DBAPIError)
 def _(error: SQLAlchemyError) -> ProblemError:
-    if is_disk_full(error):
+    if not is_of_all(error):
+        return problem_of.dispatch(Exception)(error)
+    if _code_of(error) in DISK_FULL_CODES:
         log_throttled(logging.ERROR, "the database's disk is full: nothing more is stored", code="disk-full")
         return ProblemError(DISK_FULL, "nothing was stored")
     line = f"the database cannot be used: {one_line(getattr(error, 'orig', error))}"
     log_throttled(logging.WARNING, line, code="database-away")
     return ProblemError(UNAVAILABLE, "the database is locked or away; nothing was stored")
-
-
-@problem_of.register(DataError)
-@problem_of.register(IntegrityError)
-@problem_of.register(NotSupportedError)
-@problem_of.register(ProgrammingError)
-def _(error: SQLAlchemyError) -> ProblemError:
-    return problem_of.dispatch(DatabaseError if is_without_tables(error) else Exception)(error)
 
 
 @problem_of.register

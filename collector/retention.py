@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from collector import audit_log, store, studies
 from collector.clock import doubt_of, is_vouched_for
 from collector.db import LOCK_NOT_AVAILABLE
+from collector.models import StudyRow
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.sums import FindRules, require_sums, take_back_reports
@@ -38,17 +39,13 @@ class Doomed:
 
     Attributes:
         study: the study's id.
-        number: the study's key in the database.
-        before: only reports that arrived before this day; None for all.
-        version: only reports of this version; None for all.
+        chosen: which reports.
         at_once: how many reports one transaction deletes.
         is_past: whether the retention of all these reports is over, so that no copy of them is accepted.
     """
 
     study: str
-    number: int
-    before: date | None = None
-    version: int | None = None
+    chosen: store.Chosen
     at_once: int = REPORTS_AT_ONCE
     is_past: bool = False
 
@@ -61,7 +58,7 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
 
     Raises WrongSumsError if nothing can be deleted before all reports are counted again.
     """
-    is_all = doomed.before is None and doomed.version is None
+    is_all = doomed.chosen.before is None and doomed.chosen.version is None
     if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
         return whole
     total, after = 0, b""
@@ -80,8 +77,24 @@ def _delete_whole(act: Act, doomed: Doomed) -> int | None:
     That is so if only some reports are to be deleted, if the tables are not partitioned by study, or while
     another program such as a backup reads them.
     """
+
+    def empty(session: Session) -> int | None:
+        study = store.study_state(session, doomed.study)
+        if study is None or not store.has_partitions(session) or not study.final:
+            return None
+        # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
+        counts = count_whole(session, doomed.chosen)
+        if counts.others:
+            return None
+        row = _locked(session, doomed.study)
+        store.empty_partition(session, row.number)
+        forget_sums(session, [row.number])
+        row.withdrawn_exported -= counts.withdrawn
+        row.deletions += counts.reports > 0
+        return counts.reports
+
     try:
-        deleted: int | None = act(partial(_empty_if_whole, doomed=doomed))
+        deleted: int | None = act(empty)
     except OperationalError as error:
         if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
@@ -89,32 +102,14 @@ def _delete_whole(act: Act, doomed: Doomed) -> int | None:
     return deleted
 
 
-def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
-    study = store.study_state(session, doomed.study)
-    if study is None or not store.has_partitions(session) or not study.final:
-        return None
-    # Counted before the lock: no report arrives any more, and uploads must not wait for the counting.
-    found = count_whole(session, store.Chosen(doomed.number, doomed.before, doomed.version))
-    row = store.locked_study(session, doomed.study)
-    if found.others or row is None:
-        return None
-    store.empty_partition(session, doomed.number)
-    forget_sums(session, [doomed.number])
-    row.withdrawn_exported -= found.withdrawn
-    row.deletions += found.reports > 0
-    return found.reports
-
-
 def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
     """Delete the next reports by id, and return them."""
     # The lock keeps uploads out: an upload that found a report here must not lose it before it commits.
-    row = store.locked_study(session, doomed.study)
-    assert row is not None
-    chosen = store.Chosen(doomed.number, doomed.before, doomed.version)
+    row = _locked(session, doomed.study)
     delete = store.delete_reports if row.final or doomed.is_past else empty_reports
-    deleted, withdrawn = delete(session, chosen, after, doomed.at_once)
+    deleted, withdrawn = delete(session, doomed.chosen, after, doomed.at_once)
     if deleted:
-        take_back_reports(session, find, doomed.study, doomed.number, deleted)
+        take_back_reports(session, find, doomed.study, row.number, deleted)
     if not all(report.withdrawn for report in deleted):
         # A running export would lack these reports and yet look complete.
         row.deletions += 1
@@ -130,21 +125,20 @@ def delete_reports(
 
     by: the name of a key. Raises InputError for an unknown study.
     """
-    number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
+
+    def begin(session: Session) -> tuple[int, list[int]]:
+        number = _locked(session, study_id).number
+        # Checked before anything is deleted.
+        require_sums(session, study_id, number)
+        line = f"reports from before {before}"
+        # One command may send several requests until all reports are deleted.
+        if before is not None and not audit_log.is_recorded_today(session, by, "expire", study_id, line):
+            audit_log.record(session, by, "expire", study_id, line)
+        return number, store.published_versions(session, study_id)
+
+    number, versions = act(begin)
     at_once = min(REPORTS_AT_ONCE, page_limit([find(study_id, version) for version in versions]))
-    return delete_doomed(act, find, Doomed(study_id, number, before, at_once=at_once), most)
-
-
-def _begin(session: Session, study_id: str, before: date | None, by: str) -> tuple[int, list[int]]:
-    """Write the line of the audit log; return the study's number and versions."""
-    number = _number(session, study_id)
-    # Checked before anything is deleted.
-    require_sums(session, study_id, number)
-    line = f"reports from before {before}"
-    # One command may send several requests until all reports are deleted.
-    if before is not None and not audit_log.is_said_today(session, by, "expire", study_id, line):
-        audit_log.record(session, by, "expire", study_id, line)
-    return number, store.published_versions(session, study_id)
+    return delete_doomed(act, find, Doomed(study_id, store.Chosen(number, before), at_once), most)
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
@@ -156,25 +150,24 @@ def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | 
     """
 
     def end(session: Session) -> None:
-        number = _number(session, study_id)
-        row = store.locked_study(session, study_id)
-        assert row is not None
+        row = _locked(session, study_id)
         # Checked before the study is closed.
-        require_sums(session, study_id, number)
+        require_sums(session, study_id, row.number)
         if not row.deleted:
             audit_log.record(session, by, "delete study", study_id)
         studies.close(session, study_id, deleted=True)
-        codes.forget(session, number)
+        codes.forget(session, row.number)
 
     act(end)
     return delete_reports(act, find, study_id, None, by, most)
 
 
-def _number(session: Session, study_id: str) -> int:
-    study = store.study_state(session, study_id)
-    if study is None:
+def _locked(session: Session, study_id: str) -> StudyRow:
+    """Return a study's row, which keeps uploads out until the transaction ends. Raises InputError."""
+    row = store.locked_study(session, study_id)
+    if row is None:
         raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
-    return study.number
+    return row
 
 
 class Kept(NamedTuple):
@@ -198,6 +191,11 @@ class Kept(NamedTuple):
     overdue: int
 
     @property
+    def chosen(self) -> store.Chosen:
+        """Return the overdue reports."""
+        return store.Chosen(self.number, self.before, self.version)
+
+    @property
     def is_past(self) -> bool:
         """Return True if the last day of all the version's reports is over."""
         return self.until is not None and self.before == date.max
@@ -205,8 +203,14 @@ class Kept(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return the members for programs."""
         until = self.until and self.until.isoformat()
-        own = {"study": self.study, "version": self.version, "days": self.days, "until": until}
-        return {**own, "reports": self.reports, "overdue": self.overdue}
+        return {
+            "study": self.study,
+            "version": self.version,
+            "days": self.days,
+            "until": until,
+            "reports": self.reports,
+            "overdue": self.overdue,
+        }
 
 
 def kept_of(
@@ -247,7 +251,7 @@ def delete_overdue(
     if not act(lambda session: _begin_overdue(session, kept, today, by)):
         return 0
     at_once = min(REPORTS_AT_ONCE, page_limit([find(kept.study, kept.version)]))
-    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, kept.is_past)
+    doomed = Doomed(kept.study, kept.chosen, at_once, kept.is_past)
     return delete_doomed(act, find, doomed, most)
 
 
@@ -255,9 +259,9 @@ def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
     """Write the line of the audit log; return True if there are reports or ids to delete."""
     if doubt := doubt_of(session, today):
         raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
-    store.locked_study(session, kept.study)
+    _locked(session, kept.study)
     require_sums(session, kept.study, kept.number)
-    number = store.count_reports(session, store.Chosen(kept.number, kept.before, kept.version))
+    number = store.count_reports(session, kept.chosen)
     is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
     if not number:
         # Once a version's last day is over, the ids of its expired reports go too.
@@ -272,6 +276,6 @@ def _begin_overdue(session: Session, kept: Kept, today: date, by: str) -> bool:
         return False
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
     # Deletion in several parts, as by a server's processes, logs the total at the first part.
-    if not audit_log.is_said_today(session, by, ACTION, kept.study, what):
+    if not audit_log.is_recorded_today(session, by, ACTION, kept.study, what):
         audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
     return True

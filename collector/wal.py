@@ -14,10 +14,10 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import replacing
 
 LOGGER = logging.getLogger("collector")
 # Offset and size of `user_version` in a file's header, a signed number. A backup has 0: it has no log.
@@ -33,20 +33,22 @@ def served_alone(file: Path | None) -> Iterator[None]:
     """Hold a database for one server; on exit, write SQLite's log into its file.
 
     Otherwise an operator who moves only that file would lose acknowledged reports, and leave withdrawn
-    reports in the log. file: None for a database that is no file. A missing file is rejected elsewhere.
+    reports in the log. A log that was another file's from the start stays: the server does not start.
+    file: None for a database that is no file. A missing file is rejected elsewhere.
     Raises InputError if another server holds it.
     """
     if file is None or not file.exists():
         yield
         return
-    process = os.getpid()
+    process, was_foreign = os.getpid(), has_foreign_log(file)
     with locked(file):
         try:
             yield
         finally:
             # Workers also run this when they exit, while the other workers still write.
-            if os.getpid() == process and (why := empty_log(file)):
-                LOGGER.error("%s keeps its latest data in its log, because %s", file, why)
+            is_own = os.getpid() == process and not was_foreign
+            if is_own and (why := empty_log(file)):
+                LOGGER.error("%s was not written into its file: %s", beside(file, "-wal"), why)
 
 
 @contextmanager
@@ -76,10 +78,8 @@ def bind_next_log(file: Path) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("BEGIN EXCLUSIVE")
         mark = 1 + secrets.randbelow(MARKS - 1)
-        # On disk before the file has the mark.
-        with replacing(str(beside(file, "-mark")), private=True) as note:
-            note.write(f"{mark:x}\n")
-        flush(file.resolve().parent)
+        # On disk before the file has the mark. Eight digits: an earlier mark is overwritten whole.
+        _write_durably(beside(file, "-mark"), f"{mark:08x}\n".encode())
         connection.execute(f"PRAGMA user_version = {mark}")
         connection.execute("COMMIT")
 
@@ -108,10 +108,30 @@ def has_foreign_log(file: Path) -> bool:
     return marked is None or marked[2] != noted
 
 
+def _write_durably(path: Path, content: bytes) -> None:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        os.pwrite(handle, content, 0)
+        os.fsync(handle)
+        os.close(handle)
+        flush(path.parent)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}", code="database.no_mark") from None
+
+
 def empty_log(file: Path) -> str:
-    """Write a log into its file, and return why data stays in the log, or ""."""
-    if not file.exists() or has_foreign_log(file):
-        return "another file has its name"
+    """Write a log into its file, and return why data stays in the log, or "".
+
+    Another file's log gets another name.
+    """
+    log = beside(file, "-wal")
+    if not file.exists():
+        return f"{file} is gone"
+    if has_foreign_log(file):
+        aside = free_name(log)
+        os.replace(log, aside)
+        beside(file, "-shm").unlink(missing_ok=True)
+        return f"it is another file's, and is now {aside}"
     try:
         with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
             (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -124,6 +144,12 @@ def beside(file: Path, ending: str) -> Path:
     """Return the path of a database's other file: SQLite puts it next to the target of a link."""
     whole = file.resolve()
     return whole.with_name(whole.name + ending)
+
+
+def free_name(path: Path) -> Path:
+    """Return an unused name next to a file, for the file that is replaced."""
+    names = (path.with_name(f"{path.name}.replaced-{number}") for number in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def size(path: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from collector import retention
+from collector import retention, store
 from collector.db import Database
 from collector.reports.sums import recount
 from collector.store import partition_names
@@ -93,9 +93,9 @@ def test_expiring_one_version_keeps_the_others_reports(elephant, database, make_
     send(elephant, first, make_report, 2)
     assert elephant.publish(second).status_code == 201
     send(elephant, second, make_report, 3)
-    doomed = retention.Doomed("habits", 1, version=1, is_past=True)
+    doomed = retention.Doomed("habits", store.Chosen(1, version=1), is_past=True)
     assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 2
     assert rows(database, "reports_1") == 3
-    doomed = retention.Doomed("habits", 1, version=2, is_past=True)
+    doomed = retention.Doomed("habits", store.Chosen(1, version=2), is_past=True)
     assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 3
     assert elephant.summary(version=2).get_json()["questions"]["ever"]["n"] == 0

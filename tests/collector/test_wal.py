@@ -107,7 +107,7 @@ def test_stopping_server_does_not_change_restored_file(start_server, tmp_path, s
 def test_log_held_by_another_reader_is_reported_at_stop(habits, study, monkeypatch, caplog):
     """Another program reads while the server stops: a copy of the file alone lacks the last report."""
     monkeypatch.setattr(wal, "BUSY_SECONDS", 0.05)
-    said = f"{habits.path.name} keeps its latest data in its log, because another program still reads it"
+    said = f"{habits.path.name}-wal was not written into its file: another program still reads it"
     # Also the day's upkeep, which no reader may hold up.
     assert habits.put(build_report(study)).status_code == 201
     with closing(sqlite3.connect(habits.path)) as reader:
