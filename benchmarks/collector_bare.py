@@ -19,10 +19,10 @@ from flask import Flask
 
 from benchmarks.collector_load.bodies import fresh_reports, load_study
 from collector import create_app
-from collector.operator.init_cli import make_database
 from collector.reports.intake import Receipt
 from collector.settings import Settings
 from collector.studies import publish
+from ldpkit.cli.places import make_database
 from schemas import Report
 
 if TYPE_CHECKING:

@@ -20,18 +20,16 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # The server makes its own tables where there are none. Another process would open the file beside a simulated
 # disk, which then forgets what that process wrote.
 SERVE = """
-import argparse
+import sys
 from contextlib import suppress
-from collector.cli import add_commands
-from collector.operator.init_cli import make_database
+from ldpkit.cli import main
+from ldpkit.cli.places import make_database
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
-parser = argparse.ArgumentParser()
-add_commands(parser.add_subparsers(required=True))
-arguments = parser.parse_args()
+words = dict(zip(sys.argv, sys.argv[1:]))
 with suppress(InputError):
-    make_database(Settings(database=arguments.database))
-arguments.run(arguments)
+    make_database(Settings.load(database=words.get("--database")))
+sys.exit(main())
 """
 
 

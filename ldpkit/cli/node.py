@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldpkit.cli.commands import COUNT, TOKEN_VARIABLE, group, out_option, require_yes, yes_option
+from ldpkit.cli.commands import TOKEN_VARIABLE, group, out_option, require_yes, yes_option
 from ldpkit.cli.output import warn
+from ldpkit.cli.serving import run_server, server_options
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -37,7 +38,7 @@ def init(folder: Path) -> None:
     them.
     """
     from collector.nodes.keys import NodeKeys
-    from collector.operator.init_cli import make_place
+    from ldpkit.cli.places import make_place
 
     def make_keys(place: Path) -> None:
         if not (place / KEY_FILE).exists():
@@ -50,20 +51,10 @@ def init(folder: Path) -> None:
 
 
 @node.command("serve", example="node serve --port 8001")
+@server_options
 @click.option("--key", metavar="FILE", default=KEY_FILE, show_default=True, help="the node's keys")
-@click.option("--database", metavar="URL", help="another database than the settings name")
-@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on")
-@click.option("--port", type=int, default=8000, show_default=True, help="0 takes any free port")
-@click.option("--workers", type=COUNT, default=1, show_default=True, help="processes")
-@click.option("--threads", type=COUNT, default=64, show_default=True, help="threads a process")
-@click.option("--tls-certificate", type=click.Path(path_type=Path), help="for https without a proxy: PEM")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="its private key in PEM")
-@click.option("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
-def serve(key: str, **options: object) -> None:
+def serve(key: str, database: str | None, **options: Any) -> None:
     """Run a node of secure sums in its place."""
-    import argparse
-
-    from collector.cli import run_serve
 
     def create(settings: Settings) -> Flask:
         # Imported in each worker: prometheus_client looks for their shared folder when it is imported.
@@ -71,7 +62,7 @@ def serve(key: str, **options: object) -> None:
 
         return create_node_app(settings, key_file=key)
 
-    run_serve(argparse.Namespace(token=None, new=False, require_ohttp=None, create=create, **options))
+    run_server(database, False, False, create, **options)
 
 
 @node.command("close", example="node close study.json --out total.json")

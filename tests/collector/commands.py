@@ -24,7 +24,8 @@ def said_at_start(database: str, capsys: pytest.CaptureFixture[str], *more: str)
     """What `ldpkit serve` says before it serves, which is left out."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "serve_collector", lambda *_arguments: None)
-        run("serve", "--database", database, "--token", TOKEN, *more)
+        patch.setenv("LDPKIT_TOKEN", TOKEN)
+        run("serve", "--database", database, *more)
     return capsys.readouterr().err
 
 

@@ -68,11 +68,7 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 ANSWERS = {"hours": 8, "fruit": "pear", "ever": "yes"}
 
-RUN_COMMAND = """
-import sys
-from ldpkit.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
+RUN_COMMAND = "import sys; from ldpkit.cli import main; sys.exit(main())"
 
 
 def build_study(version: int = 1, **changes: Any) -> Study:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
 from collector import create_app
-from collector.cli import _serve_settings, add_commands, wait_for_database
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
+from ldpkit.cli.serving import serve_settings, wait_for_database
 from tests.collector.commands import TOKEN, operate
 from tests.collector.conftest import ensure_database
 from tests.kit.errors import raises
@@ -17,18 +15,15 @@ def test_token_is_created_only_without_an_operator_key(database_url, capsys, mon
     """Otherwise each start would write an operator's token into the log."""
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
     ensure_database(database_url)
-    parser = argparse.ArgumentParser()
-    add_commands(parser.add_subparsers(required=True))
-    serve = parser.parse_args(["serve", "--database", database_url])
     app = create_app({"database": database_url, "token": TOKEN})
     operate(app, "keys", "add", "reader", "--role", "read")
     capsys.readouterr()
-    made = _serve_settings(serve).token
+    made = serve_settings(database_url).token
     assert made
     assert f"operator's token: {made}" in capsys.readouterr().err
     operate(app, "keys", "add", "chief", "--role", "operate")
     capsys.readouterr()
-    assert _serve_settings(serve).token is None
+    assert serve_settings(database_url).token is None
     assert "no token is set" in capsys.readouterr().err
 
 

@@ -104,7 +104,7 @@ def test_earlier_revision_is_upgraded_by_migrate(database, database_url, monkeyp
     create_app({"database": database_url})
 
 
-SERVE = ["serve", "--port", "0", "--token", "token-for-the-tests"]
+SERVE = ["serve", "--port", "0"]
 COMMANDS = [SERVE, ["migrate"], ["backup", "--out", "copy"]]
 
 

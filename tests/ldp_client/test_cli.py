@@ -226,8 +226,8 @@ def test_a_missing_extra_is_named(study_file, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["serve", "--workers", "two"], "--workers: must be a whole number of at least 1, is two"),
-        (["serve", "--threads", "0"], "--threads: must be a whole number of at least 1, is 0"),
+        (["serve", "--workers", "two"], "'--workers': 'two' is not a valid integer"),
+        (["serve", "--threads", "0"], "'--threads': 0 is not in the range x>=1"),
         (["plan", "s.json", "--out", "p", "--n", "1e3"], "'--n': must be whole numbers, as in"),
     ],
 )

@@ -66,7 +66,7 @@ def test_list_and_status_print_the_state_of_studies(asked, inviting, study, make
 def test_export_takes_no_abbreviated_option(capsys):
     """`--to URL` would be taken as `--token URL`."""
     asked = parsed(["export", "habits", "--collector", URL, "--out", "r.csv"])
-    assert (asked["collector"], asked["token"]) == (URL, None)
+    assert asked["collector"] == URL
     assert exit_code(["export", "habits", "--to", URL, "--out", "r.csv"]) == 2
     assert "--to" in capsys.readouterr().err
 

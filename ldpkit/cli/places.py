@@ -1,8 +1,7 @@
-"""`ldpkit init` makes a folder for a collector; `ldpkit serve` starts from there."""
+"""The command `ldpkit init`: it makes a folder for a collector, from which `ldpkit serve` starts."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -11,12 +10,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collector.settings import FILE_NAME, Settings, refuse_unknown_variables
+import click
+
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
+from ldpkit.cli.commands import command
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from collector.settings import Settings
 
 DATABASE_NAME = "ldpkit.sqlite3"
 GATEWAY_KEYS_NAME = "ohttp.keys"
@@ -37,22 +40,13 @@ next, in {folder}:
 """
 
 
-def add_init(parser: argparse.ArgumentParser) -> None:
-    """Register init's arguments."""
-    parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), metavar="FOLDER", help="default: here"
-    )
-    parser.add_argument(
-        "--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new"
-    )
-    parser.set_defaults(run=run_init)
-
-
-def run_init(arguments: argparse.Namespace) -> int:
-    """ldpkit init [FOLDER] [--database URL]"""
-    settings, shown = make_place(arguments.folder, arguments.database)
+@command("init", "init survey")
+@click.argument("folder", default=".", metavar="[FOLDER]")
+@click.option("--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new")
+def init(folder: str, database: str | None) -> None:
+    """Make a place for a collector: database, token, settings. Default: this folder."""
+    settings, shown = make_place(Path(folder), database)
     print(NEXT.format(settings=settings, database=shown, folder=settings.parent), end="", file=sys.stderr)
-    return 0
 
 
 def make_place(
@@ -63,6 +57,7 @@ def make_place(
     make_more: makes more files in the folder. Raises InputError.
     """
     from collector.db import sqlite_url
+    from collector.settings import FILE_NAME, Settings, refuse_unknown_variables
 
     refuse_unknown_variables()
     folder = Path(os.path.abspath(folder))
@@ -93,6 +88,7 @@ def make_place(
 
 def _write_settings(folder: Path, database: str) -> None:
     from collector.keys import new_word
+    from collector.settings import FILE_NAME
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
     values["ticket_key"] = new_word(TOKEN_BYTES)
