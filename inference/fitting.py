@@ -33,12 +33,12 @@ from inference.sampling import KEPT, PriorDraws
 from inference.seeds import seed_of
 from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
-from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary
+from summaries.progress import Step
 from summaries.reading import Reports, evidence_of
 from summaries.reducing import CheckedReports, good_reports, reduce_reports, study_of
 

@@ -1,15 +1,39 @@
-"""Progress of reading reports, which takes minutes where there are many millions."""
+"""Steps of progress, and the progress of reading reports, which takes minutes if there are many millions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
-from ldp_client.commands.output import Progress, Step
 from ldp_client.files.disk import STREAM, count_lines
 
 
-def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None]:
+class Step(str):
+    """A line of progress with the share of the work that is done.
+
+    Args:
+        text: the line.
+        done: how much is done.
+        total: how much there is to do.
+
+    Attributes:
+        share: done / total.
+    """
+
+    share: float
+
+    def __new__(cls, text: str, done: float, total: float) -> Step:
+        made = super().__new__(cls, text)
+        made.share = done / total
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to rebuild the step in another process."""
+        return Step, (str(self), self.share, 1)
+
+
+def reading_of(progress: Callable[[str], None], paths: Iterable[str]) -> Callable[[int], None]:
     """Tell how many reports of these files were read; they are counted once there is something to tell."""
     total = cache(lambda: sum(_about_how_many(path) for path in paths))
 
@@ -19,7 +43,7 @@ def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None
     return tell
 
 
-def columns_of(progress: Progress) -> Callable[[int, int], None]:
+def columns_of(progress: Callable[[str], None]) -> Callable[[int, int], None]:
     """Tell how many reports were read, of how many."""
 
     def tell(count: int, total: int) -> None:

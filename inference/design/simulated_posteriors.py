@@ -20,7 +20,7 @@ from inference.models.base import Draws, Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
 from inference.sampling.whitening import Shape, reshaped, shape_of
-from ldp_client.commands.output import Step
+from summaries.progress import Step
 
 Parameters = dict[str, NDArray[np.float64]]
 Progress = Callable[[str], None]

@@ -17,7 +17,7 @@ from inference.samplers import CHAINS
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
-from ldp_client.commands.output import Step
+from summaries.progress import Step
 
 # Draws of each warm-up phase: after each but the last, the chains' own draws determine the shape to move in.
 WARMUP = (100, 100, 200)

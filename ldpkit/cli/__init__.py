@@ -12,7 +12,6 @@ from importlib.metadata import version
 
 import click
 
-from ldp_client.commands.output import naming_output
 from ldp_client.documents.errors import (
     EXIT_HUNG_UP,
     EXIT_INTERRUPTED,
@@ -26,6 +25,7 @@ from ldp_client.files.disk import STREAM
 from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
 from ldpkit.cli.commands import SETTINGS
+from ldpkit.cli.output import naming_output
 
 DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (

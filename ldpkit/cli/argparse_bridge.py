@@ -11,7 +11,6 @@ import click
 
 from ldp_client.commands.output import (
     check_output,
-    close_progress,
 )
 from ldp_client.commands.parsers import SHORT, Parser, near_option
 
@@ -89,12 +88,9 @@ def _parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 def _run(parsed: argparse.Namespace) -> int:
     check_output(parsed)
-    try:
-        code: int = parsed.run(parsed)
-        # Flush here to report errors: Python's own flush at exit would use another format and exit code.
-        sys.stdout.flush()
-    finally:
-        close_progress(parsed)
+    code: int = parsed.run(parsed)
+    # Flush here to report errors: Python's own flush at exit would use another format and exit code.
+    sys.stdout.flush()
     return code
 
 

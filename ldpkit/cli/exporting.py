@@ -113,7 +113,7 @@ def _write(client: Client, study: str, out: str, is_place: bool, decoded: bool) 
 
 def _counted(reports: Iterable[Read]) -> Iterator[Read]:
     """Yield the reports and print progress; how many are left is unknown."""
-    from ldp_client.commands.output import Step
+    from summaries.progress import Step
 
     tell = progress()
     for count, report in enumerate(reports, 1):

@@ -41,9 +41,9 @@ def perturb(study: str, answers: str, out: str, missing_as_refusal: bool) -> Non
 
     ANSWERS has one person a line: NDJSON, or CSV with a header. A data holder's table is CSV or Parquet.
     """
-    from ldp_client.commands.output import Step
     from ldp_client.files.batch import perturb_file
     from schemas.study import load_study
+    from summaries.progress import Step
 
     refuse_table(out)
     document = load_study(study)
@@ -149,8 +149,8 @@ def audit(study: str, question: str | None, samples: int, out: str | None) -> in
     """Try to refute a study's stated privacy. Exit with 0 if every question passed, else with 4."""
     from ldp_client.audit.auditing import audit_study
     from ldp_client.audit.findings import table
-    from ldp_client.commands.output import Step
     from schemas.study import load_study
+    from summaries.progress import Step
 
     document = load_study(study)
     if out:

@@ -13,8 +13,8 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.table import table_of
 from inference.results.saving import save_posteriors
-from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
+from summaries.progress import Step
 from tests.inference.analyses.simulated import YES_NO, forced
 from tests.kit.channels import known_channel
 from tests.kit.errors import raises

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from ldp_client.commands.output import Progress, Step
 from ldpkit import cli
+from ldpkit.cli.output import Progress
 from schemas import Study
+from summaries.progress import Step
 from tests import studies
 from tests.ldp_client.devices import Server
 
