@@ -190,7 +190,7 @@ def _answer(
         _check(study, answers)
         # 3. Ask for consent, and answer.
         if not yes:
-            _ask_for_consent(study, device.collector)
+            _ask_for_consent(study, device.collector, ticket)
         device.consent(study)
         report = device.answer(study, answers, ticket)
     except TransferError:
@@ -376,7 +376,7 @@ def _tell_waiting(device: Device, study_id: str) -> None:
             _tell_public(Report.from_json(queued.body).public, "public.waiting")
 
 
-def _ask_for_consent(study: Study, collector: str) -> None:
+def _ask_for_consent(study: Study, collector: str, ticket: str) -> None:
     """Describe what would be sent and wait for a yes. Raises InputError for any other reply."""
     from ldp_client.explain import describe
     from schemas.channel_warnings import issuer_warnings
@@ -388,6 +388,10 @@ def _ask_for_consent(study: Study, collector: str) -> None:
             code="answer.nobody_consents",
         )
     warnings = [*warnings_to_people(study), *issuer_warnings(study, collector), *notes_of(study)]
+    if ticket and study.channel is None:
+        warnings.append(
+            "with your ticket: anyone who kept a record of whose ticket it is can tell whose report that is"
+        )
     print("\n".join([*describe(study), f"sent to: {visible(collector)}", *warnings]))
     try:
         reply = input("Send these answers, with this noise? [y/N] ")

@@ -22,7 +22,7 @@ TABLE = "t,v,pe\n10,40,480\n"
 def asked(tmp_path, monkeypatch, capsys):
     """Return a function that answers a study and says what was shown before the question of consent."""
 
-    def ask(study, *options, said="n", command="answer"):
+    def ask(study, *options, said="n", command="answer", ticket=""):
         shown = []
 
         def typed(_):
@@ -34,7 +34,7 @@ def asked(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sys.stdin.isatty", lambda: True)
         monkeypatch.setattr("builtins.input", typed)
         with Server(study.canonical()) as server:
-            url = f"{server.url}/v1/studies/survey"
+            url = f"{server.url}/v1/studies/survey{ticket}"
             folder = str(tmp_path / "device")
             code = main([command, "--max-epsilon", "100", url, "--folder", folder, *options])
             return code, shown, server.asked("PUT")
@@ -54,6 +54,17 @@ def test_study_terms_are_shown_before_consent_question(asked):
     assert "warning: hours: epsilon 64 is hardly any privacy" in shown.out
     assert "warning: hours is beyond the study's bounds" in shown.err
     assert "480" not in shown.err
+
+
+@pytest.mark.attack(12)
+@pytest.mark.parametrize("channel", [None, {"batches": {"hours": 24}}])
+def test_direct_ticket_is_described_as_joinable_before_consent(asked, channel):
+    """Hand out codes by name, and learn from them whose report is whose."""
+    study = Study(
+        studies.document(studies.YES_NO, channel=channel) if channel else studies.document(studies.YES_NO)
+    )
+    _, (shown,), _ = asked(study, "--set", "ever=yes", ticket="#ticket=CODE")
+    assert shown.out.count("can tell whose report that is") == 1
 
 
 def test_end_of_input_is_not_consent(asked, capsys):
