@@ -15,7 +15,7 @@ from heapq import nsmallest
 from typing import Any
 
 from collector.nodes.statements import STATEMENT, Nested, Statement, set_digest, split_ids
-from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Base64, Constant, Hex
 from ldp_client.documents.report import ID_BYTES
@@ -125,11 +125,6 @@ class Drawing:
             )
         nonces = tuple(bytes.fromhex(nonce) for nonce in parsed["nonces"])
         return cls(tuple(parsed["commitments"]), nonces, dict(zip(ids, each)))
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Drawing:
-        """Parse a text with `from_document`. Raises StatementError."""
-        return cls.from_document(parse_json(text, StatementError, len(text)))
 
 
 def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:

@@ -156,8 +156,21 @@ class Node:
             study = store.study_state(session, study_id)
             if study is None:
                 raise unknown_study(study_id)
-            confirmed = node_store.confirmed_ids(session, study.number)
-            return node_store.share_count(session, study.number) if confirmed is None else len(confirmed)
+            bound = node_store.confirmed_ids(session, study.number)
+            return node_store.share_count(session, study.number) if bound is None else len(bound)
+
+    def _state(self, study_id: str) -> tuple[int, node_store.Part | None, list[bytes] | None]:
+        """Return a closed study's number, the node's part in its drawing, and the set that it is bound to.
+
+        Raises ProblemError while the study is open.
+        """
+        with self.database.read() as session:
+            number = _closed_study(session, study_id)
+            return number, node_store.find_part(session, number), node_store.confirmed_ids(session, number)
+
+    def _held(self, number: int) -> list[bytes]:
+        with self.database.read() as session:
+            return node_store.share_ids(session, number)
 
     def report_ids(self, study_id: str) -> list[bytes]:
         """Return the ids of a closed study's shares, ascending: all, or the set that the node is bound to.
@@ -165,23 +178,18 @@ class Node:
         So an aggregator that runs again finds the same set, whatever it had heard and whatever became of the
         shares since. Raises ProblemError while the study is open.
         """
-        with self.database.read() as session:
-            number = _closed_study(session, study_id)
-            confirmed = node_store.confirmed_ids(session, number)
-            return node_store.share_ids(session, number) if confirmed is None else confirmed
+        number, _, bound = self._state(study_id)
+        return self._held(number) if bound is None else bound
 
     def commit(self, study_id: str, act: Act) -> Statement:
         """Commit to the node's set and to a nonce, permanently. Raises ProblemError."""
-        with self.database.read() as session:
-            number = _closed_study(session, study_id)
-            part = node_store.find_part(session, number)
-            held = node_store.share_ids(session, number) if part is None else []
+        number, part, _ = self._state(study_id)
         if part is None:
             nonce = urandom(NONCE_BYTES)
-            said = canonical_json(
-                self._statement("draw", study_id, held, sha256(nonce).hexdigest()).to_document()
-            )
-            part = act(lambda session: _commit_once(session, study_id, number, nonce, said))
+            hashed = sha256(nonce).hexdigest()
+            signed = self._statement("draw", study_id, self._held(number), hashed).to_document()
+            text = canonical_json(signed)
+            part = act(lambda session: _commit_once(session, study_id, number, nonce, text))
         return Statement.from_document(parse_json(part.commitment, StatementError, len(part.commitment)))
 
     def show(self, session: Session, study_id: str, commitments: Sequence[Statement]) -> bytes:
@@ -202,32 +210,22 @@ class Node:
         Raises ProblemError if the node is bound to another set or shares are missing, StatementError if the
         set does not follow from the nodes' commitments.
         """
-        with self.database.read() as session:
-            number = _closed_study(session, study_id)
-            part = node_store.find_part(session, number)
-            confirmed = node_store.confirmed_ids(session, number)
+        number, part, bound = self._state(study_id)
         if part is None or part.shown_for != digest_of(drawing.commitments):
             raise ProblemError(SET_CONFLICT, "this node did not draw with these commitments", "commitments")
         text = drawing.to_json().encode()
-        if confirmed is not None and part.drawing == text:
-            return self._statement("set", study_id, confirmed)
+        if bound is not None and part.drawing == text:
+            return self._statement("set", study_id, bound)
         ids = drawing.chosen(self.opener(study_id).study)
-        if confirmed is None:
-            # If a share is deleted after this check, the node notices when it sums.
-            self._require_shares(number, ids)
+        # If a share is deleted after this check, the node notices when it sums.
+        if bound is None and not set(ids) <= set(self._held(number)):
+            raise ProblemError(SHARES_GONE, GONE)
         act(lambda session: _bind_once(session, number, ids, text))
         return self._statement("set", study_id, ids)
 
-    def _require_shares(self, number: int, ids: Sequence[bytes]) -> None:
-        with self.database.read() as session:
-            held = node_store.share_ids(session, number)
-        if not set(ids) <= set(held):
-            raise ProblemError(SHARES_GONE, GONE)
-
     def drawing(self, study_id: str) -> bytes | None:
         """Return the drawing of the set that the node is bound to, if any. Raises ProblemError."""
-        with self.database.read() as session:
-            part = node_store.find_part(session, _closed_study(session, study_id))
+        _, part, _ = self._state(study_id)
         return None if part is None else part.drawing
 
     def total(self, study_id: str, wanted: str, act: Act) -> tuple[Statement, bytes]:

@@ -17,7 +17,7 @@ from ldpkit.cli.serving import run_server, server_options
 if TYPE_CHECKING:
     from flask import Flask
 
-    from collector.nodes.client import Send
+    from collector.nodes.aggregator import Send
     from collector.settings import Settings
     from schemas import Study
 
@@ -137,7 +137,7 @@ def senders_of(study: Study, tokens: Sequence[str]) -> list[Send]:
 
 def sender_of(url: str, token: str) -> Send:
     """Return what sends requests to a node. token: its operator's key."""
-    from collector.nodes.client import DEADLINE_SECONDS, MAX_ANSWER_BYTES
+    from collector.nodes.aggregator import DEADLINE_SECONDS, MAX_ANSWER_BYTES
     from ldpkit.cli.client import Client
 
     client = Client(url, token, f"node {url}")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.nodes import client as nodes
+from collector.nodes import aggregator as nodes
 from ldp_client.device import http
 from ldp_client.documents import report
 from ldp_client.documents.errors import TransferError
