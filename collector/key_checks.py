@@ -114,20 +114,20 @@ class KeyChecks:
     ) -> Key:
         """Return the rights of a key. given: the hash of what came. key_in: reads the hash of its key."""
         seconds = self._wrong.let_in(1)
-        found = hashed = None
+        key = hashed = None
         if not seconds or given in self._hashes.get():
             with self._database.read() as session:
                 hashed = key_in(session)
-                found = None if hashed is None else find_key(session, hashed)
+                key = None if hashed is None else find_key(session, hashed)
         if hashed is not None and self._is_token(hashed):
             return TOKEN_KEY
-        if hashed is None or found is None:
+        if hashed is None or key is None:
             raise self._refusal(seconds, unknown)
-        if found.has_expired(self._today()):
-            detail = f"the key {found.name} was good until {found.expires}: have another one made"
+        if key.has_expired(self._today()):
+            detail = f"the key {key.name} was good until {key.expires}: have another one made"
             raise ProblemError(UNAUTHORIZED, detail, headers=CHALLENGE)
-        self._note_use(found, hashed)
-        return found
+        self._note_use(key, hashed)
+        return key
 
     def _note_use(self, key: Key, hashed: bytes) -> None:
         """Record a key's use once a day. A failure is only logged, so that reading still works."""

@@ -79,34 +79,36 @@ def status_of(
     """Return everything known about one study."""
     by_day: dict[date, int] = defaultdict(int)
     by_version: dict[int, int] = dict.fromkeys(store.published_versions(session, study.id), 0)
-    for one in seen.arrivals:
-        if one.study == study.number:
-            by_day[one.day] += one.reports
-            by_version[one.version] = by_version.get(one.version, 0) + one.reports
+    for arrivals in seen.arrivals:
+        if arrivals.study == study.number:
+            by_day[arrivals.day] += arrivals.reports
+            by_version[arrivals.version] = by_version.get(arrivals.version, 0) + arrivals.reports
     # As `Rules.needs_ticket`: if tickets carry values, they are needed even if none were made yet.
     tickets = document.channel.tickets if document.channel else None
     needs_tickets = tickets is None and (study.invited or bool(document.carried))
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
-        "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
+        "versions": [
+            {"version": version, "reports": number} for version, number in sorted(by_version.items())
+        ],
         "tickets_left": count_unused(session, study.number) if needs_tickets else None,
         "issuer": None if tickets is None else tickets.issuer,
         "refused": dict(sorted(seen.refused.items())),
-        "retention": [one.document() for one in seen.kept],
+        "retention": [kept.document() for kept in seen.kept],
     }
     return {**status, "attention": _attention(status, seen, today)}
 
 
 def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
     """Return warnings for the operator, in sentences; none for a healthy study."""
-    said = [_refusals(status)]
+    warnings = [_refusals(status)]
     if status["state"] == "open":
-        said += [_silence(status["by_day"], today), _ending(status["days_left"])]
+        warnings += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["tickets_left"] == 0:
-            said.append("no ticket is left: no other person can take part")
-    said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
-    return [line for line in said if line]
+            warnings.append("no ticket is left: no other person can take part")
+    warnings += [_keeping(kept, seen.arrivals, today) for kept in seen.kept]
+    return [line for line in warnings if line]
 
 
 def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
@@ -114,25 +116,23 @@ def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
     if kept.overdue:
         are = "report is" if kept.overdue == 1 else "reports are"
         return f"{kept.overdue} {are} kept for longer than version {kept.version} states"
-    if kept.until is None:
-        return _keeping_each(kept, arrivals, today)
-    if (kept.until - today).days > SOON_DAYS or not kept.reports:
+    if kept.until is not None:
+        reports, left, which, summary = kept.reports, (kept.until - today).days, "", "nor is the summary"
+    else:
+        # Each day's reports are kept for the same number of days.
+        days = {
+            count.day: count.reports
+            for count in arrivals
+            if (count.study, count.version) == (kept.number, kept.version)
+        }
+        first = min(days, default=today)
+        reports, which, summary = days.get(first, 0), ", the first to go,", "nor in the summary"
+        # In days: a study may state so many that the last day is beyond the calendar.
+        left = kept.days - (today - first).days
+    if left > SOON_DAYS or not reports:
         return ""
-    which = f"{counted(kept.reports, 'report')} of version {kept.version}"
-    return f"{which} are kept until {kept.until} and no longer, nor is the summary: export them"
-
-
-def _keeping_each(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
-    """Return the warning if each day's reports are kept for the same number of days."""
-    here = [one for one in arrivals if (one.study, one.version) == (kept.number, kept.version)]
-    first = min(here, key=lambda one: one.day, default=None)
-    # Compare in days: a study may state so many that the last day is beyond the calendar.
-    left = None if first is None else kept.days - (today - first.day).days
-    if first is None or left is None or left > SOON_DAYS:
-        return ""
-    which = f"{counted(first.reports, 'report')} of version {kept.version}, the first to go,"
-    until = today + timedelta(left)
-    return f"{which} are kept until {until} and no longer, nor in the summary: export them"
+    reports_of = f"{counted(reports, 'report')} of version {kept.version}{which}"
+    return f"{reports_of} are kept until {today + timedelta(left)} and no longer, {summary}: export them"
 
 
 def _refusals(status: Mapping[str, Any]) -> str:

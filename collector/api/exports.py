@@ -48,20 +48,20 @@ def export_reports(
     form = FORMATS[format or next(iter(FORMATS))]
     if through is not None and through >= collector.today():
         raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", THROUGH.name)
-    found = open_export(collector, study_id, after or b"", through, dated=form.dated, deletions=deletions)
+    export = open_export(collector, study_id, after or b"", through, dated=form.dated, deletions=deletions)
     with collector.database.read() as session:
-        withdrawn = count_withdrawn(session, found.number)
-        since = withdrawn_since_export(session, found.number, withdrawn)
-    parts = form.stream(found)
+        withdrawn = count_withdrawn(session, export.number)
+        since = withdrawn_since_export(session, export.number, withdrawn)
+    parts = form.stream(export)
     if not after:
         # A resumed export may have reports that were withdrawn since it began, so it does not count as a new
         # copy.
-        note = partial(note_export, study=found.number, withdrawn=withdrawn)
+        note = partial(note_export, study=export.number, withdrawn=withdrawn)
         parts = _noting_the_end(parts, partial(collector.database.act, note))
     held = HeldParts(collector.exports, parts)
     # Read the first page now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)
-    response.headers[DELETIONS_HEADER] = str(found.deletions)
+    response.headers[DELETIONS_HEADER] = str(export.deletions)
     response.headers[WITHDRAWN_HEADER] = str(since)
     response.call_on_close(held.close)
     collector.daily.write(acting_key(), "export", study_id)

@@ -202,8 +202,8 @@ def _without_hurry(collector: Collector) -> Iterator[Database]:
 def list_retention() -> Response:
     """Return the retention of each version that states one, and how many of its reports are overdue."""
     key = acting_key()
-    found = [kept for kept in kept_everywhere(current_collector()) if key.reaches(kept.study)]
-    return jsonify(retention=[kept.document() for kept in found])
+    every = kept_everywhere(current_collector())
+    return jsonify(retention=[kept.document() for kept in every if key.reaches(kept.study)])
 
 
 @operator.operation("post", "/v1/studies/{study_id}/expire", "Deleted", role=Role.OPERATE, takes=EXPIRY)

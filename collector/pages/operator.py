@@ -160,7 +160,7 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     last = date.fromisoformat(by_day[-1]["day"])
     first = max(date.fromisoformat(by_day[0]["day"]), last - timedelta(MOST_DAYS - 1))
     count = (last - first).days + 1
-    shown = [(date.fromisoformat(one["day"]), one["reports"]) for one in by_day]
+    shown = [(date.fromisoformat(count["day"]), count["reports"]) for count in by_day]
     shown = [(day, number) for day, number in shown if day >= first]
     most = max(number for _, number in shown)
     step = 100 / max(count, 7)

@@ -113,11 +113,11 @@ def _language(offered: tuple[str, ...], spoken: tuple[str, ...] = ()) -> str:
     if the visitor reads a language of the page better. The questions are in the first language anyway.
     """
     asked = (request.args.get("lang") or "").lower()
-    found = chosen(asked, request.accept_languages, offered, offered[0])
-    if found.lower() == asked or _first(found) in map(_first, spoken):
-        return found
+    best = chosen(asked, request.accept_languages, offered, offered[0])
+    if best.lower() == asked or _first(best) in map(_first, spoken):
+        return best
     read = chosen(None, request.accept_languages, spoken, "".join(spoken[:1]))
-    return read if read in offered and read not in spoken[:1] else found
+    return read if read in offered and read not in spoken[:1] else best
 
 
 def _first(tag: str) -> str:
@@ -188,7 +188,8 @@ def _parts_of(study: Study) -> list[Part]:
     """Return the study's sections, or all questions together if it has none."""
     ids = [question.id for question in study.questions]
     sections = [
-        Part(one.title, [ids.index(name) for name in one.questions], one.any_of) for one in study.sections
+        Part(section.title, [ids.index(name) for name in section.questions], section.any_of)
+        for section in study.sections
     ]
     return sections or [Part("", list(range(len(ids))))]
 
@@ -263,8 +264,7 @@ def _all_origins() -> list[str]:
         with current_collector().database.read() as session:
             origins = sorted(set().union(*store.issuers(session).values()))
         current_app.extensions[ORIGINS] = (now + LIFETIME, origins)
-    found: list[str] = origins
-    return found
+    return list(origins)
 
 
 def _address_of(name: str, origins: Sequence[str] = ()) -> str:
@@ -281,14 +281,9 @@ def _version_of(name: str, origins: Sequence[str]) -> str:
 
 
 def _address(study_id: str) -> str:
-    """Return the study's URL for devices."""
-    return whole_url("studies.fetch_study", study_id)
-
-
-def whole_url(endpoint: str, study_id: str) -> str:
-    """Return a study's URL for another program: https, which ends at the proxy, except on this machine."""
+    """Return the study's URL for devices: https, which ends at the proxy, except on this machine."""
     scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
-    return url_for(endpoint, study_id=study_id, _external=True, _scheme=scheme)
+    return url_for("studies.fetch_study", study_id=study_id, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> Response:

@@ -83,7 +83,7 @@ class Language(Words):
         A sentence with plural forms has them by category.
         """
         messages = self._messages.values()
-        here = [one for one in messages if any(file.endswith(".js") for file, _ in one.locations)]
+        here = [message for message in messages if any(file.endswith(".js") for file, _ in message.locations)]
         return {
             _english(message): message.string if isinstance(message.string, str) else self._forms(message)
             for message in here
@@ -113,8 +113,8 @@ class Language(Words):
         """Return the number, and the language's pattern with all of its digits."""
         digits = text.replace(",", "")
         whole = str(self._locale.decimal_formats[None].pattern).partition(".")[0]
-        places = len(digits.partition(".")[2])
-        return Decimal(digits), whole + ("." + places * "0" if places else "")
+        decimals = len(digits.partition(".")[2])
+        return Decimal(digits), whole + ("." + decimals * "0" if decimals else "")
 
 
 class _LocalFormatter(Formatter):
@@ -178,27 +178,27 @@ def own_name(language: str) -> str:
         locale = Locale.parse(language, sep="-")
     except (UnknownLocaleError, ValueError):
         return language
-    found = locale.get_display_name(locale)
-    return found[:1].upper() + found[1:] if found else language
+    name = locale.get_display_name(locale)
+    return name[:1].upper() + name[1:] if name else language
 
 
-def chosen(asked: str | None, accepted: LanguageAccept, offered: Iterable[str], own: str) -> str:
+def chosen(asked: str | None, accepted: LanguageAccept, offered: Iterable[str], default: str) -> str:
     """Choose the language of a page.
 
     Args:
         asked: the language in the address, if any.
         accepted: the languages that the browser accepts.
         offered: the available tags.
-        own: the study's own language.
+        default: the tag for visitors who read none of these.
 
     Returns:
-        An offered tag: the address's, else the best that the browser accepts, else the study's.
+        An offered tag: the address's, else the best that the browser accepts, else the default.
     """
     known = {tag.lower(): tag for tag in offered}
     wanted = [tag.lower() for tag, quality in accepted if quality]
     # A reader of Austrian German also reads German.
-    parts = [part for one in wanted for part in (one, one.partition("-")[0])]
+    parts = [part for tag in wanted for part in (tag, tag.partition("-")[0])]
     for tag in [(asked or "").lower(), *parts]:
         if tag in known:
             return known[tag]
-    return own
+    return default
