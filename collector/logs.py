@@ -34,18 +34,11 @@ class JsonLines(logging.Formatter):
 CONFIGURATION: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "generic": {"()": "collector.logs.JsonLines"},
-        "access": {"()": "collector.logs.JsonLines"},
-    },
+    "formatters": {"lines": {"()": "collector.logs.JsonLines"}},
     "handlers": {
-        "console": {"formatter": "generic", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"},
-        "access": {"formatter": "access", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"},
+        "console": {"formatter": "lines", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
     },
-    "loggers": {
-        "_granian": {"handlers": ["console"], "level": "INFO", "propagate": False},
-        "granian.access": {"handlers": ["access"], "level": "INFO", "propagate": False},
-    },
+    "loggers": {"_granian": {"handlers": ["console"], "propagate": False}},
 }
 
 

@@ -18,8 +18,8 @@ from collector.api.studies import studies
 from collector.context import current_collector
 from collector.db import problem_of
 from collector.keys import Role
+from collector.measures import database_up, measures_of
 from collector.models import CollectorRow
-from collector.operator.measures import database_up, measures_of
 from collector.problems import UNAVAILABLE, ProblemError
 
 health = Api("health", __name__)
