@@ -176,8 +176,8 @@ def test_systemd_units_are_valid_and_start_existing_commands(file, tmp_path):
 
 
 KNOWN = """
-Description After Wants User Group WorkingDirectory ExecStart Restart RestartSec TimeoutStopSec
-StateDirectory StateDirectoryMode UMask IPAddressDeny IPAddressAllow RestrictAddressFamilies
+Description After Wants User Group WorkingDirectory ExecStart Restart RestartSec StartLimitIntervalSec
+TimeoutStopSec StateDirectory StateDirectoryMode UMask IPAddressDeny IPAddressAllow RestrictAddressFamilies
 NoNewPrivileges CapabilityBoundingSet AmbientCapabilities ProtectSystem ProtectHome ProtectProc
 ProtectClock ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables
 ProtectControlGroups PrivateTmp PrivateDevices PrivateUsers RemoveIPC RestrictNamespaces RestrictRealtime
@@ -220,7 +220,7 @@ def test_install_script_rejects_non_root_and_unknown_arguments(tmp_path):
 def place(tmp_path):
     """Runs place.sh in a folder, as a container's first start would; what it prints."""
     programs, secrets, folder = tmp_path / "bin", tmp_path / "secrets", tmp_path / "place"
-    for one in (programs, secrets, folder):
+    for one in (programs, secrets, folder, tmp_path / "node"):
         one.mkdir()
     command = programs / "ldpkit"
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldpkit.cli "$@"\n')
@@ -232,7 +232,7 @@ def place(tmp_path):
         script = DEPLOY / "container" / "place.sh"
         done = subprocess.run(
             [str(script), *arguments],
-            cwd=folder,
+            cwd=tmp_path / "node" if arguments == ("node",) else folder,
             env=environment,
             capture_output=True,
             text=True,
@@ -256,7 +256,8 @@ def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(pla
     said += start("collector")
     (secrets / "prometheus").unlink()
     said += start("collector") + start("node")
-    made = contents(folder, secrets)
+    node = folder.parent / "node"
+    made = contents(folder, secrets, node)
     assert {file.name for file in made} >= {
         "postgresql",
         "pgpass",
@@ -274,7 +275,7 @@ def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(pla
     start("secrets")
     start("collector")
     start("node")
-    kept = contents(folder, secrets)
+    kept = contents(folder, secrets, node)
     assert {file for file in made if not file.name.startswith("ldpkit.sqlite3")} <= kept.keys()
     assert all(kept[file] == made[file] for file in made if not file.name.startswith("ldpkit.sqlite3"))
 
