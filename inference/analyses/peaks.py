@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from inference.analyses.matrices import weights_of
 from inference.analyses.program import Assembled
-from inference.compiling import compiled
+from inference.compiling import Program
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import listed
 from inference.sampling.gaussian_approximation import find_mode
@@ -62,60 +62,88 @@ def peaks_of(analysis: Assembled, model: Model) -> tuple[Peak, Peak] | None:
     """Return the peaks of posterior and likelihood; None with effects by group: neither means much then."""
     if analysis.every_group:
         return None
-    return _peak(analysis, model, with_prior=True), _peak(analysis, model, with_prior=False)
-
-
-def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        own = _density(model, space, with_prior)
-        start = np.asarray(space.start(as_arrays(model.initial, float), data))
-        found = find_mode(Space(own, space.sites, space.start, space.dimension), start, data)
-        at, slope = found.at, compiled(jax.grad(own))
-        for _ in range(POLISHING):
-            at = at - cho_solve((found.factor, True), np.asarray(slope(at, data)), check_finite=False)
-        finite = bool(np.isfinite(at).all())
-        at = at if finite else start
-        covariance = cho_solve((found.factor, True), np.eye(len(at)))
-        moved = np.concatenate([at[None], at + NUDGE * np.eye(len(at)), at - NUDGE * np.eye(len(at))])
-        sites = as_draws(jax.vmap(space.sites, (0, None))(jnp.asarray(moved), data))
-        log_likelihood = -float(_density(model, space, with_prior=False)(jnp.asarray(at), data))
+        # Each step of a function that is not compiled as a whole would be a program of its own.
+        start_of = Program(space.start, runs_once=True)
+        start = np.asarray(start_of(as_arrays(model.initial, float), data))
+        sites_of = Program(jax.vmap(space.sites, (0, None)), runs_once=True)
+        posterior, likelihood = (_Density.of(model, space, with_prior) for with_prior in (True, False))
+        return tuple(  # type: ignore[return-value]
+            _peak(analysis, space, own, likelihood, sites_of, start, data) for own in (posterior, likelihood)
+        )
+
+
+def _peak(
+    analysis: Assembled,
+    space: Space,
+    own: _Density,
+    likelihood: _Density,
+    sites_of: Program,
+    start: Vector,
+    data: Arrays,
+) -> Peak:
+    found = find_mode(Space(own.at, space.sites, space.start, space.dimension), start, data)
+    at = found.at
+    for _ in range(POLISHING):
+        at = at - cho_solve((found.factor, True), found.slope(at)[1], check_finite=False)
+    finite = bool(np.isfinite(at).all())
+    at = at if finite else start
+    covariance = cho_solve((found.factor, True), np.eye(len(at)))
+    moved = np.concatenate([at[None], at + NUDGE * np.eye(len(at)), at - NUDGE * np.eye(len(at))])
+    sites = as_draws(sites_of(moved, data))
     values = analysis.parameters(sites)
     ahead, behind = (slice(1, len(at) + 1), slice(len(at) + 1, None))
     turn = np.stack([draws[ahead] - draws[behind] for draws in values.values()]) / (2 * NUDGE)
     sds = np.sqrt(np.einsum("ij,jk,ik->i", turn, covariance, turn))
+    around = _around(at, covariance)
     peaked = finite and not found.reasons and not _far_out(analysis, sites)
-    with jax.enable_x64(True):
-        peaked = peaked and not _plain(own, at, covariance, data)
     return Peak(
         {name: float(draws[0]) for name, draws in values.items()},
         dict(zip(values, map(float, sds), strict=True)),
-        log_likelihood,
-        peaked,
+        -float(np.asarray(likelihood.each(around, data))[-1]),
+        peaked and not _is_plain(np.asarray(own.each(around, data))),
         {name: draws[0] for name, draws in sites.items()},
     )
 
 
-def _density(model: Model, space: Space, with_prior: bool) -> Callable[[Array, Arrays], Array]:
-    """Return −log likelihood, or −log density in the parameters themselves, not the sampler's coordinates."""
+@dataclass(frozen=True)
+class _Density:
+    """A negative log density in the parameters themselves, not the sampler's coordinates.
 
-    def of(vector: Array, data: Arrays) -> Array:
-        sites = space.sites(vector, data)
-        trace = handlers.trace(handlers.substitute(model.program, data=sites)).get_trace(**data)
-        counted = trace.items() if with_prior else [("reports", trace["reports"])]
-        parts = [site["fn"].log_prob(site["value"]) for _, site in counted if site["type"] == "sample"]
-        return -jnp.sum(jnp.stack([jnp.sum(part) for part in parts]))
+    at: of a vector (d,), for other programs. each: of vectors (2 d + 1, d), compiled.
+    """
 
-    return of
+    at: Callable[[Array, Arrays], Array]
+    each: Program
+
+    @classmethod
+    def of(cls, model: Model, space: Space, with_prior: bool) -> _Density:
+        """Return the posterior's density, or the likelihood."""
+
+        def at(vector: Array, data: Arrays) -> Array:
+            sites = space.sites(vector, data)
+            trace = handlers.trace(handlers.substitute(model.program, data=sites)).get_trace(**data)
+            counted = trace.items() if with_prior else [("reports", trace["reports"])]
+            parts = [site["fn"].log_prob(site["value"]) for _, site in counted if site["type"] == "sample"]
+            return -jnp.sum(jnp.stack([jnp.sum(part) for part in parts]))
+
+        def each(vectors: Array, data: Arrays) -> Array:
+            return jax.lax.map(lambda vector: at(vector, data), vectors)
+
+        return cls(at, Program(each, runs_once=True))
 
 
-def _plain(own: Callable[[Array, Arrays], Array], at: Vector, covariance: Vector, data: Arrays) -> bool:
-    """Return True if the density does not fall in some direction, as when one law approaches another."""
+def _around(at: Vector, covariance: Vector) -> Vector:
+    """Return the points two sds from a peak along each axis of its ellipse, then the peak (2 d + 1, d)."""
     sizes, ways = np.linalg.eigh(covariance)
     steps = STEP * (ways * np.sqrt(np.maximum(sizes, 0.0))).T
-    around = jnp.asarray(np.concatenate([at + steps, at - steps, at[None]]))
-    *others, own_height = np.asarray(jax.lax.map(lambda vector: own(vector, data), around))
-    falls = np.asarray(others) - own_height
+    return np.concatenate([at + steps, at - steps, at[None]])
+
+
+def _is_plain(heights: Vector) -> bool:
+    """Return True if the density does not fall in some direction, as when one law approaches another."""
+    falls = heights[:-1] - heights[-1]
     # A direction may be so flat that its sds lead to non-finite values.
     return not bool((np.isfinite(falls) & (falls >= LEAST_FALL)).all())
 

@@ -11,11 +11,9 @@ resampled by the weights, which corrects the remaining error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -29,7 +27,7 @@ from inference.samplers import CHAINS
 from inference.sampling.chains import has_processors, in_threads, stacked
 from inference.sampling.nuts import KEPT, Sampled
 from inference.sampling.space import Arrays, Space, as_arrays, space_of
-from inference.sampling.whitening import Slope, descend, finite
+from inference.sampling.whitening import Slope, descend, finite, hessian_of
 from ldp_client.documents.errors import InputError
 
 Vector = NDArray[np.float64]
@@ -37,43 +35,45 @@ Vector = NDArray[np.float64]
 NEWTON_STEPS = 20
 # Half the squared distance to the mode in posterior sds: this is 0.001 sd.
 CLOSE_ENOUGH = 5e-7
-COLUMNS_AT_ONCE = 64
 # Replaces values that are not finite.
 LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Mode:
-    """at (d,): the mode. factor (d, d): lower Cholesky factor of the Hessian. reasons: problems found."""
+    """at (d,): the mode. factor (d, d): lower Cholesky factor of the Hessian. reasons: problems found.
+
+    slope: vector -> (potential, gradient), compiled.
+    """
 
     at: Vector
     factor: Vector
     reasons: tuple[str, ...]
+    slope: Slope
 
 
 def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
     """The mode of the posterior in unbounded space, and the curvature there."""
     potential = compiled(jax.value_and_grad(space.potential))
-    hessian = compiled(lambda vector, data: _hessian(space, vector, data))
-
     slope = finite(lambda vector: potential(vector, data))
-    return _newton(slope, lambda vector: np.array(hessian(vector, data)), descend(slope, start))
+    return _newton(slope, descend(slope, start))
 
 
-def _newton(slope: Slope, hessian: Callable[[Vector], Vector], vector: Vector) -> Mode:
+def _newton(slope: Slope, vector: Vector) -> Mode:
     """Newton's method with halved steps, until the mode is nearer than a thousandth of an sd."""
     for _ in range(NEWTON_STEPS):
         value, gradient = slope(vector)
-        factor, lifted = _factor(hessian(vector))
+        # Differences of gradients: to compile second derivatives takes longer than all else.
+        factor, lifted = _factor(hessian_of(slope, vector))
         step = cho_solve((factor, True), gradient)
         if gradient @ step / 2 < CLOSE_ENOUGH:
-            return Mode(vector, factor, (_FLAT,) if lifted else ())
+            return Mode(vector, factor, (_FLAT,) if lifted else (), slope)
         halves = [0.5**power for power in range(12)]
         shorter = next((part for part in halves if slope(vector - part * step)[0] < value), 0.0)
         if shorter == 0.0:
             break
         vector = vector - shorter * step
-    return Mode(vector, factor, ("the posterior's mode was not found: use --method nuts",))
+    return Mode(vector, factor, ("the posterior's mode was not found: use --method nuts",), slope)
 
 
 _FLAT = "the posterior has no peak that a Gaussian could follow: use --method nuts"
@@ -91,17 +91,6 @@ def _factor(hessian: Vector) -> tuple[Vector, bool]:
             return cholesky(hessian + lift * np.eye(len(hessian)), lower=True), lift > 0 or not peak
         except (LinAlgError, ValueError):
             lift = max(10 * lift, 1e-6 * float(diagonal.max(initial=1e-6)))
-
-
-def _hessian(space: Space, vector: Array, data: Arrays) -> Array:
-    """The Hessian (d, d), some columns at a time: memory stays near that of the result."""
-
-    def column(direction: Array) -> Array:
-        gradient = jax.grad(space.potential)
-        return jax.jvp(lambda at: gradient(at, data), (vector,), (direction,))[1]
-
-    unit = jnp.eye(len(vector))
-    return jax.lax.map(column, unit, batch_size=min(COLUMNS_AT_ONCE, len(vector)))
 
 
 # For the Student t: so few that in a plane 10 of 2,000 draws are further out than 20 sds.

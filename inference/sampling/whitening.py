@@ -78,7 +78,7 @@ def shape_of(slope: Slope, start: Vector) -> Shape:
     centre = descend(slope, start)
     if len(centre) > MOST_DENSE:
         return Shape(centre, _widths(_curvatures(slope, centre)))
-    values, vectors = np.linalg.eigh(_hessian(slope, centre))
+    values, vectors = np.linalg.eigh(hessian_of(slope, centre))
     return Shape(centre, vectors * _widths(values))
 
 
@@ -92,7 +92,8 @@ def _turn(slope: Slope, at: Vector, direction: Vector) -> Vector:
     return (slope(at + NUDGE * direction)[1] - slope(at - NUDGE * direction)[1]) / (2 * NUDGE)
 
 
-def _hessian(slope: Slope, at: Vector) -> Vector:
+def hessian_of(slope: Slope, at: Vector) -> Vector:
+    """The Hessian (d, d), by central differences of gradients."""
     rows = np.stack([_turn(slope, at, direction) for direction in np.eye(len(at))])
     return np.asarray(np.nan_to_num((rows + rows.T) / 2))
 

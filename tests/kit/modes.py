@@ -55,4 +55,9 @@ def mode_by_values(potential: Any, start: Vector, data: Arrays) -> Mode:
         ]
     )
     factor, lifted = gaussian_approximation._factor(hessian)
-    return Mode(at, factor, (gaussian_approximation._FLAT,) if lifted else ())
+
+    def slope(vector: Vector) -> tuple[float, Vector]:
+        rises = [(value(vector + one) - value(vector - one)) / (2 * STEP) for one in steps]
+        return value(vector), np.array(rises)
+
+    return Mode(at, factor, (gaussian_approximation._FLAT,) if lifted else (), slope)
