@@ -171,8 +171,9 @@ class Database:
         if now and self._opened and now[:2] == self._opened[:2] and has_foreign_log(file):
             # Overwritten, as by `cp`: the last connection to close would write the log into it.
             os.truncate(beside(file, "-wal"), 0)
-        why = "is damaged" if self._is_damaged else "was replaced"
-        cause = sqlite3.OperationalError(f"the file {file} {why}: stop the server and run `ldpkit restore`")
+        why = "cannot be read" if now is None else "is damaged" if self._is_damaged else "was replaced"
+        advice = "stop the server, and put it or a backup back (`ldpkit restore`)"
+        cause = sqlite3.OperationalError(f"the file {file} {why}: {advice}")
         raise OperationalError("BEGIN", None, cause)
 
     def note(self, error: BaseException | None) -> None:

@@ -14,6 +14,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from io import FileIO
 from itertools import count
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def served_alone(file: Path | None) -> Iterator[None]:
     if file is None or not file.exists():
         yield
         return
-    process, was_foreign = os.getpid(), has_foreign_log(file)
     with locked(file):
+        process, was_foreign = os.getpid(), has_foreign_log(file)
         try:
             yield
         finally:
@@ -54,20 +55,22 @@ def served_alone(file: Path | None) -> Iterator[None]:
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Keep servers away from an SQLite file. Raises InputError if a server works on it."""
-    # Never closed, as the handles above.
-    lock = os.open(file, os.O_RDONLY)
     try:
+        lock = FileIO(file)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
             f"a server works on database {file}: stop that one first", code="database.served_already"
         ) from None
-    # Workers would keep the lock while they live.
-    os.register_at_fork(after_in_child=lambda: os.close(lock))
+    except OSError as error:
+        raise InputError(f"cannot lock {file}: {error.strerror}", code="database.no_lock") from None
+    # Workers would keep the lock while they live. In this process it stays open, as the handles above.
+    os.register_at_fork(after_in_child=lock.close)
     try:
         yield
     finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)
+        if not lock.closed:
+            fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 def bind_next_log(file: Path) -> None:
@@ -85,14 +88,14 @@ def bind_next_log(file: Path) -> None:
 
 
 def mark_of(file: Path) -> tuple[int, int, int] | None:
-    """Return a file's device and inode number, and the mark in its header; None if there is no file."""
+    """Return a file's device and inode number, and the mark in its header; None if it cannot be read."""
     try:
         status = os.stat(file)
+        key = status.st_dev, status.st_ino
+        if key not in _handles:
+            _handles[key] = os.open(file, os.O_RDONLY)
     except OSError:
         return None
-    key = status.st_dev, status.st_ino
-    if key not in _handles:
-        _handles[key] = os.open(file, os.O_RDONLY)
     return *key, int.from_bytes(os.pread(_handles[key], MARK_BYTES, MARK_AT), "big")
 
 

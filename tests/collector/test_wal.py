@@ -256,7 +256,7 @@ def test_damaged_file_rejects_further_reports(habits, study, caplog):
         assert problem(habits.put(build_report(study))) == (503, "unavailable")
         assert habits.client.get("/readyz").status_code == 503
     assert habits.publish(build_study(id="others")).status_code == 503
-    assert caplog.text.count("is damaged: stop the server and run `ldpkit restore`") == 1
+    assert caplog.text.count("is damaged: stop the server") == 1
 
 
 def test_damaged_report_page_raises_error_when_read(filled):
