@@ -57,7 +57,7 @@ collector)
   keep "$secrets/prometheus" metrics_key
   ;;
 node)
-  [ -e ldpkit.toml ] || ldpkit node init . >node.address
+  keep node.address ldpkit node init .
   ;;
 *)
   echo "say what to make: ldpkit-place secrets, collector [DATABASE_URL], or node" >&2

@@ -34,18 +34,20 @@ def node() -> None:
 def init(folder: Path) -> None:
     """Make a place for a node: database, token, settings and keys.
 
-    Prints what a study names the node as, https://NODE#KEYS. Keys that are there stay, because studies name
-    them.
+    Prints what a study names the node as, https://NODE#KEYS; in a place that is there, only that.
     """
     from collector.nodes.keys import NodeKeys
+    from collector.settings import FILE_NAME
     from ldpkit.cli.places import make_place
 
     def make_keys(place: Path) -> None:
+        # An earlier start may have been stopped here.
         if not (place / KEY_FILE).exists():
             NodeKeys.generate().save(place / KEY_FILE)
 
-    settings, database = make_place(folder, None, make_keys)
-    warn(f"made {settings} and {database}; start the node there with `ldpkit node serve`")
+    if not (folder / FILE_NAME).exists() or not (folder / KEY_FILE).exists():
+        settings, database = make_place(folder, None, make_keys)
+        warn(f"made {settings} and {database}; start the node there with `ldpkit node serve`")
     warn("a study names the node by its own address and these keys:")
     click.echo(f"https://NODE#{NodeKeys.load(folder / KEY_FILE).fragment}")
 

@@ -256,6 +256,10 @@ def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(pla
     said += start("collector")
     (secrets / "prometheus").unlink()
     said += start("collector") + start("node")
+    # A node whose first start was stopped before its address was noted.
+    (folder.with_name("node") / "node.address").unlink()
+    said += start("node")
+    assert (folder.with_name("node") / "node.address").read_text().startswith("https://NODE#")
     node = folder.parent / "node"
     made = contents(folder, secrets, node)
     assert {file.name for file in made} >= {
