@@ -72,7 +72,7 @@ SECTIONS = {
         "delete": "studies:delete",
         "expire": "studies:expire",
         "upkeep": "studies:upkeep",
-        "invite": ARGPARSE,
+        "invite": "tickets:invite",
         "keys": "keys:keys",
         "export": "exporting:export",
         "backup": "databases:backup",

@@ -288,8 +288,8 @@ class Client:
         return (PassingError if status in TEMPORARY else RefusalError)(message, status)
 
 
-def check_address(url: str) -> None:
-    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
+def check_form(url: str) -> None:
+    """Raise UsageError if this is no server's address that paths can be joined to."""
     try:
         parts = urlsplit(url)
         # Reading the port checks it.
@@ -300,6 +300,12 @@ def check_address(url: str) -> None:
         raise UsageError(
             f"'{printable(url)}' is no collector's address, as https://host is", code="server.wrong_address"
         )
+
+
+def check_address(url: str) -> None:
+    """Raise UsageError if this is no server's address, or a key would go there unencrypted."""
+    check_form(url)
+    parts = urlsplit(url)
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise UsageError(
             f"{url}: the key would go there in clear; use https:// (http is for this machine only)",

@@ -9,8 +9,6 @@ import pytest
 from flask import Flask
 
 from collector import server
-from collector.remote import operating
-from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from ldp_client.device.http import Answer
 from ldpkit.cli import client, main
 from tests.kit.commands import run
@@ -43,16 +41,6 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def answering(app: Flask) -> Iterator[None]:
     """Have the commands' requests to URL answered by an application; they send its operator's token."""
 
-    def ask(url, key, who, _most, _seconds, body=None, _type="", method=None, _again=True):  # type: ignore[no-untyped-def]
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        given = {"data": body, "content_type": "application/json"} if body is not None else {}
-        path, method = url.removeprefix(URL), method or ("GET" if body is None else "POST")
-        response = app.test_client().open(path, method=method, headers=headers, **given)
-        if not 200 <= response.status_code < 300:
-            kind = PassingError if response.status_code in TEMPORARY else RefusalError
-            raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
-        return Answer(response.status_code, response.headers, response.data)
-
     def exchange(request, _most, _seconds, _silence):  # type: ignore[no-untyped-def]
         headers = {**request.headers, **request.unredirected_hdrs}
         path, body = request.full_url.removeprefix(URL), request.data
@@ -60,7 +48,6 @@ def answering(app: Flask) -> Iterator[None]:
         return Answer(response.status_code, response.headers, response.data)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operating, "ask", ask)
         patch.setattr(client, "exchange", exchange)
         patch.setattr(client, "ATTEMPTS", 1)
         patch.setenv("LDPKIT_TOKEN", app.extensions["ldpkit"].settings.token)

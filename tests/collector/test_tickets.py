@@ -20,10 +20,10 @@ from sqlalchemy import inspect, text
 
 from collector.daily import Upkeep
 from collector.keys import hash_key
-from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
 from collector.tickets.codes import delete_used_tickets, make_tickets
 from ldpkit.cli import main
+from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
 from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
 from tests.collector.conftest import TICKET_KEY as KEY

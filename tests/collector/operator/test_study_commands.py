@@ -10,10 +10,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from collector.operator import access_commands
-from collector.remote import operating as remote
 from ldp_client.documents.errors import InputError, LdpkitError
-from ldpkit.cli.client import RefusalError
+from ldpkit.cli import tickets
+from ldpkit.cli.client import Client, RefusalError
 from tests.collector.commands import URL, at, lines
 from tests.kit.commands import exit_code, parsed
 from tests.kit.errors import raises
@@ -123,18 +122,17 @@ def test_each_command_prints_one_json_object(asked, inviting, make_study, tmp_pa
     gone = said("keys", "revoke", "ann", "--yes")
     assert (gone["name"], gone["done"]) == ("ann", True)
     assert said("expire", "--yes") == {"done": False, "reports": {}, "deleted": {}}
-    assert said("invite", "other", "--count", "3", "--dry-run")["done"] is False
     assert len(set(said("invite", "other", "--count", "3")["links"])) == 3
     # What was made before an error is not lost.
-    monkeypatch.setattr(access_commands, "AT_ONCE", 2)
+    monkeypatch.setattr(tickets, "AT_ONCE", 2)
     answers = iter([(["abc", "def"], [])])
 
-    def invite(*_arguments):
+    def invite(*_arguments, **_options):
         for answer in answers:
             return answer
         raise InputError("no more")
 
-    monkeypatch.setattr(remote.RemoteCollector, "invite", invite)
+    monkeypatch.setattr(Client, "ask", invite)
     with pytest.raises(InputError, match="no more"):
         at("invite", "other", "--count", "4", "--json")
     assert json.loads(capsys.readouterr().out)["tickets"] == 2

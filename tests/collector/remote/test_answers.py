@@ -7,7 +7,6 @@ from email.message import Message
 
 import pytest
 
-from collector.remote import operating
 from ldp_client.device.http import Answer
 from ldpkit.cli import client, main
 from schemas import Study
@@ -74,7 +73,6 @@ def says(monkeypatch):
 
     def answer(said):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        monkeypatch.setattr(operating, "ask", lambda *_asked, **_how: Answer(200, Message(), body))
         monkeypatch.setattr(client, "exchange", lambda *_asked: Answer(200, Message(), body))
 
     return answer

@@ -1,1 +1,0 @@
-"""Clients of other collectors and of nodes."""
