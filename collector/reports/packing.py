@@ -113,14 +113,14 @@ class OneQuestionLayout(Layout):
 class PublicPlaces:
     """The public values of a report: for each field its value's index plus one, or 0 for none yet.
 
-    size: bytes that they take. has_ticketed: whether a ticket has to carry some of them.
+    size: bytes that they take. is_ticketed: whether tickets carry some of them.
     """
 
     def __init__(self, fields: Sequence[PublicField]) -> None:
         self._fields = tuple(fields)
         self._widths = [(field.size.bit_length() + 7) // 8 for field in self._fields]
         self.size = sum(self._widths)
-        self.has_ticketed = any(field.from_ticket for field in self._fields)
+        self.is_ticketed = any(field.from_ticket for field in self._fields)
 
     def pack(self, values: Mapping[str, str]) -> bytes:
         """Return the values in bytes; each must be a value of its field."""

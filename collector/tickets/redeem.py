@@ -202,7 +202,7 @@ def _filled(rules: Rules, report: PackedReport, carried: Mapping[str, str] | Non
     """Return the report with the values of its ticket. Raises ProblemError if these do not fit."""
     if carried is None:
         raise ProblemError(TICKET_INVALID, "no such ticket is known, or it was used", headers=ASKING)
-    if not rules.public.has_ticketed:
+    if not rules.public.is_ticketed:
         return report
     try:
         return report._replace(payloads=rules.public.filled(report.payloads, carried))

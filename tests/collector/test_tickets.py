@@ -246,7 +246,7 @@ def test_sqlite_log_does_not_link_tickets_to_reports(settled, keyed, study, tmp_
             guesses = set(vanished)
             for nonce in after[3]:
                 key = hmac.digest(b"", nonce, "sha256")
-                guesses |= {one for one in by_hash if hmac.digest(key, b"tag" + one, "sha256") in new_tags}
+                guesses |= {one for one in by_hash if hmac.digest(key, b"mark" + one, "sha256") in new_tags}
             joined += sum(by_hash.get(one) == report.hex() for one in guesses)
         assert len(vanished) in (0, 20)
     assert seen >= 19
@@ -405,5 +405,5 @@ def test_kill_at_any_statement_leaves_one_report_per_ticket(keyed, study):
             assert status in (0, -signal.SIGKILL)
             # The device sends again, and another device tries the same ticket.
             assert put(harness, first, word).status_code in (200, 201)
-            assert put(harness, second, word).status_code == 401
+            assert put(harness, second, word).status_code == 409
     assert 5 < number < 40

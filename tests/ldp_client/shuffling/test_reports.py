@@ -142,12 +142,12 @@ def test_study_check_prints_the_bound_and_its_adversary(checked):
 
 def test_bound_against_the_collector_needs_a_relay(checked):
     """Without a relay the collector recognises each sender by address, even in batches."""
-    for parts, has_ticketed in (({}, True), ({"tickets": tokens()}, False)):
+    for parts, may_have_tickets in (({}, True), ({"tickets": tokens()}, False)):
         stated = {"batches": {"hours": 24}, **parts}
         _, said = checked(studies.document(studies.YES_NO, channel=stated), "--n", "1000")
         assert "holds for a batch of 24 hours if that many true reports leave in it" in said.out
         assert "all through an independent relay" in said.out
-        assert ("without tickets" in said.out) is has_ticketed
+        assert ("without tickets" in said.out) is may_have_tickets
 
 
 @pytest.mark.parametrize(
