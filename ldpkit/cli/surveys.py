@@ -55,7 +55,6 @@ class Source(NamedTuple):
 @click.option("--family", metavar="NAME", help="the outcome's family (default: by its kind)")
 @click.option(
     "--prior",
-    "priors",
     multiple=True,
     metavar="PRIOR",
     help='flat, NAME=flat, or a JSON file {"NAME": {"distribution": …}}; repeat for more',
@@ -90,22 +89,23 @@ def survey(
 
     # 1. Read the names of columns.
     formula, by, census = given["formula"], given["by"], given["poststratify"]
-    crossed = [name.strip() for name in (given["crosstab"] or "").split(",") if name.strip()]
-    for name in crossed or [formula.split("~")[0].strip().strip("`")]:
-        check_file_name(name)
     population = Population(by, given["weights"], None if census is None else read_frame(census))
+    crossed = [name.strip() for name in (given["crosstab"] or "").split(",") if name.strip()]
+    outcomes = crossed if formula is None else [formula.split("~")[0].strip().strip("`")]
+    for name in outcomes:
+        check_file_name(name)
     # 2. Read and count the answers.
     sampling: dict[str, Any] = {"seed": seed, "method": method, "draws": draws}
     interval, tell = interval_of(level), progress()
     with new_folder(Path(out)) as folder:
-        source = read_source(given, [*crossed, by] if crossed and by else crossed or population.columns())
+        source = read_source(given, [*crossed, *population.columns()])
         made = made_by("survey", words_of_call(given, sampling, level))
         compare = compared_with(check, made)
         # 3. Fit, and write the folder.
-        if crossed:
+        if formula is None:
             posterior = cross_table(source.table, crossed, by, progress=tell, **sampling)
         else:
-            priors = stated_priors(given["priors"], source.priors)
+            priors = stated_priors(given["prior"], source.priors)
             options = {"family": given["family"], "priors": priors, "population": population}
             posterior = analyse_table(source.table, formula, progress=tell, **options, **sampling)
         save_analysis(posterior, folder, source.title, interval, made)
@@ -118,7 +118,7 @@ def _refuse_combinations(given: dict[str, Any]) -> None:
     """Raise UsageError if options are missing or do not go together."""
     if (given["formula"] is None) == (given["crosstab"] is None):
         raise UsageError('give --formula "outcome ~ terms", or --crosstab A,B', code="survey.what_to_fit")
-    for name in ("family", "priors", "poststratify", "weights") if given["crosstab"] else ():
+    for name in ("family", "prior", "poststratify", "weights") if given["crosstab"] else ():
         if given[name]:
             raise UsageError(f"--{name} is for a --formula, not for --crosstab", code="survey.combination")
     asked = [bool(given["study"]), given["table"] is not None, bool(given["waves"])]
@@ -144,7 +144,7 @@ def words_of_call(given: dict[str, Any], sampling: dict[str, Any], level: float)
         words += [[f"--{name}=", Path(given[name])]] if given[name] else []
     plain = ("formula", "crosstab", "family", "missing", "by", "weights")
     words += words_of(**sampling, level=level, **{name: given[name] for name in plain})
-    for prior in given["priors"]:
+    for prior in given["prior"]:
         words.append(["--prior=", prior if prior.split("=")[-1] == "flat" else Path(prior)])
     for name, files in waves_of(given["waves"], given["design"] is not None).items():
         comma_separated = [part for path in files for part in (",", Path(path))]
