@@ -128,7 +128,7 @@ def upload_share(study_id: str, report_id: bytes) -> Response:
     """
     collector, node = current_collector(), current_node()
     opener = node.opener(study_id)
-    with intake.naming_study(collector, study_id, opener.study.version):
+    with intake.naming(opener.study.digest):
         if request.mimetype != BINARY:
             raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {BINARY}")
         body = body_bytes()
@@ -155,7 +155,7 @@ def withdraw_share(study_id: str, report_id: bytes) -> Response:
     """
     collector, key = current_collector(), withdrawing_key(report_id.hex())
     study = current_node().opener(study_id).study
-    with intake.naming_study(collector, study_id, study.version):
+    with intake.naming(study.digest):
         refuse_fixed = partial(_refuse_fixed, report_id)
         withdraw(collector, study_id, report_id, by_device=key is None, refuse=refuse_fixed)
     if key is not None:

@@ -79,13 +79,13 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     try:
         rules = collector.rules.find(study_id, report.version)
     except UnknownVersionError:
-        _require_study(collector, study_id)
+        with collector.database.read() as session:
+            if store.study_state(session, study_id) is None:
+                raise unknown_study(study_id) from None
         detail = f"the study has no version {report.version}"
         raise ProblemError(VERSION_UNKNOWN, detail, "version") from None
-    try:
+    with naming(rules.study.digest):
         return rules.pack(report)
-    except ReportError as error:
-        raise problem_of(error).naming(rules.study.digest) from None
 
 
 def refuse_batch(rules: Rules) -> None:
@@ -95,15 +95,11 @@ def refuse_batch(rules: Rules) -> None:
 
 
 @contextmanager
-def naming_study(collector: Collector, study_id: str, version: int) -> Iterator[None]:
-    """Add the study's published digest to every error of the block."""
+def naming(digest: str) -> Iterator[None]:
+    """Add a study's published digest to every error of the block."""
     try:
         yield
     except Exception as error:
-        try:
-            digest = collector.rules.find(study_id, version).study.digest
-        except UnknownVersionError:
-            raise error from None
         raise problem_of(error).naming(digest) from error
 
 
@@ -366,9 +362,3 @@ def _shut(opens: date | None, closes: date | None, day: date, late: timedelta) -
     if opens is not None and opens - day > EARLY:
         return ProblemError(STUDY_NOT_OPEN, f"the study opens on {opens}")
     return None
-
-
-def _require_study(collector: Collector, study_id: str) -> None:
-    with collector.database.read() as session:
-        if store.study_state(session, study_id) is None:
-            raise unknown_study(study_id)

@@ -121,11 +121,8 @@ def kept_until(study: Study) -> date | None:
     days = study.retention_days
     if days is None or study.closes is None:
         return None
-    return _later(date.fromisoformat(study.closes), days)
-
-
-def _later(day: date, days: int) -> date:
-    return day + timedelta(days) if days <= (date.max - day).days else date.max
+    closes = date.fromisoformat(study.closes)
+    return closes + timedelta(days) if days <= (date.max - closes).days else date.max
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from collector import store
 from collector.db import WrongSumsError, problem_of
 from collector.limiter import Limiter
-from collector.models import DocumentRow
 from collector.problems import (
     REPORTS_DELETED,
     SUMMARY_IMPOSSIBLE,
@@ -22,10 +21,9 @@ from collector.problems import (
     unknown_study,
 )
 from collector.reports.paging import Export, open_export, page_limit
-from collector.reports.rules import ReportCounter, Rules, require_same
+from collector.reports.rules import Rules, require_same
 from collector.store import Sums, add_sums, forget_sums, read_sums
 from schemas import Study
-from summaries import Summary
 from summaries.summary import NEEDS_REPORTS
 
 if TYPE_CHECKING:
@@ -64,17 +62,7 @@ def summary_text(collector: Collector, study_id: str, version: int | None, count
     counting: room for summaries that are not kept, held until the document is written: its text takes more
     memory than all else. Raises ProblemError also if there is no summary.
     """
-    document, tally = _find_tally(collector, study_id, version)
-    if tally.is_kept:
-        return _read_summary(collector, study_id, document, tally).to_json()
-    with counting.hold():
-        return _read_summary(collector, study_id, document, tally).to_json()
-
-
-def _find_tally(
-    collector: Collector, study_id: str, version: int | None
-) -> tuple[DocumentRow, ReportCounter]:
-    """Return a version and its tally. Raises ProblemError if there is no summary, or a huge one."""
+    # 1. Find the version, and whether it has a summary at all.
     with collector.database.read() as session:
         document = store.find_document(session, study_id, version)
         if document is None:
@@ -92,25 +80,23 @@ def _find_tally(
     if tally.size > MOST_VALUES:
         detail = f"it is {tally.size} numbers long, and at most {MOST_VALUES} are counted here"
         raise ProblemError(SUMMARY_TOO_COSTLY, detail)
-    return document, tally
-
-
-def _read_summary(
-    collector: Collector, study_id: str, document: DocumentRow, tally: ReportCounter
-) -> Summary:
+    # 2. Small sums are kept.
     if tally.is_kept:
         try:
             with collector.database.read() as session:
-                return tally.summary(read_sums(session, document.study, document.version, tally.size))
+                sums = read_sums(session, document.study, document.version, tally.size)
         except WrongSumsError as error:
             raise problem_of(error) from None
-    # Count outside a transaction: SQLite's write-ahead log grows while a transaction lasts.
-    try:
-        return tally.summary(_count_export(open_export(collector, study_id), document.version))
-    except ProblemError as problem:
-        if problem.kind is not REPORTS_DELETED:
-            raise
-        raise ProblemError(UNAVAILABLE, "reports were deleted while they were counted") from None
+        return tally.summary(sums).to_json()
+    # 3. Count others outside a transaction: SQLite's write-ahead log grows while a transaction lasts.
+    with counting.hold():
+        try:
+            sums = _count_export(open_export(collector, study_id), document.version)
+        except ProblemError as problem:
+            if problem.kind is not REPORTS_DELETED:
+                raise
+            raise ProblemError(UNAVAILABLE, "reports were deleted while they were counted") from None
+        return tally.summary(sums).to_json()
 
 
 def require_sums(session: Session, study_id: str, study: int) -> None:
@@ -120,44 +106,32 @@ def require_sums(session: Session, study_id: str, study: int) -> None:
             read_sums(session, study, version, rules.tally.size)
 
 
-def build_sums(session: Session) -> None:
-    """Count every stored report again, in this transaction."""
-    studies = store.study_numbers(session)
-    forget_sums(session, [number for _, number in studies])
-    for study_id, number in studies:
-        _build_sums_of(session, study_id, number, _rules_of(session, study_id))
-
-
 def recount(session: Session) -> list[tuple[str, int]]:
     """Rebuild the sums, blocking uploads until the transaction ends. Return the versions that were wrong."""
     studies = store.study_numbers(session)
     for study_id, _ in studies:
         store.locked_study(session, study_id)
-    before = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
-    build_sums(session)
-    after = {study_id: _all_sums(session, study_id, number) for study_id, number in studies}
-    return [
-        (study_id, version)
-        for study_id, sums in after.items()
-        for version, held in sums.items()
-        if not _is_same(held, before[study_id][version])
-    ]
+    wrong = []
+    for study_id, number in studies:
+        rules = _rules_of(session, study_id)
+        before = _kept_sums(session, number, rules)
+        forget_sums(session, [number])
+        _count_stored(session, study_id, number, rules)
+        counted = _kept_sums(session, number, rules)
+        wrong += [(study_id, version) for version in counted if counted[version] != before[version]]
+    return wrong
 
 
-def _is_same(counted: Sums | None, kept: Sums | None) -> bool:
-    return counted is not None and kept is not None and np.array_equal(counted, kept)
-
-
-def _all_sums(session: Session, study_id: str, number: int) -> dict[int, Sums | None]:
-    """Return the kept sums of each version, or None if they have another version's length."""
-    found: dict[int, Sums | None] = {}
-    for version, rules in _rules_of(session, study_id).items():
-        if rules.tally.is_kept:
+def _kept_sums(session: Session, number: int, rules: Mapping[int, Rules]) -> dict[int, bytes]:
+    """Return the kept sums of each version, or nothing for one with another version's length."""
+    kept: dict[int, bytes] = {}
+    for version, one in rules.items():
+        if one.tally.is_kept:
             try:
-                found[version] = read_sums(session, number, version, rules.tally.size)
+                kept[version] = read_sums(session, number, version, one.tally.size).tobytes()
             except WrongSumsError:
-                found[version] = None
-    return found
+                kept[version] = b""
+    return kept
 
 
 def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
@@ -169,7 +143,7 @@ def _rules_of(session: Session, study_id: str) -> dict[int, Rules]:
     return found
 
 
-def _build_sums_of(session: Session, study_id: str, number: int, rules: Mapping[int, Rules]) -> None:
+def _count_stored(session: Session, study_id: str, number: int, rules: Mapping[int, Rules]) -> None:
     after, limit = b"", page_limit(rules.values())
     while page := store.report_page(session, number, max(rules), after, None, limit):
         add_reports(session, lambda _, version: rules[version], study_id, number, page)

@@ -23,7 +23,7 @@ from collector.problems import (
 )
 from collector.reports.limits import TokenBucket
 from collector.reports.sums import take_back_reports
-from collector.store import PackedReport, insert_withdrawn, was_withdrawn, withdraw_report
+from collector.store import insert_withdrawn, was_withdrawn, withdraw_report
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -56,7 +56,13 @@ def withdraw(
         if study is None:
             raise unknown_study(study_id)
         refuse(session, study)
-        report = _withdraw_stored(collector, session, study, report_id, by_device)
+        day = settled_day(session, collector.today())
+        report = withdraw_report(session, study.number, day, report_id)
+        if report is None and not by_device:
+            raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
+        if report is None and not study.final and not insert_withdrawn(session, study.number, day, report_id):
+            # The report arrived meanwhile.
+            report = withdraw_report(session, study.number, day, report_id)
         if report is not None:
             take_back_reports(session, find, study_id, study.number, [report])
 
@@ -80,20 +86,6 @@ def _is_done(collector: Collector, study_id: str, report_id: bytes) -> bool:
     elif not is_withdrawn:
         collector.deletions.take()
     return bool(is_withdrawn)
-
-
-def _withdraw_stored(
-    collector: Collector, session: Session, study: store.StudyState, report_id: bytes, by_device: bool
-) -> PackedReport | None:
-    """Delete all of a report except its id. Return the report as it was, if it has arrived."""
-    day = settled_day(session, collector.today())
-    report = withdraw_report(session, study.number, day, report_id)
-    if report is None and not by_device:
-        raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
-    if report is None and not study.final and not insert_withdrawn(session, study.number, day, report_id):
-        # The report arrived meanwhile.
-        report = withdraw_report(session, study.number, day, report_id)
-    return report
 
 
 class Deletions:
