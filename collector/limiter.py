@@ -128,24 +128,24 @@ class ThrottledLog:
                 return
             self._seen[key] = now + QUIET_SECONDS, 0
         more = f" (and {left_out} times since this was last logged)" if left_out else ""
-        way = "" if cause is None else f"\n{_way_of(cause)}"
-        LOGGER.log(level, "%s%s%s", line, more, way, extra={"code": code})
+        trace = "" if cause is None else f"\n{_traceback_of(cause)}"
+        LOGGER.log(level, "%s%s%s", line, more, trace, extra={"code": code})
 
     def forget(self) -> None:
         """Log every line again."""
         self._seen.clear()
 
 
-def _way_of(error: BaseException) -> str:
+def _traceback_of(error: BaseException) -> str:
     """Return where an exception and its causes were raised, without their messages."""
-    ways: list[str] = []
-    found: BaseException | None = error
+    traces: list[str] = []
+    cause: BaseException | None = error
     # Limited, because an exception can be among its own causes.
-    while found is not None and len(ways) < MOST_CAUSES:
-        kind = f"{type(found).__module__}.{type(found).__qualname__}"
-        ways.append("".join([*traceback.format_tb(found.__traceback__), kind]))
-        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
-    return "\n".join(reversed(ways))
+    while cause is not None and len(traces) < MOST_CAUSES:
+        kind = f"{type(cause).__module__}.{type(cause).__qualname__}"
+        traces.append("".join([*traceback.format_tb(cause.__traceback__), kind]))
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n".join(reversed(traces))
 
 
 THROTTLED = ThrottledLog()

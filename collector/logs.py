@@ -22,12 +22,12 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line in ASCII, so that its contents cannot end or colour a line of a terminal."""
-        said: dict[str, Any] = {
+        line: dict[str, Any] = {
             "level": record.levelname.lower(),
             "code": getattr(record, "code", record.module),
             "text": record.getMessage(),
         }
-        return json.dumps({**said, **getattr(record, "counts", {})})
+        return json.dumps({**line, **getattr(record, "counts", {})})
 
 
 # For a server program, so that its own lines have the same form.
@@ -44,7 +44,7 @@ CONFIGURATION: dict[str, Any] = {
 
 def write_logs(form: str) -> None:
     """Set the form of this process's log lines, one in LOG_FORMS. As text, only problems are logged."""
-    if form != JSON_LINES or any(isinstance(one.formatter, JsonLines) for one in LOGGER.handlers):
+    if form != JSON_LINES or any(isinstance(handler.formatter, JsonLines) for handler in LOGGER.handlers):
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

@@ -126,15 +126,17 @@ class Metrics:
             for name in ("accepted", "duplicate")
         )
         rejected = self._samples("ldpkit_reports_rejected_total")
-        return Totals(accepted, duplicates, {one.labels["reason"]: int(one.value) for one in rejected})
+        return Totals(
+            accepted, duplicates, {sample.labels["reason"]: int(sample.value) for sample in rejected}
+        )
 
     def refused(self) -> dict[str, dict[str, int]]:
         """Return how many uploads were refused, by study and type of problem."""
-        found: dict[str, dict[str, int]] = {}
+        refused: dict[str, dict[str, int]] = {}
         for sample in self._samples("ldpkit_study_reports_rejected_total"):
-            reasons = found.setdefault(sample.labels["study"], {})
+            reasons = refused.setdefault(sample.labels["study"], {})
             reasons[sample.labels["reason"]] = int(sample.value)
-        return found
+        return refused
 
     def _samples(self, name: str) -> Iterator[Sample]:
         for metric in self._whole_registry().collect():

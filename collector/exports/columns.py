@@ -57,7 +57,7 @@ def packed_batch(
         answered,
         _named(
             pc.index_in(answered, pa.array(list(rules), pa.int64())),
-            [one.study.digest for one in rules.values()],
+            [version.study.digest for version in rules.values()],
         ),
         *_public_columns(schema, rules, versions, payloads),
         pa.StructArray.from_arrays(_question_columns(names, rules, versions, payloads), fields=list(types)),
@@ -83,8 +83,8 @@ def _question_columns(
         return [_mixed_column(name, rules, versions, payloads) for name in names]
     rows = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), layout.size)
     return [
-        _equally_long(rows[:, place].tobytes(), len(rows), pa.binary())
-        if (place := layout.places.get(name))
+        _equally_long(rows[:, columns].tobytes(), len(rows), pa.binary())
+        if (columns := layout.places.get(name))
         else pa.nulls(len(rows), pa.binary())
         for name in names
     ]
@@ -94,7 +94,7 @@ def _mixed_column(
     name: str, rules: Mapping[int, Rules], versions: Sequence[int], payloads: Sequence[bytes]
 ) -> pa.Array:
     """Return the column for reports that answer different versions or different questions."""
-    layouts = {version: one.layout for version, one in rules.items()}
+    layouts = {version: rules[version].layout for version in rules}
     cells = [layouts[version].find(payload, name) for version, payload in zip(versions, payloads)]
     return pa.array(cells, pa.binary())
 
@@ -106,8 +106,8 @@ def _equally_long(joined: bytes, count: int, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, count, buffers)
 
 
-def _named(places: pa.Array, names: Sequence[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(places, pa.array(names, pa.string()))
+def _named(indices: pa.Array, names: Sequence[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
 
 
 def _row(report: Report) -> dict[str, Any]:

@@ -22,11 +22,11 @@ class DatedReport(Report):
     @classmethod
     def from_line(cls, line: str | bytes) -> DatedReport:
         """Read a line of a dated export. Raises ReportError."""
-        found: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
-        if not isinstance(found, dict) or set(found) != {"day", "report"}:
+        document: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
+        if not isinstance(document, dict) or set(document) != {"day", "report"}:
             raise ReportError("", "must be in an object with day and report", code="report.not_dated")
-        report: DatedReport = cls.from_document(found["report"])  # type: ignore[assignment]
-        report.day = Day().read(found["day"], "day", ReportError)
+        report: DatedReport = cls.from_document(document["report"])  # type: ignore[assignment]
+        report.day = Day().read(document["day"], "day", ReportError)
         return report
 
     def to_line(self) -> str:

@@ -102,4 +102,4 @@ def open_export(
 
 def page_limit(rules: Iterable[Rules]) -> int:
     """Return how many reports to hold at once, whatever version they answer."""
-    return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
+    return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(version.layout.size for version in rules)))

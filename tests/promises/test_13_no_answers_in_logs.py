@@ -116,7 +116,7 @@ def label_by_path(_harness: Harness, monkeypatch: Patch) -> None:
 
 def tell_causes(_harness: Harness, monkeypatch: Patch) -> None:
     fail_inside(monkeypatch)
-    monkeypatch.setattr(limiter, "_way_of", repr)
+    monkeypatch.setattr(limiter, "_traceback_of", repr)
 
 
 def add_header(harness: Harness, _monkeypatch: Patch) -> None:
