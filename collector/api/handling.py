@@ -17,7 +17,7 @@ from collector.problems import BODY_TOO_LARGE, MEDIA_TYPE, Kind, ProblemError
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
 # Requests through a relay are also counted inside the gateway. The outer count has the unopened requests.
-UPLOADS = ("reports.put", "reports.post", "gateway.ask_obliviously")
+UPLOADS = ("reports.upload_report", "reports.upload_reports", "gateway.ask_obliviously")
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
     405: "Use one of the methods that the Allow header lists.",

@@ -8,12 +8,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector import metrics
-from collector.api import reports
 from collector.api.auth import requires
 from collector.api.exports import exports
 from collector.api.gateway import gateway
 from collector.api.openapi import JSON, KEY, TEXT, Api, openapi_document
 from collector.api.operator import operator
+from collector.api.reports import reports
 from collector.api.studies import studies
 from collector.context import current_collector
 from collector.db import problem_of
@@ -82,7 +82,7 @@ def read_api() -> Response:
 OPERATIONS = (
     *studies.operations,
     *operator.operations,
-    *reports.OPERATIONS,
+    *reports.operations,
     *exports.operations,
     *gateway.operations,
     *health.operations,

@@ -154,8 +154,6 @@ EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
 TICKET_PROBLEMS = (problems.TICKET_NEEDED, problems.TICKET_INVALID, problems.TICKET_SPENT)
-# OpenAPI excludes Authorization from parameters.
-TOKEN_NOTE = "If the study has tokens, Authorization carries one, as in RFC 9577."
 # Problems of a deletion, which needs the report's secret or a key.
 RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
@@ -182,7 +180,6 @@ class Operation:
     refusals: Sequence[Kind] = ()
     parameters: Sequence[Parameter] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
-    body_note: str = ""
     view: Callable[..., Any] = field(default=lambda: None)
 
     @property
@@ -199,8 +196,6 @@ class Operation:
             document["parameters"] = [parameter.describe() for parameter in self.parameters]
         if self.body:
             document["requestBody"] = {"required": True, "content": _content(self.body)}
-            if self.body_note:
-                document["requestBody"]["description"] = self.body_note
         if self.needs_key:
             by_secret: list[Document] = [{}] if problems.WITHDRAWAL_UNPROVEN in self.refusals else []
             document["security"] = [*by_secret, {"key": []}]

@@ -136,9 +136,3 @@ def is_study_id(text: str) -> bool:
     except ProblemError:
         return False
     return True
-
-
-def report_id_bytes(text: str) -> bytes:
-    """Return the 16 bytes of a report's id. Raises ProblemError."""
-    identifier: bytes = REPORT_ID.read(text)
-    return identifier

@@ -9,21 +9,14 @@ from http import HTTPStatus
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Response, jsonify, request
 
 from collector import problems
 from collector.api.auth import withdrawing_key
 from collector.api.bodies import sent_bytes
 from collector.api.handling import Headers, refuse_upload
-from collector.api.openapi import RIGHT, TICKET_PROBLEMS, TOKEN_NOTE, UPLOAD, WRITE, Operation, json_of
-from collector.api.parameters import (
-    ENCODING,
-    REPORT_ID,
-    STUDY_ID,
-    TICKET_HEADER,
-    WITHDRAWAL_HEADER,
-    report_id_bytes,
-)
+from collector.api.openapi import RIGHT, TICKET_PROBLEMS, UPLOAD, Api, json_of
+from collector.api.parameters import ENCODING, TICKET_HEADER, WITHDRAWAL_HEADER
 from collector.context import Collector, current_collector
 from collector.reports.uploads import HEADERS, accept
 from collector.reports.withdraw import WITHDRAWN, withdraw
@@ -32,7 +25,7 @@ from ldp_client.documents.report import MAX_BYTES
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-reports = Blueprint("reports", __name__, url_prefix="/v1/studies/<study_id>/reports")
+reports = Api("reports", __name__)
 reports.register_error_handler(Exception, refuse_upload)
 
 UPLOAD_PATH = re.compile(r"/v1/studies/([a-z0-9][a-z0-9._-]{0,63})/reports(?:/([0-9a-f]{32}))?")
@@ -76,7 +69,7 @@ class UploadShortcut:
         body = environ["wsgi.input"].read(int(length))
         answer = accept(self._collector, match[1], match[2], body, _headers_of(environ))
         # The names of the views.
-        route = "reports.put" if method == "PUT" else "reports.post"
+        route = "reports.upload_report" if method == "PUT" else "reports.upload_reports"
         self._collector.metrics.observe_request(route, time.perf_counter() - start)
         size = ("Content-Length", str(len(answer.body)))
         status = f"{answer.status} {HTTPStatus(answer.status).phrase}"
@@ -95,15 +88,41 @@ class UploadShortcut:
                 self._turn.release()
 
 
-@reports.put("/<report_id>")
-def put(study_id: str, report_id: str) -> Response:
-    """Store a report: return 201 once it is durable, or 200 if it was durable before."""
-    return _accept(study_id, report_id, MAX_BYTES)
+@reports.operation(
+    "put",
+    "/v1/studies/{study_id}/reports/{report_id}",
+    {200: ("Stored before", json_of("Receipt")), 201: ("Stored", json_of("Receipt"))},
+    headers=(ENCODING, TICKET_HEADER),
+    body=json_of("Report"),
+    refusals=(
+        *UPLOAD,
+        problems.REPORT_INVALID,
+        problems.VERSION_UNKNOWN,
+        *TICKET_PROBLEMS,
+        problems.REPORT_CONFLICT,
+        problems.STUDY_CLOSED,
+        problems.REPORT_WITHDRAWN,
+        problems.STUDY_NOT_OPEN,
+    ),
+)
+def upload_report(study_id: str, report_id: bytes) -> Response:
+    """Store one report, durably and once; sending it again does no harm.
+
+    If the study has tickets, Authorization carries a token, as in RFC 9577.
+    """
+    return _accept(study_id, report_id.hex(), MAX_BYTES)
 
 
-@reports.post("")
-def post(study_id: str) -> Response:
-    """Store many reports: return 200 with counts and failures once all other reports are durable."""
+@reports.operation(
+    "post",
+    "/v1/studies/{study_id}/reports",
+    "BatchResult",
+    headers=(ENCODING,),
+    body=json_of("Batch"),
+    refusals=(*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TICKET_NEEDED),
+)
+def upload_reports(study_id: str) -> Response:
+    """Store many reports; failed ones are listed and the others are durable."""
     return _accept(study_id, None, current_collector().settings.body_limit)
 
 
@@ -118,64 +137,21 @@ def _headers_of(environ: WSGIEnvironment) -> dict[str, str]:
     return {name: environ[variable] for name, variable in VARIABLES.items() if variable in environ}
 
 
-@reports.delete("/<report_id>")
-def delete(study_id: str, report_id: str) -> Response:
-    """Withdraw a report for its device or an operator: return a receipt once it is permanently deleted.
+@reports.operation(
+    "delete",
+    "/v1/studies/{study_id}/reports/{report_id}",
+    "Withdrawal",
+    headers=(WITHDRAWAL_HEADER,),
+    refusals=(*RIGHT, problems.REPORT_UNKNOWN),
+)
+def withdraw_report(study_id: str, report_id: bytes) -> Response:
+    """Delete a report permanently for its device or an operator; only its id is kept.
 
     If it has not arrived yet, its device gets a receipt as well, and the report is refused when it arrives.
     """
-    identifier = report_id_bytes(report_id)
-    key = withdrawing_key(report_id)
+    key = withdrawing_key(report_id.hex())
     collector = current_collector()
-    withdraw(collector, study_id, identifier, by_device=key is None)
+    withdraw(collector, study_id, report_id, by_device=key is None)
     if key is not None:
         collector.daily.write(key, "delete reports", study_id)
-    return jsonify(id=report_id, result=WITHDRAWN)
-
-
-OPERATIONS = (
-    Operation(
-        "put",
-        "/v1/studies/{study_id}/reports/{report_id}",
-        "uploadReport",
-        "Store one report, durably and once; sending it again does no harm. " + TOKEN_NOTE,
-        {200: ("Stored before", json_of("Receipt")), 201: ("Stored", json_of("Receipt"))},
-        (
-            *UPLOAD,
-            problems.REPORT_INVALID,
-            problems.VERSION_UNKNOWN,
-            *TICKET_PROBLEMS,
-            problems.REPORT_CONFLICT,
-            problems.STUDY_CLOSED,
-            problems.REPORT_WITHDRAWN,
-            problems.STUDY_NOT_OPEN,
-        ),
-        (STUDY_ID, REPORT_ID, ENCODING, TICKET_HEADER),
-        json_of("Report"),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/reports",
-        "uploadReports",
-        "Store many reports; failed ones are listed and the others are durable.",
-        {200: ("What became of each", json_of("BatchResult"))},
-        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TICKET_NEEDED),
-        (STUDY_ID, ENCODING),
-        json_of("Batch"),
-    ),
-    Operation(
-        "delete",
-        "/v1/studies/{study_id}/reports/{report_id}",
-        "withdrawReport",
-        "Delete a report permanently; only its id is kept, so that a late copy is refused.",
-        {200: ("Withdrawn", json_of("Withdrawal"))},
-        (
-            *RIGHT,
-            problems.STUDY_UNKNOWN,
-            problems.REPORT_UNKNOWN,
-            problems.PARAMETER_INVALID,
-            *WRITE,
-        ),
-        (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),
-    ),
-)
+    return jsonify(id=report_id.hex(), result=WITHDRAWN)

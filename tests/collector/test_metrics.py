@@ -152,7 +152,7 @@ def test_every_metric_that_is_named_exists(busy):
     assert missing(["sum by (stduy) (ldpkit_quue_reports)"], names) == {"stduy", "ldpkit_quue_reports"}
     for line in ('ldpkit_study_days_left{study="other"} 6.0',
                  'ldpkit_study_open{study="habits"} 1.0', "ldpkit_database_up 1.0",
-                 'ldpkit_request_seconds_count{route="reports.put"} 3.0'):  # fmt: skip
+                 'ldpkit_request_seconds_count{route="reports.upload_report"} 3.0'):  # fmt: skip
         assert line in text
 
 
