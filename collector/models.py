@@ -173,7 +173,7 @@ class SecureSumRow(Base):
 
 
 class DrawingRow(Base):
-    """A node's part in the drawing of a set: see secure_sum/drawing.py.
+    """A node's part in the drawing of a set: see nodes/drawing.py.
 
     commitment: the signed statement. shown_for: SHA-256 of the commitments for which the nonce was shown.
     drawing: the drawing whose set binds the node.

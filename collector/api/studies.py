@@ -236,7 +236,7 @@ def close_study(study_id: str) -> Response:
     "/v1/studies/{study_id}/open",
     "Opened",
     role=Role.PUBLISH,
-    refusals=(problems.STUDY_DELETED, problems.STUDY_FINISHED),
+    refusals=(problems.STUDY_DELETED,),
 )
 def open_study(study_id: str) -> Response:
     """Reopen a study that was closed."""

@@ -198,6 +198,7 @@ def test_shares_and_withdrawals_after_the_close_are_rejected(network):
     late = network.messages()[0]
     node = network.nodes[0]
     node.post("/close")
+    assert node.post("/open").status_code == 404
     assert kind(node.put(late)) == (410, "study-closed")
     assert node.put(sent[0][0]).status_code == 200
     assert kind(node.app.test_client().delete(sent[0][0].path, headers=node.operator)) == (409, "sum-fixed")
