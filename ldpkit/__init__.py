@@ -7,6 +7,7 @@ packages behind this module can also be imported under their own names.
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -127,9 +128,11 @@ def _refuse_hidden_packages() -> None:
         if spec is None or not os.path.exists(ours):
             continue
         if spec.origin is None or not os.path.samefile(spec.origin, ours):
-            raise ImportError(
-                f"{spec.origin} hides the package {name} of ldpkit: rename it, or start elsewhere"
-            )
+            line = f"{spec.origin} hides the package {name} of ldpkit: rename it, or start elsewhere"
+            if sys.argv[:1] == ["-m"]:
+                # The command is run: a traceback would say no more.
+                sys.exit(f"ldpkit: {line}")
+            raise ImportError(line)
 
 
 _refuse_hidden_packages()

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import version
 
 import click
 
@@ -149,6 +148,8 @@ class CommandLine(click.Group):
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value:
+        from importlib.metadata import version
+
         print(f"ldpkit {version(DISTRIBUTION)}")
         ctx.exit()
 

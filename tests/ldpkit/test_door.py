@@ -59,12 +59,16 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "prefix"),
+    [(["-c", "import ldpkit"], "ImportError"), (["-m", "ldpkit.cli", "status"], "ldpkit")],
+)
 @pytest.mark.parametrize("name", ["ldp_client.py", "inference/__init__.py"])
-def test_import_beside_a_file_that_hides_a_package_names_the_file(name, pytestconfig, tmp_path):
+def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("raise RuntimeError('this is the app')")
     done = subprocess.run(
-        [sys.executable, "-c", "import ldpkit"],
+        [sys.executable, *words],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(pytestconfig.rootpath)},
         capture_output=True,
@@ -72,7 +76,6 @@ def test_import_beside_a_file_that_hides_a_package_names_the_file(name, pytestco
         check=False,
     )
     package = name.partition("/")[0].removesuffix(".py")
-    said = (
-        f"ImportError: {tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
-    )
-    assert done.stderr.splitlines()[-1] == said
+    said = f"{tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
+    assert done.stderr.splitlines()[-1] == f"{prefix}: {said}"
+    assert prefix == "ImportError" or done.stderr.count("\n") == 1
