@@ -10,7 +10,7 @@ from ldp_client.answering import perturb_answers
 from schemas import Study
 from summaries import summarize
 from tests import studies
-from tests.end_to_end.conftest import TOKEN, ldpkit
+from tests.end_to_end.conftest import ldpkit
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, public=[REGION]))
@@ -41,7 +41,7 @@ def test_an_exported_dataset_becomes_the_summary_of_its_reports(collector, tmp_p
     sent(collector, NEWER, 4)
     study, root, out = (tmp_path / name for name in ("study.json", "dataset", "summary.json"))
     study.write_text(STUDY.to_json())
-    exported = ldpkit("export", "survey", "--collector", collector.url, "--token", TOKEN, "--out", f"{root}/")
+    exported = ldpkit("export", "survey", "--collector", collector.url, "--out", f"{root}/")
     assert exported.returncode == 0, exported.stderr
     done = ldpkit("summarize", study, root, "--out", out)
     assert done.returncode == 0, done.stderr
