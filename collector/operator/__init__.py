@@ -1,1 +1,0 @@
-"""What operators control: keys, tickets and retention."""
