@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import time
+import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ from collector.server import METRICS_PREFIX, Endpoint, base_url, listen
 from ldp_client.documents.errors import InputError
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
-from tests.collector.conftest import START_SECONDS, build_report, build_study
+from tests.collector.conftest import START_SECONDS, build_report, build_study, wait_for
 from tests.kit.errors import raises
 
 
@@ -182,7 +183,15 @@ def test_workers_end_when_their_master_is_killed(start_server):
 def test_counts_of_several_processes_are_added_up(start_server, tmp_path):
     server = start_server("--workers", "2", environment={**os.environ, "TMPDIR": str(tmp_path)})
     study = build_study()
-    server.request("POST", "/v1/studies", study.document)
+
+    def is_published():
+        """Two processes on one SQLite file may wait too long for each other as they start."""
+        try:
+            return server.request("POST", "/v1/studies", study.document) in (200, 201)
+        except urllib.error.HTTPError as error:
+            return error.code != 503
+
+    wait_for(is_published)
     (folder,) = tmp_path.glob(f"{METRICS_PREFIX}*")
     # What a worker leaves that is killed as it starts.
     (folder / "counter_1.db").write_bytes(b"")
@@ -191,7 +200,7 @@ def test_counts_of_several_processes_are_added_up(start_server, tmp_path):
     with pytest.raises(BlockingIOError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(handle)
-    assert [server.put(build_report(study)) for _ in range(10)] == [201] * 10
+    assert {server.put_until_taken(build_report(study)) for _ in range(10)} <= {200, 201}
     assert "ldpkit_reports_accepted_total 10.0" in server.read("/metrics")
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(timeout=START_SECONDS)
