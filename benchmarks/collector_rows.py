@@ -62,12 +62,12 @@ def _log(database: Database) -> int:
 def fresh(prefix: bytes) -> Callable[[Session], object]:
     """Stores a batch of reports that nobody has sent before."""
 
-    def store(session: Session) -> None:
+    def insert(session: Session) -> None:
         ids = [prefix + os.urandom(16 - len(prefix)) for _ in range(SIZE)]
         reports = [PackedReport(report_id, 1, PAYLOAD) for report_id in ids]
         assert len(store.insert_reports(session, 1, TODAY, reports)) == SIZE
 
-    return store
+    return insert
 
 
 def look_up(session: Session) -> None:
