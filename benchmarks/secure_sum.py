@@ -88,11 +88,11 @@ def build_study(measured: Sequence[NodeKeys], d: int, clients: int) -> Study:
 
 
 def _channel() -> dict[str, Any]:
-    """Tokens, as nodes demand them: nobody asks for one here."""
+    """Tickets, as nodes demand them. No device of this program has one."""
     modulus = b"\x80" + bytes(MODULUS_BYTES - 2) + b"\x01"
     key = b64encode(SPKI_HEAD + modulus + SPKI_TAIL).decode()
-    tokens = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
-    return {"batches": {"hours": 24}, "tokens": tokens}
+    tickets = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+    return {"batches": {"hours": 24}, "tickets": tickets}
 
 
 @dataclass(frozen=True)
