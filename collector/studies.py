@@ -140,9 +140,13 @@ def publish(session: Session, study: Study) -> bool:
         detail = f"a study has at most {MOST_VERSIONS} versions: publish under another id"
         raise ProblemError(STUDY_CONFLICT, detail, "version")
     issuer = issuer_of(study)
-    if issuer and (row.invited or has_tickets(session, row.number)):
-        # Both together would link people and reports.
+    # Both kinds of tickets together would link people and reports, and their marks are in one table.
+    if issuer and (row.invited or row.spending or has_tickets(session, row.number)):
         detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
+        raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
+    current = store.find_document(session, study.id)
+    if current is not None and current.issuer and not issuer:
+        detail = "the version before has blind tickets: name an issuer too, or use another id"
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
     _refuse_changed_questions(session, study)
     refuse_keys_of_others(session, row.number, study)

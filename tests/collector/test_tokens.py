@@ -7,7 +7,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from sqlalchemy import update
 
+from collector.models import StudyRow
 from collector.reports import intake
 from collector.reports.writer import Upload
 from collector.studies import close
@@ -237,6 +239,24 @@ def test_study_cannot_use_tokens_and_tickets(empty, make_study):
     response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
     assert kind_of(response) == (409, "study-conflict")
     assert "cannot name an issuer" in response.get_json(force=True)["detail"]
+
+
+@pytest.mark.usefixtures("open_one")
+def test_study_with_tokens_cannot_change_to_direct_tickets(empty, make_study):
+    """Revoking direct tickets would forget the spent tokens, which would then let second reports in."""
+    response = empty.publish(make_study(2))
+    assert kind_of(response) == (409, "study-conflict")
+    assert "blind tickets" in response.get_json(force=True)["detail"]
+
+
+@pytest.mark.usefixtures("open_one")
+def test_used_and_deleted_tickets_count_as_direct(empty, make_study):
+    """Tickets that carry values leave only the key of their marks when all are used."""
+    empty.publish(make_study(id="invited"))
+    with empty.collector.database.write() as session:
+        session.execute(update(StudyRow).where(StudyRow.id == "invited").values(spending=b"key"))
+    response = empty.publish(make_study(2, id="invited", channel=channel_of(ISSUER)))
+    assert kind_of(response) == (409, "study-conflict")
 
 
 @pytest.mark.attack(12)
