@@ -25,7 +25,7 @@ study = Study.from_json(open("study.json").read())
 trusted = TrustedNodes([node for node in sys.argv[1:]])
 for message in share_messages(study, mechanisms_of(study), {"minutes": 30}, trusted)[1]:
     outcome = put_share(Direct(), message.node + message.path, message.body, b"", b"")
-    assert "ticket-needed" in outcome.reason, outcome
+    assert outcome.state == "kept" and "ticket" in outcome.reason, outcome
 """
 
 
