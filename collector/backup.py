@@ -18,16 +18,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from collector.db import OWNER_ONLY, Database, sqlite_url
 from collector.migrations import COLLECTOR, Schema, check, make, reporting_errors
 from collector.store import make_partition
-from collector.wal import (
-    beside,
-    bind_next_log,
-    empty_log,
-    flush,
-    free_name,
-    has_foreign_log,
-    locked,
-    size,
-)
+from collector.wal import beside, empty_log, flush, free_name, has_foreign_log, locked, size
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, name_new
 
@@ -146,7 +137,6 @@ def _replace(file: Path, new: Path) -> Path | None:
         os.replace(file, replaced)
     os.replace(new, file)
     flush(file.parent)
-    bind_next_log(file)
     return replaced
 
 

@@ -208,3 +208,12 @@ def test_backup_moves_a_collector_between_sqlite_and_postgresql(
     backup.back_up(elephant.collector.database, tmp_path / "second")
     backup.restore(Database(f"sqlite:///{tmp_path / 'back.sqlite3'}", 10), tmp_path / "second")
     assert make_harness("back.sqlite3").exported() == habits.exported()
+
+
+def test_restore_leaves_the_mark_to_the_server(habits, study, tmp_path):
+    """Root restores: a mark of root's would keep the service's user from starting."""
+    _path, copy = killed(habits, study, tmp_path)
+    new = tmp_path / "new" / "reports.sqlite3"
+    new.parent.mkdir()
+    backup.restore(Database(f"sqlite:///{new}", 1), copy)
+    assert list(new.parent.iterdir()) == [new]
