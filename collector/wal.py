@@ -13,7 +13,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from io import FileIO
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ LOGGER = logging.getLogger("collector")
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
 # How long a stopping server waits for readers of the file.
 BUSY_SECONDS = 4.0
+IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 # Kept open: closing any handle of a file drops the locks that SQLite holds on it in this process.
 _handles: dict[tuple[int, int], int] = {}
 
@@ -75,16 +76,21 @@ def locked(file: Path) -> Iterator[None]:
 
 def bind_next_log(file: Path) -> None:
     """Draw a mark, unless another process has the file open: its log keeps its mark. Raises InputError."""
-    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", 0, isolation_level=None, uri=True)
-    with closing(connection), suppress(sqlite3.OperationalError):
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("BEGIN EXCLUSIVE")
-        mark = 1 + secrets.randbelow(MARKS - 1)
-        # On disk before the file has the mark. Eight digits: an earlier mark is overwritten whole.
-        _write_durably(beside(file, "-mark"), f"{mark:08x}\n".encode())
-        connection.execute(f"PRAGMA user_version = {mark}")
-        connection.execute("COMMIT")
+    try:
+        uri = f"{file.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, 0, isolation_level=None, uri=True)) as connection:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+            mark = 1 + secrets.randbelow(MARKS - 1)
+            # On disk before the file has the mark. Eight digits: an earlier mark is overwritten whole.
+            _write_durably(beside(file, "-mark"), f"{mark:08x}\n".encode())
+            connection.execute(f"PRAGMA user_version = {mark}")
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        # With half a mark, the next start would take the log for another file's.
+        if error.sqlite_errorcode & 0xFF not in IN_USE:
+            raise InputError(f"cannot write {file}: {error}", code="database.no_mark") from None
 
 
 def mark_of(file: Path) -> tuple[int, int, int] | None:

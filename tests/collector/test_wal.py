@@ -272,3 +272,27 @@ def test_damaged_report_page_raises_error_when_read(filled):
     with patch.object(filled.collector.writer, "act", database.act), pytest.raises(DatabaseError):
         count_again(filled.collector, TOKEN_KEY)
     assert filled.client.get("/readyz").status_code == 503
+
+
+class FullDisk(sqlite3.Connection):
+    """The disk is full once FILE-mark is written."""
+
+    def execute(self, sql, *values):
+        if sql.startswith("PRAGMA user_version ="):
+            super().execute("PRAGMA max_page_count = 1")
+            return super().execute("CREATE TABLE more AS SELECT randomblob(99999)")
+        return super().execute(sql, *values)
+
+
+@pytest.mark.attack(10)
+def test_start_fails_when_a_mark_is_half_written(tmp_path, monkeypatch):
+    """The next start would take the log, with acknowledged reports, for another file's."""
+    path = tmp_path / "collector.sqlite3"
+    make(beside(path))
+    connect = sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(wal.sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=FullDisk))
+        with raises(InputError, "database.no_mark", "database or disk is full"):
+            wal.bind_next_log(path)
+    wal.bind_next_log(path)
+    assert not wal.has_foreign_log(path)
