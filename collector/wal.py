@@ -23,6 +23,7 @@ from ldp_client.documents.errors import InputError
 LOGGER = logging.getLogger("collector")
 # Offset and size of `user_version` in a file's header, a signed number. A backup has 0: it has no log.
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
+IS_OURS = "SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"
 # How long a stopping server waits for readers of the file.
 BUSY_SECONDS = 4.0
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -44,6 +45,9 @@ def served_alone(file: Path | None) -> Iterator[None]:
         return
     with locked(file):
         process, was_foreign = os.getpid(), has_foreign_log(file)
+        if not was_foreign:
+            # Before there are workers: each would refuse a mark that another draws.
+            bind_next_log(file)
         try:
             yield
         finally:
@@ -74,14 +78,24 @@ def locked(file: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_UN)
 
 
-def bind_next_log(file: Path) -> None:
-    """Draw a mark, unless another process has the file open: its log keeps its mark. Raises InputError."""
+def bind_next_log(file: Path, again: bool = True) -> None:
+    """Draw a mark, unless another process has the file open: its log keeps its mark.
+
+    again: also if the file has a mark. A file without tables of Alembic is another program's, and stays as
+    it is. Raises InputError.
+    """
+    if is_bound(file) and not again:
+        return
     try:
         uri = f"{file.absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, 0, isolation_level=None, uri=True)) as connection:
+        with closing(sqlite3.connect(uri, BUSY_SECONDS, isolation_level=None, uri=True)) as connection:
+            if not connection.execute(IS_OURS).fetchone():
+                return
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("BEGIN EXCLUSIVE")
+            if is_bound(file) and not again:
+                return
             mark = 1 + secrets.randbelow(MARKS - 1)
             # On disk before the file has the mark. Eight digits: an earlier mark is overwritten whole.
             _write_durably(beside(file, "-mark"), f"{mark:08x}\n".encode())
@@ -89,7 +103,7 @@ def bind_next_log(file: Path) -> None:
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         # With half a mark, the next start would take the log for another file's.
-        if error.sqlite_errorcode & 0xFF not in IN_USE:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in IN_USE or not is_bound(file):
             raise InputError(f"cannot write {file}: {error}", code="database.no_mark") from None
 
 
@@ -107,14 +121,17 @@ def mark_of(file: Path) -> tuple[int, int, int] | None:
 
 def has_foreign_log(file: Path) -> bool:
     """Return True if an SQLite file's log belongs to another file, such as a file that a backup replaced."""
-    if not size(beside(file, "-wal")):
-        return False
+    return size(beside(file, "-wal")) > 0 and not is_bound(file)
+
+
+def is_bound(file: Path) -> bool:
+    """Return True if FILE-mark has the mark of this file."""
     marked = mark_of(file)
     try:
         noted = int(beside(file, "-mark").read_text(), 16)
     except (OSError, ValueError):
-        return True
-    return marked is None or marked[2] != noted
+        return False
+    return marked is not None and marked[2] == noted
 
 
 def _write_durably(path: Path, content: bytes) -> None:

@@ -102,9 +102,11 @@ def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
 def check(database: Database, schema: Schema = COLLECTOR, or_earlier: bool = False) -> None:
     """Raise InputError unless the tables are of this release, or with `or_earlier` of an earlier one.
 
-    A server draws the mark of its log.
+    A server outside `ldpkit serve` draws the first mark of its log.
     """
     require_file(database, schema)
+    if database.serves and database.file is not None:
+        bind_next_log(database.file, again=False)
     with reporting_errors(database), database.engine.connect() as connection:
         _require_unicode(database, connection)
         _require_tables(database, connection, schema)
@@ -116,8 +118,6 @@ def check(database: Database, schema: Schema = COLLECTOR, or_earlier: bool = Fal
         advice = f"stop every server that uses it, make a backup, and run `{schema.command}`"
         what = f"is of an earlier release ({now}, this one's is {schema.revision}): {advice}"
         raise InputError(f"{database.shown} {what}", code="database.other_release")
-    if database.serves and database.file is not None:
-        bind_next_log(database.file)
 
 
 def require_file(database: Database, schema: Schema = COLLECTOR) -> None:

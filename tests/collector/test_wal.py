@@ -168,9 +168,10 @@ def test_earlier_served_file_is_not_taken_for_file_of_log(habits, make_harness, 
     habits.collector.database.engine.dispose()
     stopped = tmp_path / "stopped.sqlite3"
     shutil.copyfile(habits.path, stopped)
-    again = make_harness()
-    assert again.put(build_report(study)).status_code == 201
-    path = killed(again, tmp_path / "dead")
+    with wal.served_alone(habits.path):
+        again = make_harness()
+        assert again.put(build_report(study)).status_code == 201
+        path = killed(again, tmp_path / "dead")
     os.replace(stopped, path)
     with raises(InputError, "database.foreign_log"):
         check(beside(path))
@@ -296,3 +297,30 @@ def test_start_fails_when_a_mark_is_half_written(tmp_path, monkeypatch):
             wal.bind_next_log(path)
     wal.bind_next_log(path)
     assert not wal.has_foreign_log(path)
+
+
+@pytest.mark.attack(10)
+def test_workers_keep_the_mark_of_their_start(tmp_path):
+    """A worker that starts while others have no connection: its own mark would lock the others out."""
+    path = tmp_path / "collector.sqlite3"
+    make(beside(path))
+    marks = []
+    for _ in range(2):
+        with wal.served_alone(path):
+            marks.append(wal.mark_of(path))
+            worker = Database(f"sqlite:///{path}", 10, Bounds(2, 10))
+            check(worker)
+            assert wal.mark_of(path) == marks[-1]
+            worker.engine.dispose()
+    assert len(set(marks)) == 2
+
+
+def test_file_of_another_program_gets_no_mark(tmp_path):
+    path = tmp_path / "other.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE notes (line TEXT)")
+    before = path.read_bytes()
+    with wal.served_alone(path):
+        pass
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
