@@ -2,7 +2,8 @@
 
 SQLite finds a log by its name alone, and would write the pages of any log into the file. So each start of a
 server draws a random mark. It is in the file's header (`user_version`), and in FILE-mark next to it. A file
-with another mark, such as a backup, is not the file of the log.
+with another mark, such as a backup, is not the file of the log. Nor is a copy of the file with the same mark:
+FILE-mark also has the file's inode number.
 """
 
 from __future__ import annotations
@@ -97,8 +98,8 @@ def bind_next_log(file: Path, again: bool = True) -> None:
             if is_bound(file) and not again:
                 return
             mark = 1 + secrets.randbelow(MARKS - 1)
-            # On disk before the file has the mark. Eight digits: an earlier mark is overwritten whole.
-            _write_durably(beside(file, "-mark"), f"{mark:08x}\n".encode())
+            # On disk before the file has the mark.
+            _note(beside(file, "-mark"), mark, os.stat(file).st_ino)
             connection.execute(f"PRAGMA user_version = {mark}")
             connection.execute("COMMIT")
     except sqlite3.Error as error:
@@ -125,19 +126,24 @@ def has_foreign_log(file: Path) -> bool:
 
 
 def is_bound(file: Path) -> bool:
-    """Return True if FILE-mark has the mark of this file."""
-    marked = mark_of(file)
+    """Return True if FILE-mark is this file's.
+
+    If FILE-mark was copied with the file, both have new inode numbers: then the mark suffices.
+    """
+    marked, note = mark_of(file), beside(file, "-mark")
     try:
-        noted = int(beside(file, "-mark").read_text(), 16)
+        mark, inode, own = map(int, note.read_text().split())
+        is_copied = note.stat().st_ino != own
     except (OSError, ValueError):
         return False
-    return marked is not None and marked[2] == noted
+    return marked is not None and marked[2] == mark and (is_copied or marked[1] == inode)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def _note(path: Path, mark: int, inode: int) -> None:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        os.pwrite(handle, content, 0)
+        # Of one length: an earlier note is overwritten whole.
+        os.pwrite(handle, f"{mark:20} {inode:20} {os.fstat(handle).st_ino:20}\n".encode(), 0)
         os.fsync(handle)
         os.close(handle)
         flush(path.parent)

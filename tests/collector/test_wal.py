@@ -177,6 +177,19 @@ def test_earlier_served_file_is_not_taken_for_file_of_log(habits, make_harness, 
         check(beside(path))
 
 
+@pytest.mark.attack(10)
+def test_copy_of_running_file_is_not_taken_for_file_of_log(habits, study):
+    """Move a copy in place that was made since the server's start: it has the mark of the log."""
+    path = habits.path
+    habits.put(build_report(study))
+    copy = shutil.copyfile(path, path.with_name("copy.sqlite3"))
+    habits.put(build_report(study))
+    assert wal.mark_of(copy)[2] == wal.mark_of(path)[2]
+    os.replace(copy, path)
+    with raises(InputError, "database.foreign_log"):
+        check(beside(path))
+
+
 def test_place_copied_with_its_log_works(habits, study, tmp_path):
     report = build_report(study)
     habits.put(report)
