@@ -141,7 +141,7 @@ def _replace(file: Path, new: Path) -> Path | None:
 
 
 def _copy_file(source: Path, path: Path, mark: str = "") -> None:
-    """Copy an SQLite database at one moment. Raises InputError, also for a damaged one."""
+    """Copy an SQLite database at one moment, and check the copy. Raises InputError."""
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
             # Reads one snapshot, however long it takes, and does not copy deleted contents.
@@ -151,8 +151,11 @@ def _copy_file(source: Path, path: Path, mark: str = "") -> None:
             connection.execute("PRAGMA user_version = 0")
             connection.execute(mark)
             connection.commit()
+            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
         raise InputError(f"cannot copy {source}: {error}", code="backup.copy_failed") from None
+    if verdict != "ok":
+        raise InputError(f"the copy of {source} is damaged: {verdict}", code="backup.copy_damaged")
 
 
 def _copy_rows(source: Database, schema: Schema, target: Connection) -> None:
