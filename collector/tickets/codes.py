@@ -232,6 +232,12 @@ def disable(session: Session, study_id: str, by: str) -> None:
 def revoke(session: Session, study_id: str, by: str) -> None:
     """Forget a study's tickets, so that only new ones admit reports. Raises InputError."""
     _refuse_blind(_current(session, study_id))
+    row = store.locked_study(session, study_id)
+    if row is not None and not row.invited and not has_tickets(session, row.number):
+        raise InputError(
+            f"study {study_id} has no tickets to revoke: everybody may answer it. --count makes the first",
+            code="ticket.none_to_revoke",
+        )
     _delete_all(session, _number(session, study_id))
     audit_log.record(session, by, "revoke tickets", study_id)
 

@@ -103,7 +103,8 @@ def revoke(name: str, yes: bool, collector: str) -> None:
     if name not in known:
         raise InputError(f"there is no key {name[:64]!r} at {client.url}", code="keys.unknown_name")
     found, line = known[name]
-    require_yes(yes, f"revoking {columns(line)} at {client.url}")
+    in_words = line.replace("\t", ", ")
+    require_yes(yes, f"revoking {in_words} at {client.url}")
     client.send("DELETE", f"/v1/keys/{name}", again=False)
     show([f"{name} is revoked"], {**found, "done": True})
 

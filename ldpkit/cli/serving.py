@@ -54,6 +54,11 @@ def server_options(function: F) -> F:
 @click.option("--require-ohttp", is_flag=True, help="refuse reports that do not come through a relay")
 def serve(database: str | None, new: bool, require_ohttp: bool, **options: Any) -> None:
     """Run the collector. Without a token in the settings and without keys, it makes a token."""
+    if Path("node.key").exists():
+        raise InputError(
+            "this folder has a node's keys, node.key: run `ldpkit node serve`, or go to the collector's",
+            code="serve.place_of_a_node",
+        )
     run_server(database, new, require_ohttp, None, **options)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldp_client.documents.errors import InputError, StudyError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, RefusedError, StudyError, TransferError, UsageError
 from ldp_client.words.text import counted, visible
 from ldpkit.cli.commands import (
     DAY,
@@ -338,7 +338,7 @@ def expire(study: str | None, before: date | None, yes: bool, collector: str) ->
 
     Without STUDY_ID: the overdue reports of each study that states how long.
     """
-    from ldpkit.cli.client import PassingError, client_of, study_path
+    from ldpkit.cli.client import PassingError, RefusalError, client_of, study_path
 
     # 1. Which reports go.
     if before is not None and study is None:
@@ -369,12 +369,14 @@ def expire(study: str | None, before: date | None, yes: bool, collector: str) ->
     # 2. Delete them, of each study.
     deleted: dict[str, int] = {}
     failed: dict[str, TransferError] = {}
+    is_refused = False
     for name in reports:
         body = {} if before is None else {"before": before.isoformat()}
         try:
             deleted[name] = _delete(client, "POST", f"{study_path(name)}/expire", body)
         except TransferError as error:
             failed[name] = error
+            is_refused = is_refused or isinstance(error, RefusalError)
             if isinstance(error, PassingError) and error.status is None:
                 break
     # 3. Print the deletions that succeeded, even if others failed.
@@ -384,7 +386,8 @@ def expire(study: str | None, before: date | None, yes: bool, collector: str) ->
     )
     if failed:
         why = "; ".join(f"{name}: {error}" for name, error in failed.items())
-        raise TransferError(f"not all was deleted at {client.url}: {why}", code="admin.not_all_deleted")
+        kind = RefusedError if is_refused else TransferError
+        raise kind(f"not all was deleted at {client.url}: {why}", code="admin.not_all_deleted")
 
 
 def _reports_before(client: Client, study: str, before: date) -> int:
@@ -414,7 +417,7 @@ def _overdue(retention: Iterable[Mapping[str, Any]], study: str | None) -> dict[
 @collector_option
 @json_option
 def upkeep(day: date | None, recount: bool, collector: str) -> None:
-    """Run the daily upkeep now: it deletes used invitations and the order of reports."""
+    """Run the daily upkeep now: it deletes used tickets and the order of reports."""
     from ldpkit.cli.client import client_of
 
     if day is not None and recount:

@@ -101,6 +101,13 @@ def test_lift_is_refused_while_earlier_tickets_are_valid(place, capsys):
         assert place.exit_code("invite", "habits", what) == 0
 
 
+def test_revoking_no_tickets_is_refused(place, capsys):
+    """The operator would take the study for one that only invited people can answer."""
+    place.publish(OPEN_AGAIN)
+    assert place.exit_code("invite", "habits", "--revoke-all") == 3
+    assert "everybody may answer it" in capsys.readouterr().err
+
+
 def test_invite_after_the_last_day_or_the_close_is_refused(make_harness, capsys):
     """The latest of all versions' last days counts."""
     place = make_harness(ticket_key=KEY)

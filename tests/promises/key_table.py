@@ -36,9 +36,8 @@ ANSWERS = {
     f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/expire":                       "401 401 401 403 403 200 403 403 200 200",
     f"POST {STUDY}/tickets":                  "401 401 401 403 403 200 403 403 200 200",
-    # Only a node of a secure sum takes a list.
-    f"POST {STUDY}/tickets/list":             "401 401 401 403 403 422 403 403 422 422",
-    f"POST {STUDY}/tickets/revoke":           "401 401 401 403 403 200 403 403 200 200",
+    # It has no tickets to revoke.
+    f"POST {STUDY}/tickets/revoke":           "401 401 401 403 403 422 403 403 422 422",
     f"POST {STUDY}/tickets/disable":             "401 401 401 403 403 200 403 403 200 200",
     "POST /v1/upkeep":                            "401 401 401 403 403 403 403 403 200 200",
     # Last, as no report is taken after it.

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from collector import retention
 from collector.api import operator
 from collector.audit_log import entries
-from ldp_client.documents.errors import InputError, LdpkitError, TransferError
+from ldp_client.documents.errors import InputError, LdpkitError, RefusedError, TransferError
 from tests.collector.answered import publish_retained, reports_by_study, send_reports
 from tests.collector.commands import URL, at, lines
 from tests.kit.errors import raises
@@ -44,6 +44,17 @@ def test_operator_sees_and_deletes_overdue_reports(asked, kept, make_report, cap
     at("expire", "--yes")
     assert lines(capsys) == [f"nothing is overdue at {URL}"]
     assert reports_by_study(kept)["closing"] == 0
+
+
+def test_expire_with_a_key_that_may_only_read_is_refused(asked, kept, make_report, monkeypatch, capsys):
+    """Exit code 5 would tell a script to try again for ever."""
+    asked(kept)
+    send_reports(kept, make_report, "closing")
+    kept.day += timedelta(40)
+    at("keys", "add", "ann", "--role", "read")
+    monkeypatch.setenv("LDPKIT_TOKEN", capsys.readouterr().out.split()[-1])
+    with raises(RefusedError, "admin.not_all_deleted", "403"):
+        at("expire", "--yes")
 
 
 def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):

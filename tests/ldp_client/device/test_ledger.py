@@ -136,7 +136,7 @@ def test_a_damaged_ledger_never_answers_again(answered, tmp_path, damage):
 def test_a_changed_row_of_any_table_is_detected(tmp_path, change):
     """Someone edits a ledger so that the device answers or spends again; one flipped bit may do it too."""
     device = consenting(tmp_path, "8", "http://127.0.0.1:9")
-    study = study_of("http://127.0.0.1:9", studies.MEMOIZED)
+    study = study_of("http://127.0.0.1:99", studies.MEMOIZED)
     device.consent(study)
     device.answer(study, {"habit": "yes"}, "CODE")
     device.flush(attempts=1)
