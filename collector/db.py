@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -39,7 +38,7 @@ from collector.problems import (
     UNAVAILABLE,
     ProblemError,
 )
-from collector.wal import beside, has_foreign_log, mark_of
+from collector.wal import has_foreign_log, mark_of, set_log_aside
 from ldp_client.documents.errors import InputError, ReportError, StatementError, StudyError, UsageError
 
 T = TypeVar("T")
@@ -170,7 +169,7 @@ class Database:
             return
         if now and self._opened and now[:2] == self._opened[:2] and has_foreign_log(file):
             # Overwritten, as by `cp`: the last connection to close would write the log into it.
-            os.truncate(beside(file, "-wal"), 0)
+            set_log_aside(file)
         why = "cannot be read" if now is None else "is damaged" if self._is_damaged else "was replaced"
         advice = "stop the server, and put it or a backup back (`ldpkit restore`)"
         cause = sqlite3.OperationalError(f"the file {file} {why}: {advice}")

@@ -12,6 +12,7 @@ import fcntl
 import logging
 import os
 import secrets
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -170,6 +171,29 @@ def empty_log(file: Path) -> str:
     except sqlite3.Error as error:
         return str(error)
     return "another program still reads it" if busy else ""
+
+
+def set_log_aside(file: Path) -> None:
+    """Empty the log of an overwritten file that is in use, after a copy of it is on disk.
+
+    After a failure the log stays, and the next transaction tries again.
+    """
+    log = beside(file, "-wal")
+    aside = free_name(log)
+    try:
+        aside.touch(0o600, exist_ok=False)
+    except OSError:
+        # Another process has begun the copy, or there is no room for its name.
+        return
+    try:
+        shutil.copyfile(log, aside)
+        flush(aside)
+        flush(aside.parent)
+        os.truncate(log, 0)
+        LOGGER.error("%s was overwritten; its log, with acknowledged reports, is now %s", file, aside)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        LOGGER.error("%s was overwritten, and its log is not copied: %s", file, error.strerror)
 
 
 def beside(file: Path, ending: str) -> Path:

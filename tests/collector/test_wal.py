@@ -227,6 +227,22 @@ def test_served_file_copied_over_running_database_is_detected(habits, study):
 
 
 @pytest.mark.attack(10)
+def test_log_of_overwritten_file_is_kept_aside(habits, study, caplog):
+    """Copy a backup over the file of a running server: the log has acknowledged reports."""
+    copy = habits.path.with_name("backup.sqlite3")
+    back_up(beside(habits.path), copy)
+    assert habits.put(build_report(study)).status_code == 201
+    log = log_of(habits.path).read_bytes()
+    overwritten(habits.path)
+    assert habits.put(build_report(study)).status_code == 503
+    (aside,) = habits.path.parent.glob("*-wal.replaced-*")
+    assert aside.read_bytes() == log
+    assert aside.stat().st_mode & 0o777 == 0o600
+    assert str(aside) in caplog.text
+    assert not log_of(habits.path).stat().st_size
+
+
+@pytest.mark.attack(10)
 def test_concurrent_start_keeps_one_log(tmp_path):
     """Two workers start at once: none may take the log in use for another file's and empty it."""
     path = tmp_path / "collector.sqlite3"
