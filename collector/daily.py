@@ -255,11 +255,13 @@ def rewrite_files(database: Database, tables: Sequence[str] = ()) -> None:
 
 def _rewrite_tables(connection: Connection, tables: Sequence[str]) -> None:
     """Rewrite each table, until no transaction sees old versions of its rows, which would be copied."""
-    last = time.monotonic() + WAIT_SECONDS
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:
         for name in tables:
+            last = None
             while _rewrite_table(connection, name):
+                # After the first rewriting, which takes minutes for a large table.
+                last = last or time.monotonic() + WAIT_SECONDS
                 if time.monotonic() > last:
                     raise UnfinishedError(STILL_READ)
                 time.sleep(TRY_SECONDS)
