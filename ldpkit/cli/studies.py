@@ -113,23 +113,25 @@ def _document(text: bytes) -> dict[str, Any]:
 @click.option(
     "--limit",
     type=click.IntRange(1, MOST_LINES),
-    default=100,
-    show_default=True,
     metavar="N",
-    help="lines of --log, the newest first",
+    help="lines of --log, the newest first (100)",
 )
 @collector_option
 @json_option
-def status(study: str | None, log: bool, limit: int, collector: str) -> None:
+def status(study: str | None, log: bool, limit: int | None, collector: str) -> None:
     """List a collector's studies, or print one's status: reports by day, refusals and warnings."""
     from ldpkit.cli.client import client_of, study_path
 
     if study is not None and log:
         raise click.UsageError("STUDY_ID and --log exclude each other")
+    if limit is not None and not log:
+        raise click.UsageError("--limit goes with --log")
     client = client_of(collector, "a collector's status")
     if log:
         found, lines = client.ask(
-            "GET", f"/v1/audit-log?limit={limit}", lambda body: _lined(body["entries"], _entry_in_one_line)
+            "GET",
+            f"/v1/audit-log?limit={limit or 100}",
+            lambda body: _lined(body["entries"], _entry_in_one_line),
         )
     elif study is not None:
         found, lines = client.ask(

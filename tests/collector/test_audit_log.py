@@ -10,9 +10,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
 from collector.audit_log import entries
-from ldp_client.documents.errors import InputError
-from tests.collector.commands import at, lines
-from tests.kit.errors import raises
+from ldp_client.documents.errors import EXIT_USAGE
+from ldpkit.cli import main
+from tests.collector.commands import URL, at, lines
 
 
 def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_report, capsys):
@@ -37,8 +37,8 @@ def test_audit_log_records_key_action_study_and_day(asked, habits, study, make_r
         assert report.id not in str(entries(session, 100))
     at("status", "--log", "--limit", "2", "--json")
     assert len(json.loads(capsys.readouterr().out)) == 2
-    with raises(InputError, "admin.limit_without_log"):
-        at("status", "--limit", "2")
+    assert main(["status", "--limit", "2", "--collector", URL]) == EXIT_USAGE
+    assert "--limit goes with --log" in capsys.readouterr().err
 
 
 COLUMNS = "id, at, 'nobody', action, study, detail"

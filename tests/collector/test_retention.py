@@ -11,7 +11,7 @@ from sqlalchemy import text
 from collector import retention
 from collector.audit_log import BY_SERVER, entries
 from collector.daily import Days, Upkeep
-from collector.reports.sums import build_sums
+from collector.reports.sums import recount
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem, publish_retained, reports_by_study, send_reports
@@ -88,7 +88,7 @@ def test_failing_study_does_not_stop_retention_of_others(kept, make_report, capl
     assert reports_by_study(kept) == {"closing": 3, "habits": 0, "rolling": 0}
     assert "retention of closing failed, and is tried again: a running summary is damaged" in caplog.text
     with kept.collector.database.write() as session:
-        build_sums(session)
+        recount(session)
     Days(kept.collector).look()
     assert reports_by_study(kept)["closing"] == 0
 
