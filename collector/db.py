@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, nullcontext
@@ -337,9 +338,47 @@ def _create_engine(url: URL, lock_timeout: float, bounds: Bounds | None) -> Engi
         # A file that was moved away must not come back empty.
         url = URL.create("sqlite", database=file.absolute().as_uri(), query={"mode": "rw", "uri": "true"})
     try:
-        return create_engine(url, **options)
+        engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
+    if file is None and bounds is not None:
+        _give_up_on_silence(engine)
+    return engine
+
+
+def _give_up_on_silence(engine: Engine) -> None:
+    """End waits for an answer that exceed the time limit of statements.
+
+    A suspended server keeps its connections alive and answers nothing: neither its timeouts nor TCP's end the
+    wait.
+    """
+    import psycopg
+
+    class Impatient(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+            end = time.monotonic() + STATEMENT_SECONDS + SILENCE_SECONDS
+            return super().wait(_until(end, gen, self), *arguments, **options)
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: object, _record: object, arguments: Any, parameters: Any) -> Any:
+        return Impatient.connect(*arguments, **parameters)
+
+
+def _until(end: float, waiting: Any, connection: Any) -> Generator[Any, Any, Any]:
+    """Run psycopg's generator, which polls its socket, until a deadline."""
+    import psycopg
+
+    try:
+        wanted = next(waiting)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                # Before the error: its handling would wait for the server again.
+                connection.pgconn.finish()
+                raise psycopg.OperationalError("the server has gone silent")
+            wanted = waiting.send(ready)
+    except StopIteration as done:
+        return done.value
 
 
 def _postgresql_arguments(url: URL, lock_timeout: float, serves: bool) -> dict[str, Any]:
