@@ -41,6 +41,7 @@ from collector.reports.rules import RuleBook, Rules
 from collector.reports.writer import Change, Work, Writer
 from collector.settings import TOKEN_VARIABLE, Settings, server_settings
 from collector.studies import CurrentStudies, load_keys
+from collector.tickets.keys import refuse_issuers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 
@@ -176,8 +177,12 @@ def open_collector(settings: Settings, today: Callable[[], date]) -> Collector:
 
 
 def unfinished_studies(database: Database) -> list[Study]:
-    """Return the open studies, and closed secure sums that are neither summed nor deleted."""
+    """Return the open studies, and closed secure sums that are neither summed nor deleted.
+
+    Raises InputError for an issuer's database.
+    """
     with database.read() as session:
+        refuse_issuers(session)
         unfinished = store.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()

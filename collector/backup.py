@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,8 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, func, insert, select, text
 
 from collector.db import OWNER_ONLY, Database, sqlite_url
-from collector.migrations import COLLECTOR, Schema, check, make, reporting_errors
+from collector.migrations import check, make, reporting_errors
+from collector.models import Base
 from collector.store import make_partition
 from collector.wal import beside, empty_log, flush, free_name, has_foreign_log, locked, size
 from ldp_client.documents.errors import InputError, UsageError
@@ -25,18 +25,18 @@ from ldp_client.files.disk import STREAM, name_new
 # Files that SQLite keeps next to a database, and would write into another file of its name.
 LOGS = ("-wal", "-journal")
 ROWS_AT_ONCE = 1000
+# An issuer looks for it on the day on which the copy is restored.
+MARK = "UPDATE collector SET is_copy = TRUE"
 
 
-def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: str = "") -> None:
+def back_up(database: Database, path: Path) -> None:
     """Write a copy to a new SQLite file, whole or not at all. Only its owner may read it.
 
     An earlier release's SQLite file can be copied too, before it is migrated.
 
     Args:
-        database: SQLite or PostgreSQL, of this schema.
+        database: SQLite or PostgreSQL.
         path: the new file.
-        schema: the tables.
-        mark: a statement that only the copy gets.
 
     Raises:
         InputError: the copy cannot be made, or the file exists.
@@ -55,13 +55,13 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
             copy = Path(folder) / path.name
-            check(database, schema, or_earlier=database.file is not None)
+            check(database, or_earlier=database.file is not None)
             if database.file is not None:
-                _copy_file(database.file, copy, mark)
+                _copy_file(database.file, copy, MARK)
             else:
                 whole = Path(folder) / "whole"
-                make(Database(sqlite_url(whole), 1), schema, partial(_copy_rows, database, schema))
-                _copy_file(whole, copy, mark)
+                make(Database(sqlite_url(whole), 1), partial(_copy_rows, database))
+                _copy_file(whole, copy, MARK)
             copy.chmod(OWNER_ONLY)
             flush(copy)
             name_new(str(copy), path)
@@ -70,7 +70,7 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
         raise InputError(f"cannot write {path}: {error.strerror}", code="backup.not_writable") from None
 
 
-def restore(database: Database, backup: Path, schemas: Sequence[Schema] = (COLLECTOR,)) -> Path | None:
+def restore(database: Database, backup: Path) -> Path | None:
     """Replace a database with a backup, whole or not at all. Return the replaced file's new name.
 
     The replaced SQLite file first takes in its own log; another file's log is renamed. PostgreSQL's database
@@ -79,7 +79,6 @@ def restore(database: Database, backup: Path, schemas: Sequence[Schema] = (COLLE
     Args:
         database: what to replace.
         backup: a file of `back_up`.
-        schemas: the backup must have the tables of one of these, and the replaced file no other's.
 
     Raises:
         InputError: it is no such backup, or a server works on the file.
@@ -100,16 +99,10 @@ def restore(database: Database, backup: Path, schemas: Sequence[Schema] = (COLLE
         with tempfile.TemporaryDirectory(dir=file and file.parent, prefix=".ldpkit-") as folder:
             new = Path(folder) / "new"
             _copy_file(backup, new)
-            schema = _schema_of(new, schemas)
-            if schema is None:
-                what = " or ".join(f"the {one.whose}" for one in schemas)
-                raise InputError(f"{backup} is no backup of {what} tables", code="restore.not_ours")
-            if file is not None and file.exists() and _schema_of(file, schemas) not in (None, schema):
-                raise InputError(
-                    f"{backup} is the {schema.whose}, and {file} is not", code="restore.other_kind"
-                )
+            if not _has_studies(new):
+                raise InputError(f"{backup} is no backup of the collector's tables", code="restore.not_ours")
             if file is None:
-                _fill(database, new, schema)
+                _fill(database, new)
                 return None
             with locked(file) if file.exists() else nullcontext():
                 return _replace(file, new)
@@ -158,15 +151,15 @@ def _copy_file(source: Path, path: Path, mark: str = "") -> None:
         raise InputError(f"the copy of {source} is damaged: {verdict}", code="backup.copy_damaged")
 
 
-def _copy_rows(source: Database, schema: Schema, target: Connection) -> None:
+def _copy_rows(source: Database, target: Connection) -> None:
     """Copy all rows into new tables, in the order of their keys, from one snapshot. Raises InputError."""
     with reporting_errors(source), source.engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             connection.execution_options(isolation_level="REPEATABLE READ")
             # Before the snapshot: a later TRUNCATE would make the table empty in this snapshot too.
-            names = ", ".join(schema.metadata.tables)
+            names = ", ".join(Base.metadata.tables)
             connection.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
-        for table in schema.metadata.sorted_tables:
+        for table in Base.metadata.sorted_tables:
             # Migrations have written the rows that new tables need.
             if target.scalar(select(func.count()).select_from(table)):
                 target.execute(delete(table))
@@ -187,18 +180,18 @@ def _make_partitions(connection: Connection) -> None:
     )
 
 
-def _fill(database: Database, copy: Path, schema: Schema) -> None:
+def _fill(database: Database, copy: Path) -> None:
     """Make the tables in an empty PostgreSQL database, with the rows of a copy. Raises InputError."""
     source = Database(sqlite_url(copy), 1)
-    check(source, schema)
-    make(database, schema, partial(_copy_rows, source, schema))
+    check(source)
+    make(database, partial(_copy_rows, source))
 
 
-def _schema_of(file: Path, schemas: Sequence[Schema]) -> Schema | None:
-    """Return the first schema whose table a file has, None for another program's file."""
+def _has_studies(file: Path) -> bool:
+    """Return False for another program's file."""
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     except sqlite3.Error:
-        return None
-    return next((schema for schema in schemas if schema.table in tables), None)
+        return False
+    return "studies" in tables

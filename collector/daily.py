@@ -30,6 +30,7 @@ from collector.models import Base, UpkeepRow
 from collector.problems import UNAVAILABLE, ProblemError
 from collector.retention import delete_overdue, kept_of
 from collector.store import PARENT, insert_new, partition_names
+from collector.tickets import issue
 from collector.tickets.codes import delete_used_tickets
 from ldp_client.documents.errors import InputError, LdpkitError
 
@@ -185,7 +186,9 @@ class Upkeep:
         # 3. Write the reports in the order of their ids.
         if even_if_done:
             store.date_back(session, today + A_DAY, today)
+        # SQLite keeps tickets and reports in the order of their keys.
         if self._database.file is None:
+            issue.write_again(session)
             session.execute(text(WRITE_AGAIN), {"since": since, "today": today, "all": with_today})
         return left_out
 

@@ -23,8 +23,8 @@ class StudyRow(Base):
     """A study's state. version: the version that devices get now; opens, closes: that version's days.
 
     deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
-    permanently. invited: whether a report needs a ticket. spending: see tickets/codes.py. deletions: how
-    many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
+    permanently. invited: whether a report needs a ticket. spending: see tickets/codes.py. deletions:
+    how many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
     withdrawn when the last complete export began.
     """
 
@@ -45,12 +45,16 @@ class StudyRow(Base):
 
 
 class CollectorRow(Base):
-    """The only row, with the collector's identity: drawn when the database is made, public."""
+    """The only row. identity: the collector's, drawn when the database is made, public.
+
+    is_copy: whether the database is a backup, which lacks later tokens: see tickets/issue.py.
+    """
 
     __tablename__ = "collector"
 
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     identity: Mapped[bytes] = mapped_column(LargeBinary(16))
+    is_copy: Mapped[bool] = mapped_column(server_default=false())
 
 
 class DocumentRow(Base):
@@ -189,18 +193,41 @@ class DrawingRow(Base):
 
 
 class TicketRow(Base):
-    """A ticket that lets a report in. hash: SHA-256; the ticket itself is not stored.
+    """A ticket: a direct one lets a report in, and one of an issuer gets its person one blind token.
 
-    public: canonical JSON of the public values that it carries, by field; NULL for none.
+    hash: SHA-256; the ticket itself is not stored. public: canonical JSON of the public values that it
+    carries, by field; NULL for none. At an issuer, never NULL: those of its key. Only an issuer has the rest.
+    name: the operator's name for the person, "" for none. request: SHA-256 of the request that was answered;
+    only this request is answered again. ended: whether the ticket gets no token, because a restored backup
+    does not know whether it got one.
     """
 
     __tablename__ = "tickets"
-    # Without rowid: no order of creation.
+    # Without rowid: no order of creation or use.
     __table_args__ = ({"sqlite_with_rowid": False},)
 
     study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
     hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
     public: Mapped[str | None] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    request: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    ended: Mapped[bool] = mapped_column(server_default=false())
+
+
+class TicketKeyRow(Base):
+    """An issuer's key pair of a study, or of one stratum of it. Only an issuer has any.
+
+    place: its position in the study's list. spki: DER of the public key. private: DER of the private key, in
+    PKCS #8. public: canonical JSON of the stratum's values.
+    """
+
+    __tablename__ = "ticket_keys"
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    spki: Mapped[bytes] = mapped_column(LargeBinary)
+    private: Mapped[bytes] = mapped_column(LargeBinary)
+    public: Mapped[str] = mapped_column(Text)
 
 
 class SpentRow(Base):

@@ -31,8 +31,8 @@ from collector.problems import (
     deleted_study,
     unknown_study,
 )
-from collector.ticket_keys import refuse_keys_of_others
 from collector.tickets.codes import has_tickets
+from collector.tickets.keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError

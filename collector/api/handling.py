@@ -45,12 +45,9 @@ def _(_error: RequestEntityTooLarge) -> ProblemError:
 
 
 def default_headers(identity: bytes) -> Headers:
-    """Return the headers that every answer has by default."""
-    return (
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        (IDENTITY, identity.hex()),
-    )
+    """Return the headers that every answer has by default. identity: a collector's, b"" for an issuer."""
+    common = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
+    return (*common, (IDENTITY, identity.hex())) if identity else common
 
 
 def harden(response: Response, defaults: Headers) -> Response:

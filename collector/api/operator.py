@@ -42,10 +42,8 @@ LINES = 100
 MOST_STUDIES = 1000
 # Reports that one request deletes: this takes some ten seconds.
 MOST_AT_ONCE = 100_000
-TICKETS = Record(
-    {"count": Integer(1, MOST_TICKETS)},
-    {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
-)
+PUBLIC = ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")
+TICKETS = Record({"count": Integer(1, MOST_TICKETS)}, {"public": PUBLIC})
 UPKEEP = Record({}, {"date": Day(), "recount": Boolean()})
 NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
@@ -130,7 +128,7 @@ def disable_tickets(study_id: str) -> Response:
 def _change_tickets(study_id: str, act: Callable[[Session], T]) -> T:
     collector = current_collector()
     _require_study(study_id)
-    with _refusing_input(), _without_hurry(collector) as database:
+    with refusing_input(), _without_hurry(collector) as database:
         done = database.act(act)
     collector.has_changed(study_id)
     return done
@@ -167,7 +165,7 @@ def _run_upkeep(day: date | None) -> None:
     with collector.counting.hold():
         collector.writer.act(begin)
         try:
-            with _refusing_input(), _without_hurry(collector) as database:
+            with refusing_input(), _without_hurry(collector) as database:
                 upkeep = Upkeep(database, collector.today, collector.settings.ticket_secret)
                 upkeep.run(today, even_if_done=True)
         except UnfinishedError as error:
@@ -231,7 +229,7 @@ def _delete_overdue(study_id: str) -> int:
     for kept in kept_everywhere(collector):
         if kept.study != study_id or deleted >= MOST_AT_ONCE:
             continue
-        with _refusing_input():
+        with refusing_input():
             most = MOST_AT_ONCE - deleted
             now = retention.delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
         note_deleted(collector, kept, now)
@@ -252,7 +250,7 @@ def _delete(study_id: str, delete: Callable[..., int]) -> int:
     """Delete reports, at most about MOST_AT_ONCE; return how many."""
     collector = current_collector()
     find = partial(collector.rules.find, reserved=True)
-    with _refusing_input():
+    with refusing_input():
         deleted = delete(collector.writer.act, find, study_id, by=acting_key().name, most=MOST_AT_ONCE)
     collector.metrics.count_deletion("operator", deleted)
     collector.has_changed(study_id)
@@ -292,7 +290,7 @@ def make_key(body: dict[str, Any]) -> Response:
         key = keys.add_key(session, body["name"], role, studies, expires, by.name)
         return key, keys.unpublished(session, studies)
 
-    with _refusing_input():
+    with refusing_input():
         key, warnings = collector.writer.act(act)
     response = jsonify(name=body["name"], key=key, warnings=warnings)
     response.status_code = 201
@@ -306,7 +304,7 @@ def remove_key(name: str) -> Response:
     """Make a key useless; with the operator's token."""
     by = acting_key()
     require_token(by)
-    with _refusing_input():
+    with refusing_input():
         current_collector().writer.act(lambda session: keys.remove_key(session, name, by.name))
     return jsonify(name=name, removed=True)
 
@@ -334,7 +332,8 @@ def _require_study(study_id: str) -> None:
 
 
 @contextmanager
-def _refusing_input() -> Iterator[None]:
+def refusing_input() -> Iterator[None]:
+    """Turn an InputError into the problem of a statement."""
     try:
         yield
     except InputError as error:

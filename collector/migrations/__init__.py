@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection, MetaData, inspect, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from collector.db import OWNER_ONLY, Database, OtherReleaseError, one_line
-from collector.models import REVISION, Base
+from collector.models import REVISION
 from collector.wal import beside, bind_next_log, has_foreign_log, locked
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 from ldp_client.files.disk import write_new
@@ -27,26 +26,6 @@ WHERE_ELSE = (
 )
 
 
-class Schema(NamedTuple):
-    """The tables of one kind of server, and their history.
-
-    scripts: the history, where Alembic finds it. revision: this release's. table: a table that only this kind
-    has. whose: the tables' owner, in a word. advice: where else the tables may be. command: the command that
-    migrates them to this release. metadata: the tables.
-    """
-
-    scripts: str
-    revision: str
-    table: str
-    whose: str
-    advice: str
-    command: str = "ldpkit migrate"
-    metadata: MetaData = Base.metadata
-
-
-COLLECTOR = Schema("collector:migrations", REVISION, "studies", "collector's", WHERE_ELSE)
-
-
 class UnreachedError(InputError):
     """The database's server cannot be reached."""
 
@@ -54,23 +33,7 @@ class UnreachedError(InputError):
     code = "database.unreachable"
 
 
-def has_tables_of(database: Database, schema: Schema) -> bool:
-    """Return True if a database is of this kind, False without a file of its own."""
-    if database.file is not None and (not database.file.is_file() or has_foreign_log(database.file)):
-        return False
-    try:
-        with database.engine.connect() as connection:
-            return inspect(connection).has_table(schema.table)
-    except SQLAlchemyError:
-        # Its use raises the error.
-        return False
-    finally:
-        database.engine.dispose()
-
-
-def make(
-    database: Database, schema: Schema = COLLECTOR, fill: Callable[[Connection], object] = lambda _: None
-) -> None:
+def make(database: Database, fill: Callable[[Connection], object] = lambda _: None) -> None:
     """Make the tables in an empty database, and an SQLite file if needed, in one transaction.
 
     fill: writes the rows that the tables need from the start.
@@ -83,49 +46,49 @@ def make(
             raise InputError(
                 f"{database.shown} has tables already: name an empty database", code="database.has_tables"
             )
-        _upgrade(connection, schema)
+        _upgrade(connection)
         fill(connection)
 
 
-def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
+def migrate(database: Database) -> None:
     """Migrate an earlier release's tables to this release, in one transaction or not at all.
 
     Raises InputError if there are no tables, if they belong to a later release, and while a server works on
     an SQLite file. A server of the earlier release stores nothing more: see `store.study_state`.
     """
-    require_file(database, schema)
+    require_file(database)
     with nullcontext() if database.file is None else locked(database.file), _alone(database) as connection:
-        _require_tables(database, connection, schema)
-        _upgrade(connection, schema)
+        _require_tables(database, connection)
+        _upgrade(connection)
 
 
-def check(database: Database, schema: Schema = COLLECTOR, or_earlier: bool = False) -> None:
+def check(database: Database, or_earlier: bool = False) -> None:
     """Raise InputError unless the tables are of this release, or with `or_earlier` of an earlier one.
 
     A server outside `ldpkit serve` draws the first mark of its log.
     """
-    require_file(database, schema)
+    require_file(database)
     if database.serves and database.file is not None:
         bind_next_log(database.file, again=False)
     with reporting_errors(database), database.engine.connect() as connection:
         _require_unicode(database, connection)
-        _require_tables(database, connection, schema)
+        _require_tables(database, connection)
         now = MigrationContext.configure(connection).get_current_revision() or ""
-    if now > schema.revision:
-        what = f"is of a later release ({now}, this one's is {schema.revision}): start that release"
+    if now > REVISION:
+        what = f"is of a later release ({now}, this one's is {REVISION}): start that release"
         raise InputError(f"{database.shown} {what}", code="database.other_release")
-    if now < schema.revision and not or_earlier:
-        advice = f"stop every server that uses it, make a backup, and run `{schema.command}`"
-        what = f"is of an earlier release ({now}, this one's is {schema.revision}): {advice}"
+    if now < REVISION and not or_earlier:
+        advice = "stop every server that uses it, make a backup, and run `ldpkit migrate`"
+        what = f"is of an earlier release ({now}, this one's is {REVISION}): {advice}"
         raise InputError(f"{database.shown} {what}", code="database.other_release")
 
 
-def require_file(database: Database, schema: Schema = COLLECTOR) -> None:
+def require_file(database: Database) -> None:
     """Raise InputError if an SQLite file is missing, or would take in another file's log."""
     if database.file is None:
         return
     if not database.file.is_file():
-        raise InputError(f"there is no {database.shown}: {schema.advice}", code="database.missing_file")
+        raise InputError(f"there is no {database.shown}: {WHERE_ELSE}", code="database.missing_file")
     if has_foreign_log(database.file):
         log = beside(database.file, "-wal")
         raise InputError(
@@ -136,10 +99,10 @@ def require_file(database: Database, schema: Schema = COLLECTOR) -> None:
 
 
 @contextmanager
-def opened(url: str, lock_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
+def opened(url: str, lock_timeout: float) -> Iterator[Database]:
     """Open a database for a command next to the server. Raises InputError for all database errors."""
     database = Database(url, lock_timeout)
-    check(database, schema)
+    check(database)
     with reporting_errors(database, "; finished work is kept, run it again"):
         yield database
 
@@ -187,15 +150,15 @@ def _require_unicode(database: Database, connection: Connection) -> None:
         )
 
 
-def _require_tables(database: Database, connection: Connection, schema: Schema) -> None:
-    if not inspect(connection).has_table(schema.table):
+def _require_tables(database: Database, connection: Connection) -> None:
+    if not inspect(connection).has_table("studies"):
         raise InputError(
-            f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
+            f"{database.shown} has no collector's tables: {WHERE_ELSE}", code="database.no_tables"
         )
 
 
-def _upgrade(connection: Connection, schema: Schema) -> None:
+def _upgrade(connection: Connection) -> None:
     config = Config()
-    config.set_main_option("script_location", schema.scripts)
+    config.set_main_option("script_location", "collector:migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -136,7 +136,7 @@ def _refuse_blind(study: Study | None) -> None:
     if study is not None and study.channel is not None and study.channel.tickets is not None:
         raise InputError(
             f"study {study.id} takes blind tickets, so that people and reports cannot be linked: its "
-            "issuer makes them, with `ldpkit issuer invite`",
+            "issuer makes them, with `ldpkit invite` there",
             code="ticket.issuer_gives_them",
         )
 

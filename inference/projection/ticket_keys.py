@@ -12,7 +12,7 @@ from schemas.channel_warnings import require_keys
 
 
 def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:
-    """The block of keys in a file that `ldpkit issuer key` wrote; None for a study without tokens.
+    """The block of keys in a file that `ldpkit tickets key` wrote; None for a study without tokens.
 
     With the first study's keys no report of the second would ever leave. Raises InputError, UsageError.
     """
@@ -21,7 +21,7 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
         if path is not None:
             raise UsageError(f"--tickets: study {first.id} takes no tokens", code="derive.no_tickets")
         return None
-    advice = f"run `ldpkit issuer key {new_id} > tickets.json`, and add --tickets tickets.json"
+    advice = f"run `ldpkit tickets key {new_id} > tickets.json`, and add --tickets tickets.json"
     if path is None:
         raise UsageError(
             f"study {first.id} takes tokens, and {new_id} needs its own keys: {advice}",
@@ -33,7 +33,7 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
         is_first = any(key["key"] in known for key in block["keys"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path}: is not what `ldpkit issuer key` prints: {advice}", code="derive.wrong_ticket_file"
+            f"{path}: is not what `ldpkit tickets key` prints: {advice}", code="derive.wrong_ticket_file"
         ) from None
     if is_first:
         raise InputError(

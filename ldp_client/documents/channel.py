@@ -74,7 +74,7 @@ class TokenSpki(Base64):
         modulus = der[len(SPKI_HEAD) : len(SPKI_HEAD) + MODULUS_BYTES]
         whole = len(der) == SPKI_BYTES and der == SPKI_HEAD + modulus + SPKI_TAIL
         if not whole or not modulus[0] & 128 or not modulus[-1] & 1:
-            raise error(path, "must be a token key of 2048 bits in base64, as `ldpkit issuer key` prints it")
+            raise error(path, "must be a token key of 2048 bits in base64, as `ldpkit tickets key` prints it")
         return der
 
 

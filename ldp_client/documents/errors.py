@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Exit codes of the command `ldpkit`. 0: done, and any result that was judged can be trusted.
 EXIT_OTHER = 1
-# The command line is wrong, whatever the files contain; argparse uses the same code.
+# The command line is wrong, whatever the files contain; click uses the same code.
 EXIT_USAGE = 2
 # An input was read, or a device was asked, and refused.
 EXIT_REFUSED = 3

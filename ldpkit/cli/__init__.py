@@ -50,7 +50,6 @@ HELP = """Ask many people a question, and learn what the answers say without any
 Exit codes: 0 done, 2 usage, 3 refused, 4 not to be trusted, 5 network, 129 terminal closed, 130 interrupted,
 143 terminated, 1 anything else.
 """
-ARGPARSE = "argparse_bridge:"
 # Each command's module below ldpkit.cli, and its name there; by the part of `ldpkit --help`.
 SECTIONS = {
     "Make": {
@@ -93,7 +92,7 @@ SECTIONS = {
     "More": {
         "holders": "answering:holders",
         "node": "node:node",
-        "issuer": ARGPARSE,
+        "tickets": "tickets:tickets",
         "ohttp": "ohttp:ohttp",
         "derive": "deriving:derive",
         "dossier": "making:dossier",
@@ -131,8 +130,6 @@ class CommandLine(click.Group):
             self.commands = dict.fromkeys(self._homes, self)
             return None
         module, _, name = self._homes[cmd_name].partition(":")
-        if not name:
-            return import_module(f"ldpkit.cli.{module}").bridge(cmd_name)  # type: ignore[no-any-return]
         command: click.Command = getattr(import_module(f"ldpkit.cli.{module}"), name)
         return command
 

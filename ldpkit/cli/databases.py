@@ -13,7 +13,6 @@ from ldpkit.cli.commands import command, out_option
 
 if TYPE_CHECKING:
     from collector.db import Database
-    from collector.migrations import Schema
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,14 +21,6 @@ def database_option(function: F) -> F:
     """Add --database, as `database: str | None`."""
     text = "another database than the settings name"
     return click.option("--database", metavar="URL", help=text)(function)
-
-
-def _schema_of(database: Database) -> Schema:
-    """Return an issuer's schema if the database has an issuer's tables, else a collector's."""
-    from collector.issuer.models import ISSUER
-    from collector.migrations import COLLECTOR, has_tables_of
-
-    return ISSUER if has_tables_of(database, ISSUER) else COLLECTOR
 
 
 @command("token", "token")
@@ -61,7 +52,7 @@ def migrate(database: str | None) -> None:
     from collector import migrations
 
     found = database_of(database)
-    migrations.migrate(found, _schema_of(found))
+    migrations.migrate(found)
     print(f"{found.shown} is this release's")
 
 
@@ -71,17 +62,9 @@ def migrate(database: str | None) -> None:
 def backup(out: str, database: str | None) -> None:
     """Copy the collector's database while it is in use."""
     from collector.backup import back_up
-    from collector.issuer.maintenance import IS_COPY
-    from collector.migrations import COLLECTOR
 
-    found = database_of(database)
-    schema = _schema_of(found)
-    if schema is COLLECTOR:
-        back_up(found, Path(out))
-        print(f"{out} has everything up to now")
-    else:
-        back_up(found, Path(out), schema, IS_COPY)
-        print(f"{out} has everything up to now, the private keys too: keep it from others")
+    back_up(database_of(database), Path(out))
+    print(f"{out} has everything up to now: keep it from others")
 
 
 @command("restore", "restore backup.sqlite3")
@@ -90,11 +73,8 @@ def backup(out: str, database: str | None) -> None:
 def restore(backup: str, database: str | None) -> None:
     """Put a backup in the place of the database; no server may run on it."""
     from collector import backup as backups
-    from collector.issuer.models import ISSUER
-    from collector.migrations import COLLECTOR
 
     found = database_of(database)
-    schemas = (COLLECTOR,) if database is None else (COLLECTOR, ISSUER)
-    replaced = backups.restore(found, Path(backup), schemas)
+    replaced = backups.restore(found, Path(backup))
     kept = "" if replaced is None else f"; what was there is {replaced} now: delete it once all is well"
     print(f"{found.shown} is {backup} now{kept}")

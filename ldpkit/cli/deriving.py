@@ -18,7 +18,7 @@ from ldpkit.cli.fitting import SEED
 @click.argument("results", metavar="POSTERIOR_DIR_OR_REPORTS")
 @out_option("the second study, a new file", "STUDY2.json")
 @click.option("--id", "new_id", metavar="ID", help="id of the second study (default: the first's and -2)")
-@click.option("--tickets", metavar="FILE", help="output of `ldpkit issuer key` for the second study")
+@click.option("--tickets", metavar="FILE", help="output of `ldpkit tickets key` for the second study")
 @SEED
 def derive(study: str, results: str, out: str, new_id: str | None, tickets: str | None, seed: int) -> int:
     """Write the second study, from the results of the first.

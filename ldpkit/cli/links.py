@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -18,12 +18,14 @@ MOST = 1_000_000
 PIECE = b"\n" * (1 << 16)
 # Characters of a ticket, and at most of its number and the separators.
 CHARACTERS, MORE = 22, 12
+# The column of people's names.
+NAME = "name"
 
 
-def room_for(link: str, count: int, path: str) -> int:
-    """Return an upper limit on the bytes of so many lines. link: see `writer`."""
-    line = len(link.encode()) + CHARACTERS + MORE
-    return count * (line + CHARACTERS if path.endswith(".csv") else line)
+def room_for(link: str, labels: Sequence[Sequence[object]]) -> int:
+    """Return an upper limit on the bytes of the lines of these tickets. See `writer`."""
+    width = len(link.encode()) + 2 * CHARACTERS + MORE
+    return sum(width + 3 * sum(len(str(part).encode()) + 1 for part in label) for label in labels)
 
 
 @contextmanager
@@ -96,26 +98,37 @@ def _new_folder(path: str) -> None:
         raise InputError(f"cannot make {path}: {error.strerror}", code="files.folder_not_made") from None
 
 
-def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
-    """Return a function that writes tickets to a file and as pictures. link: the part before the word."""
-    rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
-    numbers: Iterator[int] = iter(range(1, MOST + 1))
+def writer(
+    file: IO[str], path: str, pictures: str | None, link: str, head: Sequence[str]
+) -> Callable[[Sequence[Sequence[object]], list[str]], None]:
+    """Return a function that writes labels and their tickets to a file, and the tickets as pictures.
 
-    def write(tickets: list[str]) -> None:
-        numbered = [(number, ticket) for ticket, number in zip(tickets, numbers)]
+    Args:
+        file: the file.
+        path: its name. Names in `head` make it CSV, as the ending .csv does.
+        pictures: the folder of the pictures.
+        link: the part of the link before the ticket; "" writes tickets without links.
+        head: the columns of the labels: a number, or a name and public values.
+    """
+    rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") or NAME in head else None
+    count = 0
+
+    def write(labels: Sequence[Sequence[object]], tickets: list[str]) -> None:
+        nonlocal count
+        first, count = count, count + len(tickets)
         with saying(path or "standard output"):
-            if rows and numbered[0][0] == 1:
-                rows.writerow(["number", "ticket", "link"])
-            for number, ticket in numbered:
+            if rows and not first:
+                rows.writerow([*head, "ticket", *(["link"] if link else [])])
+            for label, ticket in zip(labels, tickets, strict=True):
                 if rows:
-                    rows.writerow([number, ticket, link + ticket])
+                    rows.writerow([*label, ticket, *([link + ticket] if link else [])])
                 else:
                     print(link + ticket, file=file)
             file.flush()
             if path not in ("", STREAM):
                 os.fsync(file.fileno())
         # The line is written first, so that a failed picture loses no ticket.
-        for number, ticket in numbered if pictures else ():
+        for number, ticket in enumerate(tickets, first + 1) if pictures else ():
             _draw(link + ticket, os.path.join(str(pictures), f"ticket-{number:05}.svg"))
 
     return write

@@ -10,16 +10,15 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from collector.app import create_app
 from collector.db import Database
-from collector.issuer import store
-from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER, IssuerRow
-from collector.issuer.store import Person
 from collector.migrations import make
+from collector.tickets import issue
+from collector.tickets.issue import Person
 from ldp_client import Direct
 from ldp_client.device import outbox
 from ldp_client.device.http import Answer
 from schemas import Study
 from tests import studies
+from tests.collector.issuing import BY, block_of, invited, issuer_at
 from tests.statistics import seed_the_system
 
 DAY = 86_400
@@ -55,16 +54,15 @@ class World:
         monkeypatch.setattr(outbox, "now", lambda: self.now)
         url = f"sqlite:///{folder / 'issuer.sqlite3'}"
         database = Database(url, 5)
-        make(database, ISSUER)
+        make(database)
         with database.write() as session:
-            session.add(IssuerRow(address=ISSUER_URL))
-            store.add_key(session, "survey", {})
-            self.codes = store.add_codes(session, "survey", [Person("", {})] * PEOPLE)
-            tokens = store.tokens_block(session, "survey")
+            issue.add_key(session, "survey", {}, BY)
+            self.codes = invited(session, "survey", [Person("", {})] * PEOPLE)
+            tokens = block_of(session, "survey", ISSUER_URL)
         database.engine.dispose()
         channel = {"batches": {"hours": 24}, "tickets": tokens}
         self.study = Study(studies.document(studies.YES_NO, channel=channel))
-        self.issuer = create_issuer(url)
+        self.issuer = issuer_at(url)
         file = f"sqlite:///{folder / 'collector.sqlite3'}"
         database = Database(file, 5)
         make(database)
@@ -92,4 +90,4 @@ class World:
 
     def close(self):
         self.collector.extensions["ldpkit"].close()
-        self.issuer.extensions["issuer"].engine.dispose()
+        self.issuer.extensions["ldpkit"].close()

@@ -10,17 +10,38 @@ from functools import cache
 import pytest
 
 from collector.db import Database
-from collector.issuer import store
-from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER, IssuerRow
-from collector.issuer.signing import new_pair
-from collector.issuer.store import Person
 from collector.migrations import make
+from collector.tickets import issue
+from collector.tickets.app import create_issuer_app
+from collector.tickets.issue import Person
+from collector.tickets.signing import new_pair
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
+from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.channel import TokenKey
+from tests.collector.commands import TOKEN
 
 TYPES = {"Content-Type": "application/private-token-request"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
+BY = "ann"
+
+
+def issuer_at(url, **more):
+    """The issuer's application on a database."""
+    return create_issuer_app({"database": url, "token": TOKEN}, **more)
+
+
+def invited(session, study_id, people):
+    """The new tickets of people."""
+    return issue.invite(session, study_id, people, BY)[0]
+
+
+def block_of(session, study_id, issuer="https://issuer.example"):
+    """What the study's document states, as `ldpkit tickets key` prints it."""
+    keys = [
+        {"key": to_base64(one.key), **({"public": one.public} if one.public else {})}
+        for one in issue.counts(session, study_id)
+    ]
+    return {"issuer": issuer, "keys": keys}
 
 
 @cache
@@ -36,23 +57,23 @@ class Office:
     """An issuer with a study of two strata, and one person in each."""
 
     def __init__(self, url):
-        self.database = Database(url, 5)
-        make(self.database, ISSUER)
+        self.url, self.database = url, Database(url, 5)
+        make(self.database)
         pairs = iter(made_pairs())
         with pytest.MonkeyPatch.context() as patch, self.database.write() as session:
-            patch.setattr(store, "new_pair", lambda: next(pairs))
-            session.add(IssuerRow(address="https://issuer.example"))
+            patch.setattr(issue, "new_pair", lambda: next(pairs))
             for public in (NORTH, SOUTH):
-                store.add_key(session, "habits", public)
-            self.codes = store.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
+                issue.add_key(session, "habits", public, BY)
+            self.codes = invited(session, "habits", [Person("Ada", NORTH)])
+            self.codes += invited(session, "habits", [Person("", SOUTH)])
             self.keys = [
-                TokenKey({"key": row.spki, "public": None}) for row in store.keys_of(session, "habits")
+                TokenKey({"key": row.spki, "public": None}) for row in issue.keys_of(session, "habits")
             ]
-        self.app = create_issuer(url)
+        self.app = issuer_at(url)
         self.client = self.app.test_client()
 
     def close(self):
-        self.app.extensions["issuer"].engine.dispose()
+        self.app.extensions["ldpkit"].close()
         self.database.engine.dispose()
 
     def asking(self, place=0):

@@ -6,17 +6,19 @@ moment. Known limit: a device that is woken at an hour of its own each day asks 
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import pytest
 
-from collector.issuer import store
-from collector.issuer.store import Person
+from collector.tickets import issue
+from collector.tickets.issue import Person
 from ldp_client.core.tokens import token_in
 from ldp_client.device import sending
 from schemas import Study
 from tests import studies
 from tests.collector.blind_world import COLLECTOR, DAY, PEOPLE, START, World, seed_all
+from tests.collector.issuing import BY, block_of, invited
 from tests.ldp_client.devices import consenting
 from tests.statistics import share_is
 
@@ -58,7 +60,7 @@ def by_order_of_numbers(asked, sent):
 
 def by_database_order(asked, sent):
     """What both databases keep of them, in the order in which they keep it."""
-    one = sorted(asked, key=lambda each: store.digest_of(each.body))
+    one = sorted(asked, key=lambda each: hashlib.sha256(each.body).digest())
     return by_order(one, sorted(sent, key=lambda each: token_in(each.headers["Authorization"])[2:34]))
 
 
@@ -190,11 +192,11 @@ def patient(tmp_path, monkeypatch):
 
 def another(world, study_id, strata, people, **changes):
     """A further study of that issuer and collector, and people's codes."""
-    with world.issuer.extensions["issuer"].write() as session:
+    with world.issuer.extensions["ldpkit"].database.write() as session:
         for stratum in strata:
-            store.add_key(session, study_id, stratum)
-        codes = store.add_codes(session, study_id, people)
-        tokens = store.tokens_block(session, study_id)
+            issue.add_key(session, study_id, stratum, BY)
+        codes = invited(session, study_id, people)
+        tokens = block_of(session, study_id)
     channel = {"batches": {"hours": 24}, "tickets": tokens}
     study = Study({**studies.document(studies.YES_NO, channel=channel, **changes), "id": study_id})
     operator = {"Authorization": "Bearer operators-token-for-tests"}

@@ -16,20 +16,23 @@ from pathlib import Path
 
 import pytest
 
-from collector.db import Database
-from collector.issuer import signing, store, token_issuer
-from collector.issuer.app import create_issuer
-from collector.issuer.store import Person
-from collector.migrations import check
+from collector import create_app
 from collector.reports.limits import TokenBucket
+from collector.tickets import app as issuer_app
+from collector.tickets import issue, signing
+from collector.tickets.issue import Person
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import to_base64
 from ldp_client.documents.errors import InputError
 from ldpkit import cli
 from schemas import Study
 from tests import studies
-from tests.collector.issuing import NORTH, SOUTH, Office, ask
+from tests.collector.commands import answering
+from tests.collector.conftest import build_study
+from tests.collector.issuing import BY, NORTH, SOUTH, Office, ask, invited, issuer_at
 from tests.kit.errors import raises
+
+URL = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -60,8 +63,8 @@ def test_code_gets_one_token_and_the_same_token_again(office):
     assert asking.token(answers[0].data, os.urandom)
     assert kind_of(office.ask(office.asking().body, office.codes[0])) == (409, "ticket-spent")
     with office.database.read() as session:
-        assert [(one.codes, one.tokens) for one in store.counts(session)] == [(1, 1), (1, 0)]
-        assert store.names_of(session, "habits") == [("Ada", True)]
+        assert [(one.tickets, one.tokens) for one in issue.counts(session, "habits")] == [(1, 1), (1, 0)]
+        assert issue.names_of(session, "habits") == [("Ada", True)]
 
 
 def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
@@ -69,6 +72,8 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
     assert kind_of(response) == (409, "token-key-other")
     assert response.get_json(force=True)["key"] == 0
     assert response.get_json(force=True)["key_id"] == short_id_of(office.keys[0].spki)
+    # Devices in JavaScript read no problem of an issuer that has it.
+    assert "LDPKit-Collector" not in response.headers
     response = office.ask(office.asking(0).body, office.codes[1])
     assert response.get_json(force=True)["key"] == 1
     asking = office.asking(1)
@@ -78,22 +83,36 @@ def test_wrong_stratum_key_is_corrected_and_spends_nothing(office):
 def test_unused_key_is_removed_and_other_keys_keep_working(office):
     """An operator mistyped `--public region=noth`: no device may be sent to the removed key."""
     with office.database.write() as session:
-        assert store.remove_key(session, "habits", NORTH) == 1
-        store.add_key(session, "habits", NORTH)
-        fresh = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
-        (code,) = store.add_codes(session, "habits", [Person("Ada", NORTH)])
+        issue.remove_key(session, "habits", NORTH, BY)
+        issue.add_key(session, "habits", NORTH, BY)
+        fresh = [short_id_of(row.spki) for row in issue.keys_of(session, "habits")]
+        (code,) = invited(session, "habits", [Person("Ada", NORTH)])
     assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (401, "ticket-invalid")
     said = office.ask(office.asking(1).body, code).get_json(force=True)
     assert (said["key"], said["key_id"]) == (1, fresh[1])
     asking = office.asking(1)
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
     with raises(InputError, "issuer.key_in_use"), office.database.write() as session:
-        store.remove_key(session, "habits", SOUTH)
+        issue.remove_key(session, "habits", SOUTH, BY)
     with office.database.read() as session:
-        assert [(one.public["region"], one.codes) for one in store.counts(session)] == [
+        assert [(one.public["region"], one.tickets) for one in issue.counts(session, "habits")] == [
             ("south", 1),
             ("north", 1),
         ]
+
+
+def test_devices_need_no_key_and_operators_do(small):
+    document = small.client.get("/openapi.json").get_json()
+    routes = {(method, path) for path, methods in document["paths"].items() for method in methods}
+    assert routes == {(operation.method, operation.path) for operation in issuer_app.OPERATIONS}
+    for operation in issuer_app.OPERATIONS:
+        path = operation.path.format(study_id="habits", name="ann")
+        response = small.client.open(path, method=operation.method.upper())
+        assert (response.status_code == 401) == operation.needs_key, operation.name
+    open_to_all = {operation.name for operation in issuer_app.OPERATIONS if not operation.needs_key}
+    assert open_to_all == {"giveToken", "listPublicKeys", "isAlive", "isReady", "readApi"}
+    assert small.client.options("/v1/tokens").headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Origin" not in small.client.get("/v1/studies/habits/tickets").headers
 
 
 @pytest.mark.attack(15)
@@ -113,11 +132,11 @@ def test_only_wrong_codes_are_rate_limited(small, monkeypatch):
     """Someone guesses codes, so that people with a code get no token."""
     body = small.asking().body
     # While time stands still: five wrong codes a second are taken after the first fifty, and any may be one.
-    monkeypatch.setattr(token_issuer, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
-    small.client = create_issuer(small.app.extensions["issuer"].url).test_client()
+    monkeypatch.setattr(issuer_app, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
+    small.client = issuer_at(small.url).test_client()
     kinds = [kind_of(small.ask(body, f"wrong-{number}")) for number in range(80)]
     assert kinds[0] == (401, "ticket-invalid")
-    assert kinds[-1] == (429, "too-many-codes")
+    assert kinds[-1] == (429, "too-many-tickets")
     assert small.ask(body, "another").headers["Retry-After"]
     assert small.ask(body, small.codes[0]).status_code == 200
     assert kind_of(small.ask(body)) == (401, "ticket-needed")
@@ -145,7 +164,7 @@ def test_database_contains_no_codes_or_token_parts(small):
     for part in (token[2:34], token[98:], small.codes[0].encode(), answer.data):
         assert part not in content
     with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.OperationalError):
-        connection.execute("SELECT rowid FROM codes")
+        connection.execute("SELECT rowid FROM tickets")
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +203,7 @@ class TestSigning:
             raise signing.FaultError
 
         with monkeypatch.context() as context:
-            context.setattr(token_issuer.SigningKey, "sign", faulty)
+            context.setattr(issuer_app.SigningKey, "sign", faulty)
             assert small.ask(asking.body, small.codes[0]).status_code == 500
         assert asking.token(small.ask(asking.body, small.codes[0]).data, os.urandom)
 
@@ -195,40 +214,47 @@ class TestCommands:
         monkeypatch.chdir(tmp_path)
 
         def run(*words):
-            code = cli.main(["issuer", *words])
+            with answering(app):
+                code = cli.main([*words, "--collector", URL])
             return code, capsys.readouterr()
 
-        assert run("init", "--address", "https://issuer.example/")[0] == 0
-        return run
+        assert cli.main(["tickets", "init"]) == 0
+        app = issuer_at("sqlite:///ldpkit.sqlite3")
+        run.client = app.test_client()
+        yield run
+        app.extensions["ldpkit"].close()
 
     def test_printed_tokens_block_fits_into_a_study(self, run):
-        assert run("key", "habits", "--public", "region=north")[0] == 0
-        code, said = run("key", "habits", "--public", "region=south")
+        assert run("tickets", "key", "habits", "--public", "region=north")[0] == 0
+        code, said = run("tickets", "key", "habits", "--public", "region=south")
         tokens = json.loads(said.out)["tickets"]
         region = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
         stated = {"batches": {"hours": 24}, "tickets": tokens}
         study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
-        assert (code, study.channel.tickets.issuer) == (0, "https://issuer.example")
-        assert json.loads(run("key", "habits", "--show")[1].out)["tickets"] == tokens
-        with closing(sqlite3.connect("issuer.sqlite3")) as connection:
-            (spki,) = connection.execute("SELECT spki FROM token_keys WHERE place = 1").fetchone()
+        assert (code, study.channel.tickets.issuer) == (0, URL)
+        again = run(
+            "tickets", "key", "habits", "--public", "region=north", "--address", "https://issuer.example/"
+        )
+        assert json.loads(again[1].out)["tickets"] == {**tokens, "issuer": "https://issuer.example"}
+        with closing(sqlite3.connect("ldpkit.sqlite3")) as connection:
+            (spki,) = connection.execute("SELECT spki FROM ticket_keys WHERE place = 1").fetchone()
         assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
-        assert oct(os.stat("issuer.sqlite3").st_mode)[-3:] == "600"
+        assert oct(os.stat("ldpkit.sqlite3").st_mode)[-3:] == "600"
 
     def test_invite_writes_codes_by_name_and_stratum(self, run, tmp_path):
-        run("key", "habits", "--public", "region=north")
-        run("key", "habits", "--public", "region=south")
+        run("tickets", "key", "habits", "--public", "region=north")
+        run("tickets", "key", "habits", "--public", "region=south")
         people = tmp_path / "people.csv"
         people.write_text("name,region\nAda,north\n=Bob,south\n")
         assert run("invite", "habits", "--names", "people.csv", "--out", "codes.csv")[0] == 0
         rows = list(csv.DictReader(io.StringIO((tmp_path / "codes.csv").read_text())))
         assert [(row["name"], row["region"]) for row in rows] == [("Ada", "north"), ("=Bob", "south")]
-        assert len({row["code"] for row in rows}) == 2
+        assert len({row["ticket"] for row in rows}) == 2
         assert (
             run("invite", "habits", "--count", "3", "--public", "region=south", "--out", "more.csv")[0] == 0
         )
-        document = json.loads(run("status", "habits", "--json")[1].out)
-        assert [(one["public"]["region"], one["codes"]) for one in document["keys"]] == [
+        document = json.loads(run("tickets", "status", "habits", "--json")[1].out)
+        assert [(one["public"]["region"], one["tickets"]) for one in document["keys"]] == [
             ("north", 1),
             ("south", 4),
         ]
@@ -237,51 +263,50 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            (("key", "habits", "--public", "region"), "FIELD=VALUE"),
+            (("tickets", "key", "habits", "--public", "region"), "FIELD=VALUE"),
             (("invite", "habits", "--count", "1", "--out", "c.csv"), "no key for everybody"),
             (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
-            (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "has a code already"),
-            (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "has a code already"),
-            (("init", "--address", "https://issuer.example"), "tables already"),
-            (("init", "x", "--address", "issuer.example"), "https://host"),
+            (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "twice"),
+            (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "twice"),
+            (("tickets", "key", "habits", "--address", "issuer.example"), "https://host"),
         ],
     )
     def test_operator_mistakes_are_rejected_and_change_nothing(self, run, tmp_path, words, says):
-        run("key", "habits", "--public", "region=north")
+        run("tickets", "key", "habits", "--public", "region=north")
         (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
         (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
         (tmp_path / "accent.csv").write_text("name,region\nJos\u00e9,north\nJose\u0301,north\n")
-        before = json.loads(run("status", "--json")[1].out)
+        before = json.loads(run("tickets", "status", "habits", "--json")[1].out)
         code, said = run(*words)
         assert code != 0
         assert says in said.err
-        assert json.loads(run("status", "--json")[1].out) == before
+        assert json.loads(run("tickets", "status", "habits", "--json")[1].out) == before
         assert not (tmp_path / "c.csv").exists()
 
     @pytest.fixture
     def invite(self, run, tmp_path):
         """Invite Ada, and return the new code."""
-        assert run("key", "habits")[0] == 0
+        assert run("tickets", "key", "habits")[0] == 0
         (tmp_path / "people.csv").write_text("name\nAda\n")
 
         def invite(out, *more):
             code, said = run("invite", "habits", "--names", "people.csv", *more, "--out", out)
             assert code == 0, said.err
             (row,) = csv.DictReader((tmp_path / out).open())
-            return row["code"]
+            return row["ticket"]
 
         return invite
 
-    def test_replacing_lost_code_ends_old_code(self, invite):
+    def test_replacing_lost_code_ends_old_code(self, run, invite):
         old, new = invite("first.csv"), invite("second.csv", "--again")
-        client = create_issuer("sqlite:///issuer.sqlite3").test_client()
+        client = run.client
         assert kind_of(ask(client, old)) == (401, "ticket-invalid")
         assert ask(client, new).status_code == 200
 
     @pytest.mark.attack(10)
     def test_used_code_is_replaced_only_with_second_token(self, run, invite, tmp_path):
         """Someone who got a token says that the code was lost, to be counted twice."""
-        client = create_issuer("sqlite:///issuer.sqlite3").test_client()
+        client = run.client
         assert ask(client, invite("first.csv")).status_code == 200
         code, said = run("invite", "habits", "--names", "people.csv", "--again", "--out", "second.csv")
         assert (code, "may send two reports" in said.err) == (3, True)
@@ -289,30 +314,31 @@ class TestCommands:
         assert ask(client, invite("third.csv", "--again", "--second-token")).status_code == 200
 
     def test_a_backup_has_its_codes_in_the_order_of_their_hashes(self, run, tmp_path):
-        run("key", "habits")
+        run("tickets", "key", "habits")
         run("invite", "habits", "--count", "20", "--out", "codes.csv")
-        cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
+        cli.main(["backup", "--out", "copy.sqlite3"])
         with closing(sqlite3.connect(tmp_path / "copy.sqlite3")) as connection:
-            hashes = [row[0] for row in connection.execute("SELECT hash FROM codes")]
-            assert connection.execute("SELECT is_copy FROM issuer").fetchall() == [(1,)]
+            hashes = [row[0] for row in connection.execute("SELECT hash FROM tickets")]
+            assert connection.execute("SELECT is_copy FROM collector").fetchall() == [(1,)]
         assert len(hashes) == 20
         assert hashes == sorted(hashes)
 
-    @pytest.mark.usefixtures("run")
-    def test_collector_and_issuer_reject_each_others_database(self, tmp_path, make_harness):
-        make_harness("collector.sqlite3")
-        with raises(InputError, "database.no_tables", "issuer's"):
-            create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
-        with raises(InputError, "database.no_tables", "collector's"):
-            check(Database(f"sqlite:///{tmp_path / 'issuer.sqlite3'}", 1))
+    @pytest.mark.attack(12)
+    def test_collector_and_issuer_reject_each_others_database(self, run, tmp_path, make_harness):
+        run("tickets", "key", "habits")
+        make_harness("collector.sqlite3").publish(build_study())
+        with raises(InputError, "issuer.collectors_database"):
+            issuer_at(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
+        with raises(InputError, "database.is_issuers"):
+            create_app({"database": f"sqlite:///{tmp_path / 'ldpkit.sqlite3'}"})
 
 
 def test_short_key_ids_of_a_study_are_distinct(small, monkeypatch):
     with small.database.write() as session:
-        taken = store.keys_of(session, "habits")[0]
+        taken = issue.keys_of(session, "habits")[0]
         # Then as many as it takes: each has a taken name itself once in 128 times.
         made = chain([(taken.spki, taken.private)], iter(signing.new_pair, None))
-        monkeypatch.setattr(store, "new_pair", lambda: next(made))
-        store.add_key(session, "habits", {"region": "west"})
-        ids = [short_id_of(row.spki) for row in store.keys_of(session, "habits")]
+        monkeypatch.setattr(issue, "new_pair", lambda: next(made))
+        issue.add_key(session, "habits", {"region": "west"}, BY)
+        ids = [short_id_of(row.spki) for row in issue.keys_of(session, "habits")]
     assert len(set(ids)) == 3

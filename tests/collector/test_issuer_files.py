@@ -6,7 +6,7 @@ import csv
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -14,22 +14,20 @@ import pytest
 from sqlalchemy import text
 
 from collector import server, wal
+from collector.daily import Days
 from collector.db import Database, sqlite_file
-from collector.issuer import store
-from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER, IssuerRow
-from collector.issuer.order_erasing import Forgetting
-from collector.issuer.store import Person
 from collector.migrations import check, make
+from collector.tickets import issue
+from collector.tickets.issue import Person
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE
 from ldp_client.documents.errors import InputError
-from tests.collector.commands import run
-from tests.collector.issuing import TYPES, ask
+from tests.collector.commands import operate, run
+from tests.collector.issuing import BY, TYPES, ask, invited, issuer_at
 from tests.kit.errors import raises
 
 PEOPLE = [f"Person number {number:02}" for number in range(12)]
 TODAY = date(2026, 6, 15)
-HERE = "issuer.sqlite3"
+HERE = "ldpkit.sqlite3"
 
 
 class Issuer:
@@ -37,23 +35,24 @@ class Issuer:
 
     def __init__(self, url):
         self.url, self.database = url, Database(url, 5)
-        make(self.database, ISSUER)
+        make(self.database)
         with self.database.write() as session:
-            session.add(IssuerRow(address="https://issuer.example"))
-            store.add_key(session, "habits", {})
-            codes = store.add_codes(session, "habits", [Person(name, {}) for name in PEOPLE])
+            issue.add_key(session, "habits", {}, BY)
+            codes = invited(session, "habits", [Person(name, {}) for name in PEOPLE])
         self.codes = dict(zip(PEOPLE, codes))
         self.database.engine.dispose()
 
     def everybody_asks(self):
         """One after the other, in the order of the list."""
-        app = create_issuer(self.url)
-        assert {ask(app.test_client(), self.codes[name]).status_code for name in PEOPLE} == {200}
-        app.extensions["issuer"].engine.dispose()
+        with self.served(TODAY) as app:
+            assert {ask(app.test_client(), self.codes[name]).status_code for name in PEOPLE} == {200}
 
-    def is_served(self, monkeypatch, served):
-        monkeypatch.setattr(server, "serve", lambda *_: served())
-        run("issuer", "serve", "--database", self.url)
+    @contextmanager
+    def served(self, day):
+        """The issuer's application on a day."""
+        app = issuer_at(self.url, today=lambda: day)
+        yield app
+        app.extensions["ldpkit"].close()
 
     def found(self):
         """The people by their place in the files, and how many transactions wrote them."""
@@ -62,13 +61,13 @@ class Issuer:
             content = file.read_bytes()
             return sorted(PEOPLE, key=lambda name: content.rindex(name.encode())), 1
         with self.database.read() as session:
-            rows = session.execute(text("SELECT name, xmin FROM codes ORDER BY ctid")).all()
+            rows = session.execute(text("SELECT name, xmin FROM tickets ORDER BY ctid")).all()
         self.database.engine.dispose()
         return [row.name for row in rows], len({row.xmin for row in rows})
 
     def by_hash(self):
         with self.database.read() as session:
-            names = session.scalars(text("SELECT name FROM codes ORDER BY hash")).all()
+            names = session.scalars(text("SELECT name FROM tickets ORDER BY hash")).all()
         self.database.engine.dispose()
         # SQLite fills a page from its end.
         return list(names) if sqlite_file(self.url) is None else list(names)[::-1]
@@ -80,47 +79,28 @@ def issuer(database_url):
 
 
 @pytest.mark.attack(12)
-def test_stopped_issuer_stores_codes_in_hash_order(issuer, monkeypatch):
-    """Someone reads in a stopped issuer's database in which order named people asked."""
-    issuer.is_served(monkeypatch, issuer.everybody_asks)
-    assert issuer.found() == (issuer.by_hash(), 1)
-    with issuer.database.read() as session:
-        assert [one.tokens for one in store.counts(session)] == [len(PEOPLE)]
-
-
-@pytest.mark.attack(12)
-def test_restart_removes_request_order_of_killed_issuer(issuer, monkeypatch):
-    """The issuer was killed, and someone reads its database after it started again."""
-    issuer.everybody_asks()
-    found = []
-    issuer.is_served(monkeypatch, lambda: found.append(issuer.found()))
-    assert found == [(issuer.by_hash(), 1)]
-
-
-@pytest.mark.attack(12)
-def test_next_day_request_removes_request_order(issuer):
-    """Someone reads the database of an issuer that runs for days."""
-    day = [TODAY]
-    forgetting = Forgetting(issuer.database, lambda: day[0])
+def test_next_day_removes_the_order_of_requests(issuer):
+    """Someone reads in an issuer's database in which order named people asked, also of a killed issuer."""
     issuer.everybody_asks()
     before = issuer.found()
-    forgetting.run_if_due()
-    assert issuer.found() == before
     assert before != (issuer.by_hash(), 1)
-    day[0] += timedelta(1)
-    forgetting.run_if_due()
-    issuer.database.engine.dispose()
+    with issuer.served(TODAY + timedelta(1)) as app:
+        Days(app.extensions["ldpkit"]).look()
     assert issuer.found() == (issuer.by_hash(), 1)
+    with issuer.database.read() as session:
+        assert [one.tokens for one in issue.counts(session, "habits")] == [len(PEOPLE)]
+    issuer.database.engine.dispose()
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """An issuer with a key and two codes."""
+    """An issuer with a key and two tickets."""
     folder = tmp_path_factory.mktemp("issuer")
-    database = ("--database", f"sqlite:///{folder / HERE}")
-    run("issuer", "init", str(folder), "--address", "https://issuer.example")
-    run("issuer", "key", "habits", *database)
-    run("issuer", "invite", "habits", "--count", "2", "--out", str(folder / "codes.csv"), *database)
+    run("tickets", "init", str(folder))
+    app = issuer_at(f"sqlite:///{folder / HERE}")
+    operate(app, "tickets", "key", "habits")
+    operate(app, "invite", "habits", "--count", "2", "--out", str(folder / "codes.csv"))
+    app.extensions["ldpkit"].close()
     return folder
 
 
@@ -130,16 +110,16 @@ def codes(made, tmp_path, monkeypatch):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     with open("codes.csv", newline="") as file:
-        return [row["code"] for row in csv.DictReader(file)]
+        return [row["ticket"] for row in csv.DictReader(file)]
 
 
 @pytest.fixture
 def serving(codes):
     """The issuer as a worker has it, connected; it gave a token for the first code."""
-    app = create_issuer(f"sqlite:///{HERE}")
+    app = issuer_at(f"sqlite:///{HERE}")
     assert ask(app.test_client(), codes[0]).status_code == 200
     yield app
-    app.extensions["issuer"].engine.dispose()
+    app.extensions["ldpkit"].close()
 
 
 def at(path):
@@ -148,20 +128,20 @@ def at(path):
 
 def see(path):
     """As every command and server does first."""
-    check(at(path), schema=ISSUER)
+    check(at(path))
 
 
 def tokens_in(path):
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return connection.execute("SELECT count(request) FROM codes").fetchone()[0]
+        return connection.execute("SELECT count(request) FROM tickets").fetchone()[0]
 
 
 def change(path):
     """So that it has a log of its own for a moment."""
     database = at(path)
     with database.write() as session:
-        session.execute(text("UPDATE issuer SET is_copy = FALSE"))
+        session.execute(text("UPDATE collector SET is_copy = FALSE"))
     database.engine.dispose()
 
 
@@ -186,25 +166,20 @@ def refused(path):
 
 @pytest.mark.attack(4)
 def test_stopped_issuer_file_has_every_token(codes, tmp_path, monkeypatch):
-    """The tokens used to be in the log only: a copy of the file gave each code a second token."""
+    """The tokens could be in the log only: a copy of the file would give each ticket a second token."""
     served = []
 
-    def serve(load, *_):
+    def serve(settings, _endpoint, _announce, create):
         # A worker ends without a word to the database.
-        served.append(load(True))
+        served.append(create(settings))
         assert ask(served[0].test_client(), codes[0]).status_code == 200
-        run("issuer", "key", "sleep")
 
-    monkeypatch.setattr(server, "serve", serve)
-    run("issuer", "serve")
+    monkeypatch.setattr(server, "serve_collector", serve)
+    monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
+    run("tickets", "serve")
     moved = shutil.copyfile(HERE, tmp_path / "moved.sqlite3")
-    served[0].extensions["issuer"].engine.dispose()
+    served[0].extensions["ldpkit"].close()
     assert tokens_in(moved) == 1
-    with closing(sqlite3.connect(moved)) as connection:
-        assert connection.execute("SELECT study FROM token_keys ORDER BY study").fetchall() == [
-            ("habits",),
-            ("sleep",),
-        ]
 
 
 @pytest.mark.attack(4)
@@ -215,8 +190,8 @@ def test_restored_backup_is_not_taken_for_file_of_log(tmp_path):
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
     # Nor where it has had a log of its own since.
-    run("issuer", "resume-after-restore", "--end-unused", "--database", database)
-    run("issuer", "status", "--database", database)
+    run("tickets", "resume", "--end-unused", "--database", database)
+    see(tmp_path / "copy.sqlite3")
     os.replace(tmp_path / "copy.sqlite3", dead)
     refused(dead)
 
@@ -226,7 +201,7 @@ def test_issuer_with_replaced_database_gives_no_token(serving):
     """A backup is copied over the file of a running issuer, after it had a log of its own."""
     run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     change("copy.sqlite3")
-    client, database = serving.test_client(), serving.extensions["issuer"]
+    client, database = serving.test_client(), serving.extensions["ldpkit"].database
     with wal.served_alone(Path(HERE)):
         shutil.copyfile("copy.sqlite3", HERE)
         assert client.get("/readyz").status_code == 503

@@ -13,12 +13,15 @@ from sqlalchemy import update
 
 from collector.backup import restore
 from collector.db import Database
-from collector.issuer import store
-from collector.issuer.app import create_issuer
-from collector.issuer.models import ISSUER, IssuerRow
-from ldp_client.documents.errors import EXIT_REFUSED, InputError, UsageError
-from tests.collector.commands import run
-from tests.collector.issuing import ask, made_pairs
+from collector.migrations import make
+from collector.models import CollectorRow
+from collector.tickets import app as issuer_app
+from collector.tickets import issue
+from collector.tickets.issue import Person
+from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError, UsageError
+from tests.collector.commands import operate
+from tests.collector.issuing import ask, invited, issuer_at, made_pairs
+from tests.kit.commands import run
 from tests.kit.errors import raises
 
 PEOPLE = ("Ada", "Bo", "Cy")
@@ -29,14 +32,21 @@ class Place:
 
     def __init__(self, url):
         self.url = url
-        self.run("init", ".", "--address", "https://issuer.example")
+        make(Database(url, 5))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(store, "new_pair", lambda: made_pairs()[0])
-            self.run("key", "habits")
+            patch.setattr(issue, "new_pair", lambda: made_pairs()[0])
+            self.run("tickets", "key", "habits")
         self.name("people.csv", PEOPLE)
 
     def run(self, *words):
-        run("issuer", *words, "--database", self.url)
+        app = issuer_at(self.url)
+        try:
+            operate(app, *words)
+        finally:
+            app.extensions["ldpkit"].close()
+
+    def resume(self, which):
+        run("tickets", "resume", which, "--database", self.url)
 
     @staticmethod
     def name(path, names):
@@ -46,20 +56,20 @@ class Place:
         """{name: code} of those that a list names."""
         self.run("invite", "habits", "--names", names, "--out", out, *more)
         with open(out, newline="") as file:
-            return {row["name"]: row["code"] for row in csv.DictReader(file)}
+            return {row["name"]: row["ticket"] for row in csv.DictReader(file)}
 
     def ask(self, code):
         """Asks for a token; the answer's status."""
-        app = create_issuer(self.url)
+        app = issuer_at(self.url)
         try:
             return ask(app.test_client(), code).status_code
         finally:
-            app.extensions["issuer"].engine.dispose()
+            app.extensions["ldpkit"].close()
 
-    def counts(self):
+    def counts(self, study="habits"):
         database = Database(self.url, 5)
         with database.read() as session:
-            found = [(one.codes, one.tokens) for one in store.counts(session)]
+            found = [(one.tickets, one.tokens) for one in issue.counts(session, study)]
         database.engine.dispose()
         return found
 
@@ -96,7 +106,7 @@ def put_back(place, postgresql):
             shutil.copy("copy", file)
         else:
             place.url = postgresql.new_database()
-            restore(Database(place.url, 10), Path("copy"), (ISSUER,))
+            restore(Database(place.url, 10), Path("copy"))
         os.unlink("copy")
 
     return put_back
@@ -106,14 +116,14 @@ def put_back(place, postgresql):
 def test_request_during_code_replacement_gives_no_second_token(on_postgresql, monkeypatch):
     """A person asks with the earlier code, in the moment after it was seen to be unused."""
     first = on_postgresql.invite("first.csv")
-    plain, asked = store.end_unused, []
+    plain, asked = issue.end_unused, []
 
     def end_unused(*arguments):
         asked.append(on_postgresql.ask(first["Ada"]))
         return plain(*arguments)
 
-    monkeypatch.setattr(store, "end_unused", end_unused)
-    with pytest.raises(InputError, match="Ada got a token already"):
+    monkeypatch.setattr(issue, "end_unused", end_unused)
+    with pytest.raises(TransferError, match="Ada got a token already"):
         on_postgresql.invite("second.csv", "--again")
     assert asked == [200]
     assert not os.path.exists("second.csv")
@@ -125,35 +135,38 @@ def test_request_during_code_replacement_gives_no_second_token(on_postgresql, mo
 @pytest.mark.attack(4)
 def test_concurrent_tickets_of_one_person_give_one_code(on_postgresql, monkeypatch):
     """Two operators invite the same person at once."""
-    plain, refused = store.add_codes, []
+    plain, refused = issue.new_word, []
 
     def again():
+        database = Database(on_postgresql.url, 30)
         try:
-            on_postgresql.invite("second.csv")
+            with database.write() as session:
+                invited(session, "habits", [Person("Ada", {})])
         except InputError as error:
             refused.append(str(error))
+        database.engine.dispose()
 
     other = threading.Thread(target=again)
 
-    def add_codes(*arguments):
+    def new_word(*arguments):
         if not other.ident:
             other.start()
             other.join(1)
         return plain(*arguments)
 
-    monkeypatch.setattr(store, "add_codes", add_codes)
+    monkeypatch.setattr(issue, "new_word", new_word)
     on_postgresql.invite("first.csv")
     other.join()
-    assert [one.partition(" has a code already")[0] for one in refused] == ["Ada"]
+    assert ["Ada has a ticket already" in one for one in refused] == [True]
     assert on_postgresql.counts() == [(3, 0)]
 
 
 def test_restored_is_refused_for_original_database(small):
-    """All unused codes of all studies used to end when `resume-after-restore` was run without need."""
+    """All unused tickets of all studies would end when the command is run without need."""
     codes = small.invite("codes.csv")
     for which in ("--end-unused", "--keep"):
         with raises(InputError, "issuer.not_restored") as refused:
-            small.run("resume-after-restore", which)
+            small.resume(which)
         assert refused.value.exit_code == EXIT_REFUSED
     assert small.ask(codes["Ada"]) == 200
 
@@ -164,26 +177,26 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
     codes = place.invite("codes.csv")
     place.ask(codes["Cy"])
     put_back(lambda: place.ask(codes["Ada"]))
-    place.run("resume-after-restore", "--end-unused")
+    place.resume("--end-unused")
     said = capsys.readouterr().err
-    assert "2 unused codes ended" in said
+    assert "2 unused tickets ended" in said
     assert "--again --second-token" in said
-    for more, why in (((), "has a code already"), (("--again",), "Ada may have got a token")):
-        with pytest.raises(InputError, match=why):
+    for more, why in (((), "has a ticket already"), (("--again",), "Ada may have got a token")):
+        with pytest.raises(TransferError, match=why):
             place.invite("again.csv", *more)
     assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [401, 401]
-    place.run("status", "habits")
+    place.run("tickets", "status", "habits")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "habits, everybody: 1 of 1 code got a token; 2 more ended as a backup was put back"
-    assert lines[2:] == ["  Ada: may have a token", "  Bo: may have a token", "  Cy: has a token"]
+    assert lines[0] == "everybody: 1 of 1 ticket got a token; 2 more ended as a backup was put back"
+    assert lines[1:] == ["  Ada: may have a token", "  Bo: may have a token", "  Cy: has a token"]
     place.name("some.csv", ["Bo"])
     again = place.invite("again.csv", "--again", "--second-token", names="some.csv")
     assert place.ask(again["Bo"]) == 200
     # Of a second backup too: what is known stays known.
     put_back()
-    place.run("resume-after-restore", "--end-unused")
+    place.resume("--end-unused")
     place.name("some.csv", ["Ada"])
-    with pytest.raises(InputError, match="Ada may have got a token"):
+    with pytest.raises(TransferError, match="Ada may have got a token"):
         place.invite("more.csv", "--again", names="some.csv")
 
 
@@ -191,17 +204,17 @@ def test_no_second_token_by_default_after_restored_backup(place, put_back, capsy
 def test_running_issuer_gives_no_token_from_copy(small):
     """A copy is put under a running issuer, which used to look only at its start."""
     codes = small.invite("codes.csv")
-    app, database = create_issuer(small.url), Database(small.url, 5)
+    app, database = issuer_at(small.url), Database(small.url, 5)
     client = app.test_client()
     with database.write() as session:
-        session.execute(update(IssuerRow).values(is_copy=True))
+        session.execute(update(CollectorRow).values(is_copy=True))
     asked = ask(client, codes["Ada"])
     assert asked.status_code == 503
     assert "restored from a backup" in asked.get_json(force=True)["detail"]
     assert client.get("/readyz").status_code == 503
-    small.run("resume-after-restore", "--keep")
+    small.resume("--keep")
     assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
-    app.extensions["issuer"].engine.dispose()
+    app.extensions["ldpkit"].close()
     database.engine.dispose()
 
 
@@ -210,11 +223,18 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back):
     """An operator invites people at a restored copy, which does not know who got a token since."""
     codes = place.invite("codes.csv")
     put_back(lambda: place.ask(codes["Ada"]))
-    for words in (("invite", "habits", "--count", "1", "--out", "more.csv"), ("key", "other")):
-        with raises(InputError, "issuer.restored_from_backup"):
-            place.run(*words)
+    with pytest.raises(InputError, match="restored from a backup"):
+        place.ask(codes["Ada"])
+    with pytest.MonkeyPatch.context() as patch:
+        # As a server that runs already.
+        patch.setattr(issuer_app.issue, "require_original", lambda _session: None)
+        app = issuer_at(place.url)
+    for words in (("invite", "habits", "--count", "1", "--out", "more.csv"), ("tickets", "key", "other")):
+        with pytest.raises(TransferError, match="restored from a backup"):
+            operate(app, *words)
+    app.extensions["ldpkit"].close()
     assert not os.path.exists("more.csv")
-    place.run("resume-after-restore", "--keep")
+    place.resume("--keep")
     assert place.counts() == [(3, 0)]
     assert place.ask(codes["Bo"]) == 200
 
@@ -222,21 +242,21 @@ def test_commands_refuse_to_change_copy_before_restored(place, put_back):
 def unnamed(place, out, *more):
     place.run("invite", "habits", "--count", "2", "--out", out, *more)
     with open(out, newline="") as file:
-        return [row["code"] for row in csv.DictReader(file)]
+        return [row["ticket"] for row in csv.DictReader(file)]
 
 
 def test_new_unnamed_codes_end_earlier_ones(small, capsys):
     """For a second version each person gets another code; an unused first code would give a second token."""
-    with raises(UsageError, "issuer.second_token_needs_again"):
+    with raises(UsageError, "ticket.second_token_needs_again"):
         unnamed(small, "first.csv", "--second-token")
     first = unnamed(small, "first.csv")
     small.invite("named.csv")
     second = unnamed(small, "second.csv", "--again")
-    assert "2 codes of people without names ended" in capsys.readouterr().err
+    assert "2 tickets of people without names ended" in capsys.readouterr().err
     assert [small.ask(code) for code in (*first, *second)] == [401, 401, 200, 200]
     # Those with names are others.
     assert small.counts() == [(5, 2)]
-    with raises(InputError, "issuer.unnamed_tokens", "2", "s of people without names got a token"):
+    with pytest.raises(TransferError, match="2 tickets of people without names got a token"):
         unnamed(small, "third.csv", "--again")
     assert small.counts() == [(5, 2)]
     third = unnamed(small, "third.csv", "--again", "--second-token")
@@ -246,14 +266,14 @@ def test_new_unnamed_codes_end_earlier_ones(small, capsys):
 def test_replacing_codes_keeps_codes_of_other_stratum(small):
     """No codes end either when the stratum is misspelt and has no key."""
     for region in ("north", "south"):
-        small.run("key", "panel", "--public", f"region={region}")
+        small.run("tickets", "key", "panel", "--public", f"region={region}")
     command = ("invite", "panel", "--count", "2", "--public")
     for region in ("north", "south"):
         small.run(*command, f"region={region}", "--out", f"{region}.csv")
-    with raises(InputError, "issuer.stratum_without_key", "region=noth"):
+    with pytest.raises(TransferError, match="no key for region=noth"):
         small.run(*command, "region=noth", "--again", "--out", "noth.csv")
     small.run(*command, "region=north", "--again", "--out", "again.csv")
-    assert sorted(small.counts()) == [(0, 0), (2, 0), (2, 0)]
+    assert small.counts("panel") == [(2, 0), (2, 0)]
 
 
 @pytest.mark.attack(4)
@@ -263,16 +283,16 @@ def test_one_person_by_two_spellings_gets_one_code(small, name):
     small.name("people.csv", ["Anna", "Zo\u00eb"])
     small.invite("first.csv")
     small.name("people.csv", [name])
-    with raises(InputError, "issuer.duplicate_name"):
+    with pytest.raises(TransferError, match="has a ticket already, as"):
         small.invite("second.csv")
 
 
 @pytest.mark.parametrize(
     ("text", "code", "fact"),
     [
-        ("name\n  \n", "issuer.incomplete_name_line", "2"),
-        ("name,name\nCarl,Dora\n", "issuer.duplicate_column", "name"),
-        ("name\n\n", "issuer.no_names", "people.csv"),
+        ("name\n  \n", "ticket.incomplete_name_line", "2"),
+        ("name,name\nCarl,Dora\n", "ticket.duplicate_column", "people.csv"),
+        ("name\n\n", "ticket.no_names", "people.csv"),
     ],
 )
 def test_list_that_names_nobody_clearly_is_rejected(small, text, code, fact):

@@ -12,16 +12,16 @@ from sqlalchemy import event
 
 from collector import store
 from collector.db import Database
-from collector.issuer.store import Person, add_codes
-from collector.issuer.token_issuer import TokenIssuer
 from collector.problems import ProblemError
 from collector.reports import intake
 from collector.reports.rules import RuleBook
 from collector.reports.writer import Upload
+from collector.tickets.app import Issuer
 from collector.tickets.codes import SPENT
+from collector.tickets.issue import Person
 from ldp_client.core.tokens import header_of
 from tests.collector.conftest import TODAY, ensure_database
-from tests.collector.issuing import Office
+from tests.collector.issuing import Office, invited
 from tests.ldp_client.issuers import channel_of, token_of
 
 AT_MOST = 60
@@ -136,7 +136,7 @@ def given(url, code, body, statement=0):
     if statement:
         die_at(database.engine, statement)
     try:
-        return TokenIssuer(database).answer(code, body)
+        return Issuer(lambda _key, change: database.act(change)).answer(code, body)
     except ProblemError as problem:
         return problem.kind.name
     finally:
@@ -150,7 +150,7 @@ def test_killed_issuer_gives_a_code_one_token(database_url):
     office = Office(database_url)
     office.close()
     with office.database.write() as session:
-        codes = add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
+        codes = invited(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
     office.database.engine.dispose()
     asked = []
 

@@ -11,8 +11,7 @@ import pytest
 
 from collector import backup, wal
 from collector.db import Database
-from collector.issuer.models import ISSUER
-from collector.migrations import COLLECTOR, check
+from collector.migrations import check
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
 from tests.collector.conftest import build_report, build_study
@@ -113,20 +112,6 @@ def test_a_restore_can_be_undone(habits, study, tmp_path):
     replaced = backup.restore(database, copy)
     backup.restore(database, replaced)
     assert count(path) == 2
-
-
-def test_issuer_backup_does_not_replace_a_collector(habits, study, tmp_path):
-    path, _copy = killed(habits, study, tmp_path)
-    issuer = tmp_path / "issuer.sqlite3"
-    with closing(sqlite3.connect(issuer)) as connection:
-        connection.execute("CREATE TABLE token_keys (number INTEGER)")
-    with raises(InputError, "restore.other_kind"):
-        backup.restore(Database(f"sqlite:///{path}", 1), issuer, (COLLECTOR, ISSUER))
-    other = tmp_path / "new.sqlite3"
-    with raises(InputError, "restore.not_ours"):
-        backup.restore(Database(f"sqlite:///{other}", 1), issuer)
-    backup.restore(Database(f"sqlite:///{other}", 1), issuer, (ISSUER,))
-    assert other.exists()
 
 
 def test_restore_is_rejected_while_a_server_runs(habits, study, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hmac
 import os
 import shutil
@@ -14,19 +15,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from collector.daily import Upkeep
 from collector.keys import hash_key
 from collector.reports.writer import Upload
-from collector.tickets.codes import delete_used_tickets, make_tickets
-from ldpkit.cli import main
+from collector.tickets.codes import TICKETS, delete_used_tickets, make_tickets
+from ldpkit.cli import client, main
 from ldpkit.cli.client import RefusalError
 from tests.collector.answered import AwayError, problem
+from tests.collector.commands import URL, answering
 from tests.collector.conftest import REPOSITORY, build_report, build_study, count_tickets
 from tests.collector.conftest import TICKET_KEY as KEY
+from tests.kit.commands import run
 from tests.kit.errors import raises
 from tests.statistics import seed_the_system
 
@@ -146,16 +150,41 @@ def test_nothing_links_a_ticket_with_its_report(either, study):
         for name in ("tickets", "spent", "reports")
     }
     assert columns == {
-        "tickets": {"study", "hash", "public"},
+        "tickets": {"study", "hash", "public", "name", "request", "ended"},
         "spent": {"study", "mark"},
         "reports": {"study", "id", "version", "day", "payloads"},
     }
+    # At a collector these columns say nothing.
+    with either.collector.database.read() as session:
+        of_issuers = select(TICKETS.c.name, TICKETS.c.request, TICKETS.c.ended).distinct()
+        assert session.execute(of_issuers).all() == [("", None, False)]
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (13, 12, 1)
     next_day(either)
     assert (rows(either, "tickets"), rows(either, "spent"), left(either)) == (1, 0, 1)
     with either.collector.database.engine.connect() as connection:
         hashes = {bytes(row.hash) for row in connection.execute(text("SELECT hash FROM tickets"))}
     assert hashes == {hash_key(tickets[0])}
+
+
+@pytest.mark.attack(12)
+def test_a_collector_gets_no_names(keyed, tmp_path, monkeypatch):
+    """With names in its database, a collector could join people and their reports."""
+    monkeypatch.chdir(tmp_path)
+    names, bodies = ["Ada", "Bo"], []
+    Path("people.csv").write_text("".join(f"{name}\n" for name in ("name", *names)))
+
+    with answering(keyed.app), pytest.MonkeyPatch.context() as patch:
+        plain = client.exchange
+        patch.setattr(
+            client, "exchange", lambda asked, *more: bodies.append(asked.data or b"") or plain(asked, *more)
+        )
+        run("invite", "habits", "--names", "people.csv", "--out", "out.csv", "--collector", URL)
+    assert b"Ada" not in b"".join(bodies)
+    with open("out.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["name"] for line in lines] == names
+    assert {put(keyed, build_report(build_study()), line["ticket"]).status_code for line in lines} == {201}
+    assert [line["link"] for line in lines] == [f"{URL}/s/habits#ticket={line['ticket']}" for line in lines]
 
 
 def rows(harness, table):

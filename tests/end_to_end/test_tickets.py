@@ -29,10 +29,12 @@ def guide_block(begins):
     return block.strip().split("\n")
 
 
-def run(line, folder):
+def run(line, folder, token=TOKEN):
     """One line of the guide, as a shell takes it."""
     command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldpkit.cli ", 1)
-    environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
+    environment = {**os.environ, "LDPKIT_TOKEN": token}
+    if token is None:
+        del environment["LDPKIT_TOKEN"]
     done = subprocess.run(
         command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=environment
     )
@@ -42,9 +44,10 @@ def run(line, folder):
 
 class Issuer:
     def __init__(self, folder):
+        self.folder = folder
         ready = folder / "url"
         ready.unlink(missing_ok=True)
-        command = [*LDPKIT, "issuer", "serve", "--port", "0", "--ready-file", str(ready)]
+        command = [*LDPKIT, "tickets", "serve", "--port", "0", "--ready-file", str(ready)]
         self.process = subprocess.Popen(
             command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -55,6 +58,11 @@ class Issuer:
             time.sleep(0.02)
         self.url = ready.read_text().strip()
 
+    def operate(self, line):
+        """One line of the guide, at this issuer, whose port is another one."""
+        token = run("ldpkit token", self.folder, None).strip()
+        return run(line.replace("http://127.0.0.1:8100", self.url), self.folder, token)
+
     def kill(self):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -64,11 +72,10 @@ class Issuer:
 @pytest.fixture
 def office(tmp_path):
     """The guide's issuer, up to the moment when it serves."""
-    for line in guide_block("ldpkit issuer init"):
-        if line.startswith(("cd ", "ldpkit issuer serve")):
-            continue
-        run(line, tmp_path / "issuer" if "issuer init" not in line else tmp_path)
+    run(guide_block("ldpkit tickets init")[0], tmp_path)
     issuer = Issuer(tmp_path / "issuer")
+    for line in guide_block("export LDPKIT_TOKEN")[1:]:
+        issuer.operate(line)
     yield issuer, tmp_path / "issuer"
     issuer.kill()
 
@@ -110,23 +117,23 @@ def test_token_guide_works_from_scratch(office, collector, tmp_path, monkeypatch
     assert [row["name"] for row in rows] == ["Ada", "Bo", "Cy"]
     people = [tmp_path / row["name"] for row in rows]
     for person, row in zip(people, rows):
-        assert answer(collector, person, row["code"], capsys, "1 report leaves later") == 0
+        assert answer(collector, person, row["ticket"], capsys, "1 report leaves later") == 0
     thief = tmp_path / "thief"
-    assert answer(collector, thief, rows[0]["code"], capsys, "gives no second token") == 5
+    assert answer(collector, thief, rows[0]["ticket"], capsys, "gives no second token") == 5
     monkeypatch.setattr(outbox, "now", lambda: noon + 1.5 * DAY)
     for person in people:
         assert answer(collector, person, "", capsys, "1 report sent") != 5
-    assert answer(collector, thief, rows[0]["code"], capsys, "0 reports sent") != 0
+    assert answer(collector, thief, rows[0]["ticket"], capsys, "0 reports sent") != 0
     out = tmp_path / "reports.ndjson"
     assert ldpkit("export", "habits", "--collector", collector.url, "--out", out).returncode == 0
     assert len([Report.from_json(line) for line in out.read_text().splitlines()[:-1]]) == 3
-    theirs, here = guide_block("ldpkit issuer status")
-    assert "3 of 3 codes got a token" in run(theirs, folder)
+    theirs, here = guide_block("ldpkit tickets status")
+    assert "3 of 3 tickets got a token" in issuer.operate(theirs)
     assert f"of {issuer.url}, one a report" in run(f"{here} --collector {collector.url}", tmp_path)
     issuer.process.terminate()
     issuer.process.wait()
     # Whoever takes the one file has every token.
-    assert not (folder / "issuer.sqlite3-wal").exists()
+    assert not (folder / "ldpkit.sqlite3-wal").exists()
 
 
 @pytest.mark.slow
@@ -136,7 +143,7 @@ def test_a_report_with_a_token_survives_restarts_on_both_sides(
     issuer, folder = office
     study = study_with(folder, issuer)
     assert collector.publish(study) == 201
-    codes = [row["code"] for row in csv.DictReader((folder / "codes.csv").open())]
+    codes = [row["ticket"] for row in csv.DictReader((folder / "codes.csv").open())]
     monkeypatch.setattr(outbox, "now", lambda: 21_000.5 * DAY)
     monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
     issuer.kill()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from ldpkit.cli import cli, main
-from ldpkit.cli.argparse_bridge import Bridge, build_parser
 
 
 def run(*words: str) -> None:
@@ -32,8 +30,6 @@ def leaves(
     if not isinstance(command, click.Group):
         yield words, command
         return
-    if isinstance(command, Bridge) and command.parser.get_default("run"):
-        yield words, command
     ctx = click.Context(command)
     for name in command.list_commands(ctx):
         inner = command.get_command(ctx, name)
@@ -45,13 +41,10 @@ def parsed(words: list[str]) -> dict[str, Any]:
     """Return what a command makes of its words, without running it. Raises what a wrong call raises."""
     ctx = click.Context(cli, info_name="ldpkit")
     command: click.Command = cli
-    while isinstance(command, click.Group) and not isinstance(command, Bridge):
+    while isinstance(command, click.Group):
         name, inner, words = command.resolve_command(ctx, words)
         assert inner is not None
         command = inner
         ctx = click.Context(command, parent=ctx, info_name=name, **command.context_settings)
-    if isinstance(command, Bridge):
-        known: argparse.Namespace = build_parser().parse_args([*ctx.command_path.split()[1:], *words])
-        return vars(known)
     command.parse_args(ctx, words)
     return ctx.params

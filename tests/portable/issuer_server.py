@@ -1,4 +1,4 @@
-"""`ldpkit issuer` as an operator runs it, on a port of loopback."""
+"""`ldpkit tickets serve` as an operator runs it, on a port of loopback."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class IssuerServer:
         # Its keys state its address, so that it has one before it listens.
         with held_port() as port:
             self.url = f"http://127.0.0.1:{port}"
-            self._run("init", str(folder), "--address", self.url)
+            self._run("tickets", "init", str(folder))
+            self._token = self._run("token").strip()
             self._start(port)
 
     def _start(self, port: int) -> None:
         """Run it until it listens."""
         self._log = (self.folder / "issuer.log").open("ab")
         ready = self.folder / "ready"
-        command = [sys.executable, "-c", RUN_COMMAND, "issuer", "serve", "--port", str(port)]
+        command = [sys.executable, "-c", RUN_COMMAND, "tickets", "serve", "--port", str(port)]
         self._process = subprocess.Popen(
             [*command, "--ready-file", str(ready)],
             cwd=self.folder,
@@ -46,12 +47,21 @@ class IssuerServer:
 
     @property
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LDPKIT_")}
+        return {**kept, "PYTHONPATH": str(REPOSITORY)}
 
-    def _run(self, *arguments: str) -> str:
-        command = [sys.executable, "-c", RUN_COMMAND, "issuer", *arguments]
+    def _operate(self, *arguments: str) -> str:
+        return self._run(*arguments, "--collector", self.url, LDPKIT_TOKEN=self._token)
+
+    def _run(self, *arguments: str, **variables: str) -> str:
+        command = [sys.executable, "-c", RUN_COMMAND, *arguments]
         done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
+            command,
+            cwd=self.folder,
+            env={**self._environment, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -59,18 +69,18 @@ class IssuerServer:
     def channel(self, study: str, *strata: str, hours: int = 24) -> dict[str, Any]:
         """A new key for a study, or one for each FIELD=VALUE, as its document states them."""
         for stratum in strata or ("",):
-            made = self._run("key", study, *(["--public", stratum] if stratum else []))
+            made = self._operate("tickets", "key", study, *(["--public", stratum] if stratum else []))
         return {"batches": {"hours": hours}, **json.loads(made)}
 
     def codes(self, study: str, count: int, stratum: str = "") -> list[str]:
         """New codes, each for one token."""
         public = ["--public", stratum] if stratum else []
         out = self.folder / f"{study}-{stratum.partition('=')[2]}.csv"
-        self._run("invite", study, "--count", str(count), *public, "--out", str(out))
-        return [row["code"] for row in csv.DictReader(out.open())]
+        self._operate("invite", study, "--count", str(count), *public, "--out", str(out))
+        return [row["ticket"] for row in csv.DictReader(out.open())]
 
     def status(self, study: str) -> str:
-        return self._run("status", study)
+        return self._operate("tickets", "status", study)
 
     def close(self) -> None:
         self._process.terminate()

@@ -72,7 +72,7 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(server, issuer, tmp_
 
 @pytest.mark.slow
 def test_another_library_takes_and_gives_the_same_tokens(server, issuer):
-    """@cloudflare/privacypass-ts: its issuer with this device, its client with `ldpkit issuer`."""
+    """@cloudflare/privacypass-ts: its issuer with this device, its client with `ldpkit tickets serve`."""
     study = Study(studies.document(studies.YES_NO, id="peer", channel=issuer.channel("peer")))
     assert server.request("POST", "/v1/studies", study.document) == 201
     given = {

@@ -12,6 +12,7 @@ from collector.api.health import OPERATIONS
 from collector.api.openapi import SCHEMAS
 from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
 from collector.oblivious import GatewayKeys
+from collector.tickets.app import OPERATIONS as ISSUER_OPERATIONS
 from tests.kit.programs import need
 
 
@@ -30,7 +31,7 @@ def test_the_document_is_served(empty):
     assert response.status_code == 200
     document = response.get_json()
     assert document["openapi"] == "3.1.0"
-    for operations in (OPERATIONS, NODE_OPERATIONS):
+    for operations in (OPERATIONS, NODE_OPERATIONS, ISSUER_OPERATIONS):
         assert len({operation.name for operation in operations}) == len(operations)
     assert json.dumps(document)
 

@@ -157,7 +157,7 @@ def test_failed_qr_code_does_not_lose_links(tmp_path, monkeypatch):
     monkeypatch.setattr(links, "_draw", draw)
     path, codes = str(tmp_path / "links.txt"), str(tmp_path / "codes")
     with pytest.raises(InputError), links.new_place(path, codes, 100_000) as file:
-        links.writer(file, path, codes, "https://x/")(["one", "two"])
+        links.writer(file, path, codes, "https://x/", ["number"])([[1], [2]], ["one", "two"])
     assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
 
 

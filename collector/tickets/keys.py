@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from sqlalchemy import select
 
 from collector import store
-from collector.models import DocumentRow, StudyRow
-from ldp_client.documents.errors import StudyError
+from collector.models import DocumentRow, StudyRow, TicketKeyRow
+from ldp_client.documents.errors import InputError, StudyError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -51,6 +51,16 @@ def keys_of(study: Study) -> set[bytes]:
     return {b64encode(key.spki) for key in tickets.keys} if tickets is not None else set()
 
 
+def refuse_issuers(session: Session) -> None:
+    """Raise InputError for an issuer's database: with reports it could join them with people."""
+    if session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None:
+        raise InputError(
+            "this database is an issuer's: start it with `ldpkit tickets serve`; a collector needs another "
+            "one, from `ldpkit init`",
+            code="database.is_issuers",
+        )
+
+
 def keys_in(canonical: bytes) -> frozenset[bytes]:
     """Return the token keys in a study's canonical JSON, without parsing it."""
     return frozenset(STATED.findall(canonical))
@@ -59,7 +69,7 @@ def keys_in(canonical: bytes) -> frozenset[bytes]:
 def has_key_of(other: str, study: Study) -> StudyError:
     """Return the error for a study that states a key of the other study."""
     # Short, because the command shows only this much of an error.
-    told = f"state what `ldpkit issuer key {study.id}` prints"
+    told = f"state what `ldpkit tickets key {study.id}` prints"
     problem = f"have a token key of study {other}, good for no other one: {told}"
     return StudyError("channel.tickets.keys", problem, code="study.ticket_key_of_other_study")
 

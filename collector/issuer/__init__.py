@@ -1,1 +1,0 @@
-"""The token issuer: a separate role that knows the people of a study and nothing about their reports."""

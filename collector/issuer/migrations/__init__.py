@@ -1,1 +1,0 @@
-"""The tables' history, one step a file; run by it."""

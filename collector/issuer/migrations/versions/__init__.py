@@ -1,1 +1,0 @@
-"""The steps, in the order that their names give."""

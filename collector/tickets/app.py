@@ -1,0 +1,349 @@
+"""The application of an issuer: routes for devices and for its operator, on a database of its own.
+
+It never sees a report. Of a collector it has the keys, the audit log, the daily upkeep and the health checks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+from flask import Flask, Response, current_app, jsonify, request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from collector.api import handling
+from collector.api.auth import acting_key
+from collector.api.health import health
+from collector.api.openapi import (
+    COUNT,
+    JSON,
+    TEXT,
+    TICKET_PROBLEMS,
+    Answers,
+    Api,
+    list_of,
+    object_of,
+    openapi_document,
+)
+from collector.api.operator import MOST_TICKETS, PUBLIC, operator, refusing_input
+from collector.api.parameters import TICKET_HEADER, check_study_id
+from collector.app import open_collector, settings_of
+from collector.clock import utc_today
+from collector.context import EXTENSION as COLLECTOR
+from collector.context import current_collector
+from collector.keys import Role, hash_key
+from collector.limiter import Limiter, log_throttled
+from collector.models import TicketKeyRow, TicketRow
+from collector.problems import (
+    INTERNAL,
+    MEDIA_TYPE_UNSUPPORTED,
+    OVERLOADED,
+    STATEMENT_INVALID,
+    TICKET_INVALID,
+    TICKET_NEEDED,
+    TICKET_SPENT,
+    UNAVAILABLE,
+    Kind,
+    ProblemError,
+)
+from collector.reports.limits import TokenBucket
+from collector.settings import Settings
+from collector.tickets import issue
+from collector.tickets.issue import Person
+from collector.tickets.signing import FaultError, SigningKey
+from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, TYPE, short_id_of, to_base64url
+from ldp_client.documents.canonical import to_base64
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.fields import Boolean, Integer, Text
+from ldp_client.documents.shapes import ListOf, Record
+
+WRONG_A_SECOND = 5.0
+# A signature takes some milliseconds of a processor: more at once would delay all of them.
+AT_ONCE, PATIENCE = 8, 5.0
+# People with names in one request.
+MOST_PEOPLE = 1000
+REQUEST_INVALID = Kind(
+    "token-request-invalid", 422, "Send a TokenRequest of type 0x0002 (RFC 9578, section 6.1), 259 bytes."
+)
+KEY_UNKNOWN = Kind("token-key-unknown", 422, "Ask with a key that the study's document names.")
+KEY_OTHER = Kind(
+    "token-key-other",
+    409,
+    "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
+)
+TOO_MANY_TICKETS = Kind("too-many-tickets", 429, "Send the ticket that you were given.", 1)
+KINDS = (REQUEST_INVALID, KEY_UNKNOWN, KEY_OTHER, TOO_MANY_TICKETS)
+
+EXTENSION = "issuer"
+TOKENS = "/v1/tokens"
+DIRECTORY = "/.well-known/private-token-issuer-directory"
+DIRECTORY_TYPE = "application/private-token-issuer-directory"
+DIRECTORY_SECONDS = 3600
+# Any page may ask: a ticket's holder gets its token, and the issuer grants no other rights.
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
+ASKED_FIRST = {
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": f"Content-Type, {TICKET_HEADER.name}",
+    "Access-Control-Max-Age": "7200",
+}
+# The operations of a collector that an issuer has too.
+SHARED = ("keepUp", "listKeys", "makeKey", "removeKey", "readAuditLog", "isAlive", "readMetrics")
+PEOPLE = ListOf(Record({"name": Text(200)}, {"public": PUBLIC}), 1, MOST_PEOPLE, repeats=True)
+TICKETS = Record(
+    {},
+    {
+        "count": Integer(1, MOST_TICKETS),
+        "people": PEOPLE,
+        "public": PUBLIC,
+        "again": Boolean(),
+        "second": Boolean(),
+    },
+)
+KEY = Record({}, {"public": PUBLIC, "remove": Boolean()})
+LISTED_KEY = {"key": TEXT, "public": {"type": "object"}, "tickets": COUNT, "tokens": COUNT, "ended": COUNT}
+LISTED_PERSON = {"name": TEXT, "token": {"type": ["boolean", "null"]}}
+LISTED = {"id": TEXT, "keys": list_of(object_of(LISTED_KEY)), "people": list_of(object_of(LISTED_PERSON))}
+STATUS: Answers = {200: ("Keys and people", {JSON: object_of(LISTED)})}
+
+
+class Issuer:
+    """Issues tokens. A valid ticket is always found, however many wrong ones arrive.
+
+    change: makes a change to the database, as `Writer.change` does.
+    """
+
+    def __init__(self, change: Callable[[tuple[str, bytes], Callable[[Session], bytes]], bytes]) -> None:
+        self._change = change
+        self._wrong = TokenBucket(WRONG_A_SECOND)
+        self._room = Limiter(
+            AT_ONCE, PATIENCE, lambda: ProblemError(OVERLOADED, "too many tokens are being signed")
+        )
+
+    def answer(self, ticket: str, body: bytes) -> bytes:
+        """Return the response to a request, once its claim on the ticket is durable. Raises ProblemError."""
+        if len(body) != REQUEST_BYTES or not body.startswith(TYPE):
+            raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
+        if not ticket:
+            raise ProblemError(TICKET_NEEDED, "the header LDPKit-Ticket is missing")
+        hashed = hash_key(ticket)
+        with self._room.hold():
+            return _signed(
+                _loaded(self._change(("", hashed), lambda session: self._claim(session, hashed, body))), body
+            )
+
+    def _claim(self, session: Session, hashed: bytes, body: bytes) -> bytes:
+        """Bind a ticket to its only request; return the private key to answer with."""
+        refuse_copy(session)
+        here = TicketRow.study.in_(select(TicketKeyRow.study))
+        known = (here, TicketRow.hash == hashed, TicketRow.ended.is_(False))
+        row = session.scalar(select(TicketRow).where(*known).with_for_update())
+        if row is None:
+            raise self._unknown()
+        of_study = select(TicketKeyRow).where(TicketKeyRow.study == row.study).order_by(TicketKeyRow.place)
+        key = _key_of(row, list(session.scalars(of_study)), body[2])
+        if not 0 < int.from_bytes(body[3:], "big") < _loaded(key.private).n:
+            raise ProblemError(REQUEST_INVALID, "the blinded message is no number below the modulus", "")
+        digest = hashlib.sha256(body).digest()
+        if row.request is None:
+            row.request = digest
+            session.flush()
+        elif row.request != digest:
+            raise ProblemError(TICKET_SPENT, "another request with this ticket was answered")
+        return key.private
+
+    def _unknown(self) -> ProblemError:
+        seconds = self._wrong.let_in(1)
+        log_throttled(logging.WARNING, "a ticket came that this issuer did not make", code="wrong-ticket")
+        if seconds:
+            return ProblemError(TOO_MANY_TICKETS, "a right ticket is taken at any time")
+        self._wrong.settle(1, 1)
+        return ProblemError(TICKET_INVALID, "no such ticket was made here")
+
+
+def refuse_copy(session: Session) -> None:
+    """Raise ProblemError if a backup was restored while the issuer runs, until `accept_copy`."""
+    try:
+        issue.require_original(session)
+    except InputError as error:
+        log_throttled(logging.ERROR, str(error), code="copy")
+        raise ProblemError(
+            UNAVAILABLE, "the database was restored from a backup; no token was given"
+        ) from None
+
+
+def _key_of(row: TicketRow, keys: list[TicketKeyRow], short_id: int) -> TicketKeyRow:
+    # Removed keys leave gaps in `place`; `key` counts only the present keys.
+    place = [other.public for other in keys].index(str(row.public))
+    key = keys[place]
+    if short_id_of(key.spki) == short_id:
+        return key
+    if short_id in [short_id_of(other.spki) for other in keys]:
+        detail = f"the ticket is for key {place} of its study"
+        # The id is also sent, because a study may name the keys in another order, or only some of them.
+        more = {"key": place, "key_id": short_id_of(key.spki)}
+        raise ProblemError(KEY_OTHER, detail, more=more)
+    raise ProblemError(KEY_UNKNOWN, "no key of the ticket's study has this id")
+
+
+@lru_cache(maxsize=256)
+def _loaded(private: bytes) -> SigningKey:
+    return SigningKey.load(private)
+
+
+def _signed(key: SigningKey, body: bytes) -> bytes:
+    try:
+        signature = key.sign(body[3:])
+    except FaultError:
+        line = "a signature came out wrong and was thrown away: have this machine's memory checked"
+        log_throttled(logging.ERROR, line, code="signing-fault")
+        raise ProblemError(INTERNAL, "the signature failed its check; nothing was given") from None
+    assert signature is not None
+    return signature
+
+
+signing = Api("signing", __name__)
+
+
+@signing.after_request
+def _allow_pages(response: Response) -> Response:
+    response.headers.update(CORS)
+    if request.method == "OPTIONS":
+        response.headers.update(ASKED_FIRST)
+    return response
+
+
+@signing.operation(
+    "post",
+    TOKENS,
+    {200: ("The blind signature", {RESPONSE_TYPE: TEXT})},
+    headers=(TICKET_HEADER,),
+    body={REQUEST_TYPE: TEXT},
+    refusals=(MEDIA_TYPE_UNSUPPORTED, *TICKET_PROBLEMS, *KINDS),
+)
+def give_token() -> Response:
+    """Sign a blinded number for a ticket (RFC 9578, section 6); the same request gets the same answer."""
+    if request.mimetype != REQUEST_TYPE:
+        raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
+    request.max_content_length = REQUEST_BYTES + 1
+    issuer: Issuer = current_app.extensions[EXTENSION]
+    answer = issuer.answer(request.headers.get(TICKET_HEADER.name, ""), request.get_data(cache=False))
+    return Response(answer, content_type=RESPONSE_TYPE)
+
+
+@signing.operation("get", DIRECTORY, {200: ("The public keys", {DIRECTORY_TYPE: {"type": "object"}})})
+def list_public_keys() -> Response:
+    """Return the issuer directory (RFC 9578, section 4)."""
+    with current_collector().database.read() as session:
+        spkis = issue.all_spkis(session)
+    keys = [{"token-type": 2, "token-key": to_base64url(spki)} for spki in spkis]
+    response = jsonify({"issuer-request-uri": TOKENS, "token-keys": keys})
+    response.content_type = DIRECTORY_TYPE
+    response.headers["Cache-Control"] = f"max-age={DIRECTORY_SECONDS}"
+    return response
+
+
+routes = Api("operator", __name__)
+
+
+@routes.operation("post", "/v1/studies/{study_id}/tickets", "Tickets", role=Role.OPERATE, takes=TICKETS)
+def make_tickets(study_id: str, body: dict[str, Any]) -> Response:
+    """Make tickets for named people, or for a number of people of one stratum."""
+    people = [Person(one["name"], _public(one["public"])) for one in body["people"] or ()]
+    if bool(people) == bool(body["count"]):
+        raise ProblemError(STATEMENT_INVALID, "give either count or people", "count")
+    people = people or [Person("", _public(body["public"]))] * body["count"]
+    by, is_again, is_second = acting_key().name, bool(body["again"]), bool(body["second"])
+
+    def act(session: Session) -> tuple[list[str], list[str]]:
+        return issue.invite(session, study_id, people, by, is_again, is_second)
+
+    with refusing_input():
+        tickets, warnings = current_collector().writer.act(act)
+    return jsonify(tickets=tickets, warnings=warnings)
+
+
+@routes.operation("get", "/v1/studies/{study_id}/tickets", STATUS, role=Role.OPERATE)
+def read_tickets(study_id: str) -> Response:
+    """Return each key with its numbers of tickets and tokens, and the people with names."""
+    return jsonify(**_status(study_id))
+
+
+@routes.operation("post", "/v1/studies/{study_id}/tickets/keys", STATUS, role=Role.OPERATE, takes=KEY)
+def make_ticket_key(study_id: str, body: dict[str, Any]) -> Response:
+    """Make a key for a study or a stratum unless there is one; or remove one that nobody has a token of."""
+    change, by = issue.remove_key if body["remove"] else issue.add_key, acting_key().name
+    with refusing_input():
+        current_collector().writer.act(lambda session: change(session, study_id, _public(body["public"]), by))
+    return jsonify(**_status(study_id))
+
+
+def _public(values: list[dict[str, str]] | None) -> dict[str, str]:
+    return {value["field"]: value["value"] for value in values or ()}
+
+
+def _status(study_id: str) -> dict[str, Any]:
+    with current_collector().database.read() as session:
+        counts, people = issue.counts(session, study_id), issue.names_of(session, study_id)
+    keys = [{**count._asdict(), "key": to_base64(count.key)} for count in counts]
+    return {"id": study_id, "keys": keys, "people": [person._asdict() for person in people]}
+
+
+@routes.operation("get", "/readyz", "Health")
+def is_ready() -> Response:
+    """Answer 200 while the issuer can give tokens, 503 otherwise."""
+    with current_collector().database.read() as session:
+        refuse_copy(session)
+    answer: Response = READY.view()
+    return answer
+
+
+@routes.operation("get", "/openapi.json", {200: ("OpenAPI", {JSON: {"type": "object"}})})
+def read_api() -> Response:
+    """Return the OpenAPI document of this kind of server."""
+    return jsonify(openapi_document(OPERATIONS))
+
+
+(READY,) = [operation for operation in health.operations if operation.name == "isReady"]
+for _operation in (*operator.operations, *health.operations):
+    if _operation.name in SHARED:
+        routes.add(_operation)
+OPERATIONS = (*routes.operations, *signing.operations)
+
+
+def create_issuer_app(
+    config: Settings | Mapping[str, object] | None = None,
+    *,
+    today: Callable[[], date] = utc_today,
+) -> Flask:
+    """Build an issuer of blind tickets as a WSGI application, on a database from `ldpkit tickets init`.
+
+    Args:
+        config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
+        today: the clock, which gives the day in UTC; for tests.
+
+    Returns:
+        The Flask application.
+
+    Raises:
+        InputError: a setting is wrong, or the database is a collector's, or a restored copy.
+    """
+    app = Flask("collector.tickets", static_folder=None)
+    collector = open_collector(settings_of(config), today)
+    with collector.database.read() as session:
+        issue.refuse_reports(session)
+        issue.require_original(session)
+    # A connection must not cross the fork that starts a worker.
+    collector.database.engine.dispose()
+    app.extensions[COLLECTOR] = collector
+    app.extensions[EXTENSION] = Issuer(collector.writer.change)
+    # Devices take an answer with an identity for one of a collector.
+    handling.install(app, b"")
+    app.url_value_preprocessor(check_study_id)
+    app.register_blueprint(signing)
+    app.register_blueprint(routes)
+    return app

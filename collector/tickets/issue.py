@@ -1,0 +1,359 @@
+"""The issuer's side of blind tickets: keys, the tickets of people, and one blind-signed token for each.
+
+It works on a collector's tables. A study here has no document, only a row that names it: nothing that
+is in a report is in an issuer's database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
+from unicodedata import category, normalize
+
+from sqlalchemy import CursorResult, Delete, Update, delete, func, insert, or_, select, text, update
+from sqlalchemy.orm import Session
+
+from collector import audit_log, store
+from collector.keys import hash_key, new_word
+from collector.models import CollectorRow, DocumentRow, TicketKeyRow, TicketRow
+from collector.store import IDS_PER_STATEMENT
+from collector.tickets.codes import TICKET_BYTES, TICKETS
+from collector.tickets.signing import new_pair
+from ldp_client.core.tokens import short_id_of
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.channel import MOST_KEYS
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted, visible
+
+# Names that a warning shows.
+SHOWN = 5
+# Tickets that may still get a token, and those that got one, or may have got one.
+UNUSED = (TicketRow.request.is_(None), TicketRow.ended.is_(False))
+USED = or_(TicketRow.request.is_not(None), TicketRow.ended)
+NEW_NAMES = (
+    "names without a ticket here: {names} ({count}). If a name was spelt differently before, the person's "
+    "earlier ticket stays valid"
+)
+TWO_REPORTS = "with a second one, this person may send two reports. If that is intended"
+
+
+class Person(NamedTuple):
+    """A person who is to get a ticket. name: the operator's, "" for none. public: the person's stratum."""
+
+    name: str
+    public: Mapping[str, str]
+
+
+class Count(NamedTuple):
+    """The numbers of a key: its tickets, those that got their token, and those that a restored copy ended."""
+
+    key: bytes
+    public: dict[str, str]
+    tickets: int
+    tokens: int
+    ended: int
+
+
+class Named(NamedTuple):
+    """A person whom the operator named. token: whether the person got one; None if unknown."""
+
+    name: str
+    token: bool | None
+
+
+def require_original(session: Session) -> None:
+    """Raise InputError if the database was restored from a backup and `accept_copy` has not run yet."""
+    if session.scalars(select(CollectorRow.is_copy)).one():
+        raise InputError(
+            "this database was restored from a backup: a ticket used since would get a second token. Run "
+            "`ldpkit tickets resume --end-unused`, or `--keep` if no ticket was used since",
+            code="issuer.restored_from_backup",
+        )
+
+
+def accept_copy(session: Session, is_ending: bool) -> int:
+    """Let a restored database issue tokens again; return how many tickets ended.
+
+    The ended tickets stay stored, because their people may have got a token since the backup.
+
+    Args:
+        session: the transaction.
+        is_ending: whether to end the unused tickets.
+
+    Raises:
+        InputError: the database is not a restored copy.
+    """
+    if not _updated(session, update(CollectorRow).where(CollectorRow.is_copy).values(is_copy=False)):
+        raise InputError(
+            "this database was not restored from a backup, or was used since: its tickets stay as they are",
+            code="issuer.not_restored",
+        )
+    return _updated(session, update(TicketRow).where(*UNUSED).values(ended=True)) if is_ending else 0
+
+
+def _updated(session: Session, statement: Update | Delete) -> int:
+    statement = statement.execution_options(synchronize_session=False)
+    return int(cast("CursorResult[Any]", session.execute(statement)).rowcount)
+
+
+def refuse_reports(session: Session) -> None:
+    """Raise InputError for a collector's database: with names it could join people and reports."""
+    if session.scalars(select(DocumentRow.study).limit(1)).first() is not None:
+        raise InputError(
+            "this database has published studies: an issuer needs a separate one, from `ldpkit tickets init`",
+            code="issuer.collectors_database",
+        )
+
+
+def keys_of(session: Session, study_id: str) -> list[TicketKeyRow]:
+    """Return a study's keys, in its order."""
+    number = select(store.STUDIES.c.number).where(store.STUDIES.c.id == study_id).scalar_subquery()
+    rows = select(TicketKeyRow).where(TicketKeyRow.study == number).order_by(TicketKeyRow.place)
+    return list(session.scalars(rows))
+
+
+def all_spkis(session: Session) -> list[bytes]:
+    """Return every public key, sorted."""
+    return sorted(session.scalars(select(TicketKeyRow.spki)))
+
+
+def add_key(session: Session, study_id: str, public: Mapping[str, str], by: str) -> None:
+    """Make a key pair for a study, or for a stratum of it, unless there is one. Raises InputError."""
+    require_original(session)
+    refuse_reports(session)
+    number = store.locked_or_new_study(session, study_id).number
+    rows = keys_of(session, study_id)
+    strata = [json.loads(row.public) for row in rows]
+    if dict(public) in strata:
+        return
+    if len(rows) >= MOST_KEYS:
+        raise InputError(
+            f"study {study_id} has {MOST_KEYS} keys, the most that a study can name",
+            code="issuer.too_many_keys",
+        )
+    if strata and set(strata[0]) != set(public):
+        raise InputError(
+            f"the keys of study {study_id} are by {', '.join(strata[0]) or 'nothing'}: all are",
+            code="issuer.other_strata",
+        )
+    taken = {short_id_of(row.spki) for row in rows}
+    spki, private = new_pair()
+    while short_id_of(spki) in taken:
+        # Requests name keys by one byte, so these bytes must differ within a study.
+        spki, private = new_pair()
+    place = rows[-1].place + 1 if rows else 0
+    written = canonical_json(dict(public))
+    session.add(TicketKeyRow(study=number, place=place, spki=spki, private=private, public=written))
+    audit_log.record(session, by, "add ticket key", study_id, shown(public))
+    session.flush()
+
+
+def remove_key(session: Session, study_id: str, public: Mapping[str, str], by: str) -> None:
+    """Remove a key that was made by mistake, and its tickets.
+
+    Raises InputError if the study has no such key, or if a person has, or may have, a token of it.
+    """
+    number = _locked(session, study_id)
+    rows = [row for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
+    if not rows:
+        raise InputError(f"study {study_id[:64]} has no key for {shown(public)}", code="issuer.unknown_key")
+    of_key = (TicketRow.study == number, TicketRow.public == rows[0].public)
+    removed = _updated(session, delete(TicketRow).where(*of_key, *UNUSED))
+    # Count after the deletion, to include a token that was issued meanwhile.
+    if session.scalar(select(func.count()).select_from(TicketRow).where(*of_key)):
+        raise InputError(
+            f"the key of study {study_id} for {shown(public)} stays: a person has or may have a token of it",
+            code="issuer.key_in_use",
+        )
+    session.delete(rows[0])
+    audit_log.record(session, by, "remove ticket key", study_id, counted(removed, "ticket"))
+    session.flush()
+
+
+def _locked(session: Session, study_id: str) -> int:
+    """Return a study's number, and hold its row, so that other changes to its tickets wait."""
+    require_original(session)
+    study = store.locked_study(session, study_id)
+    if study is None:
+        raise InputError(
+            f"study {study_id[:64]} has no key: make one with `ldpkit tickets key`",
+            code="issuer.study_without_key",
+        )
+    return study.number
+
+
+def invite(
+    session: Session,
+    study_id: str,
+    people: Sequence[Person],
+    by: str,
+    is_again: bool = False,
+    is_second: bool = False,
+) -> tuple[list[str], list[str]]:
+    """Make a ticket for each person; only its hash is stored.
+
+    Args:
+        session: the transaction.
+        study_id: the study.
+        people: all with names, or all without and of one stratum.
+        by: the name of the key that makes them.
+        is_again: end the unused tickets of these people; without names, of all people without names.
+        is_second: also replace used tickets, with which these people may send two reports.
+
+    Returns:
+        The tickets in the order of the people, and warnings.
+
+    Raises:
+        InputError: a stratum has no key, or a person would get a second token.
+    """
+    number = _locked(session, study_id)
+    strata = {row.public for row in keys_of(session, study_id)}
+    for person in people:
+        if canonical_json(dict(person.public)) not in strata:
+            raise InputError(
+                f"study {study_id} has no key for {shown(person.public)}", code="issuer.stratum_without_key"
+            )
+    warnings: list[str] = []
+    if people[0].name:
+        warnings = _replace_named(session, number, people, is_again, is_second)
+    elif is_again:
+        warnings = [_end_unnamed(session, number, people[0].public, is_second)]
+    tickets = [new_word(TICKET_BYTES) for _ in people]
+    rows = [
+        {
+            "study": number,
+            "hash": hash_key(ticket),
+            "public": canonical_json(dict(person.public)),
+            "name": person.name,
+        }
+        for ticket, person in zip(tickets, people)
+    ]
+    # Sorted by hash, so that the table does not show the order of the list.
+    session.connection().execute(insert(TICKETS), sorted(rows, key=itemgetter("hash")))
+    audit_log.record(session, by, "invite", study_id, counted(len(people), "ticket"))
+    return tickets, warnings
+
+
+def _replace_named(
+    session: Session, number: int, people: Sequence[Person], is_again: bool, is_second: bool
+) -> list[str]:
+    """End the tickets that `invite` replaces. Returns its warnings, and raises its errors."""
+    wanted = [(person.name, looks(person.name)) for person in people]
+    known = {person.name: looks(person.name) for person in _named(session, number)}
+    _refuse_known(wanted, {} if is_again else {form: name for name, form in known.items()})
+    if not is_again:
+        return []
+    there, ended = set(known.values()), {form for _, form in wanted}
+    end_unused(session, number, {name for name, form in known.items() if form in ended})
+    if not is_second:
+        # Checked after the tickets ended, to count a token that was issued until then.
+        used = {looks(person.name): person.token for person in _named(session, number, USED)}
+        for name, form in wanted:
+            if form in used:
+                what = "got a token already" if used[form] else "may have got a token after the backup"
+                raise InputError(
+                    f"{visible(name[:64])} {what}: {TWO_REPORTS}, add --second-token",
+                    code="issuer.name_has_token",
+                )
+    strangers = [visible(name[:64]) for name, form in wanted if form not in there]
+    return [NEW_NAMES.format(names=", ".join(strangers[:SHOWN]), count=len(strangers))] if strangers else []
+
+
+def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> None:
+    """Raise InputError if a name is already known, or is listed twice.
+
+    seen: {a name's form for comparison: the name}.
+    """
+    for name, form in wanted:
+        if form in seen:
+            alike = (
+                ": one person gets one token; --again replaces it"
+                if seen[form] == name
+                else f", as {seen[form][:64]!a} (this is {name[:64]!a}): give two people different names"
+            )
+            raise InputError(
+                f"{visible(name[:64])} has a ticket already{alike}", code="issuer.duplicate_name"
+            )
+        seen[form] = name
+
+
+def end_unused(session: Session, number: int, names: Collection[str]) -> None:
+    """Delete the unused tickets of these people."""
+    rows = session.execute(select(TicketRow.hash, TicketRow.name).where(TicketRow.study == number, *UNUSED))
+    hashes = sorted(hashed for hashed, name in rows if name in names)
+    for start in range(0, len(hashes), IDS_PER_STATEMENT):
+        some = TicketRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
+        # A ticket that got its token meanwhile stays.
+        _updated(session, delete(TicketRow).where(TicketRow.study == number, some, *UNUSED))
+
+
+def _end_unnamed(session: Session, number: int, public: Mapping[str, str], is_second: bool) -> str:
+    """Delete a stratum's unused tickets of people without names, which cannot be told apart.
+
+    Returns a line for the operator. Raises InputError if a person would get a second token.
+    """
+    written = canonical_json(dict(public))
+    unnamed = (TicketRow.study == number, TicketRow.public == written, TicketRow.name == "")
+    ended = _updated(session, delete(TicketRow).where(*unnamed, *UNUSED))
+    left = session.scalar(select(func.count()).select_from(TicketRow).where(*unnamed)) or 0
+    if left and not is_second:
+        raise InputError(
+            f"{counted(left, 'ticket')} of people without names got a token, or may have: with new ones, "
+            "these people may send two reports. If that is intended, add --second-token",
+            code="issuer.unnamed_tokens",
+        )
+    return f"{counted(ended, 'ticket')} of people without names ended"
+
+
+@lru_cache(maxsize=1 << 16)
+def looks(name: str) -> str:
+    """Return a name without capitals, outer blanks and invisible marks, because spreadsheets add such."""
+    seen = "".join(one for one in normalize("NFKC", name) if category(one) != "Cf")
+    return " ".join(seen.split()).casefold()
+
+
+def counts(session: Session, study_id: str) -> list[Count]:
+    """Return the numbers of each key of a study."""
+    ended = TicketRow.ended.is_(True)
+    numbers = (func.count().filter(~ended), func.count(TicketRow.request), func.count().filter(ended))
+    result = []
+    for row in keys_of(session, study_id):
+        of_key = (TicketRow.study == row.study, TicketRow.public == row.public)
+        counted_now = session.execute(select(*numbers).select_from(TicketRow).where(*of_key)).one()
+        result.append(Count(row.spki, json.loads(row.public), *counted_now))
+    return result
+
+
+def names_of(session: Session, study_id: str) -> list[Named]:
+    """Return the people of a study whom the operator named, by name."""
+    study = store.study_state(session, study_id)
+    return [] if study is None else _named(session, study.number)
+
+
+def _named(session: Session, number: int, *conditions: Any) -> list[Named]:
+    """Return people by name; of one person, what is known comes last."""
+    rows = select(TicketRow.name, TicketRow.request.is_not(None), TicketRow.ended)
+    rows = rows.where(TicketRow.study == number, TicketRow.name != "", *conditions)
+    named = [Named(name, None if ended else got) for name, got, ended in session.execute(rows)]
+    return sorted(named, key=lambda person: (person.name, bool(person.token)))
+
+
+def shown(public: Mapping[str, str]) -> str:
+    """Return a stratum in words."""
+    return ", ".join(f"{name}={value}" for name, value in public.items()) or "everybody"
+
+
+def write_again(session: Session) -> None:
+    """Rewrite used tickets in PostgreSQL: their place, and the transaction, show when each was used."""
+    if session.scalars(select(TicketRow.hash).where(TicketRow.request.is_not(None)).limit(1)).first():
+        # A concurrent request would not find a row that is being moved.
+        session.execute(text("LOCK TABLE tickets IN ACCESS EXCLUSIVE MODE"))
+        session.execute(
+            text(
+                "WITH moved AS (DELETE FROM tickets WHERE request IS NOT NULL RETURNING *) "
+                "INSERT INTO tickets SELECT * FROM moved ORDER BY study, hash"
+            )
+        )

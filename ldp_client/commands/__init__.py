@@ -1,1 +1,0 @@
-"""Options, output and progress that commands of all packages share."""
