@@ -23,7 +23,7 @@ class StudyRow(Base):
     """A study's state. version: the version that devices get now; opens, closes: that version's days.
 
     deleted: whether its reports were deleted; devices no longer get the study. final: whether it stays closed
-    permanently. invited: whether a report needs a ticket. spending: see tickets/codes.py. deletions:
+    permanently. needs_tickets: whether a report needs a ticket. spending: see tickets/codes.py. deletions:
     how many transactions deleted reports that were not withdrawn. withdrawn_exported: how many reports were
     withdrawn when the last complete export began.
     """
@@ -38,7 +38,7 @@ class StudyRow(Base):
     closed: Mapped[bool]
     deleted: Mapped[bool] = mapped_column(server_default=false())
     final: Mapped[bool] = mapped_column(server_default=false())
-    invited: Mapped[bool] = mapped_column(server_default=false())
+    needs_tickets: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
     deletions: Mapped[int] = mapped_column(server_default=text("0"))
     withdrawn_exported: Mapped[int] = mapped_column(server_default=text("0"))

@@ -85,7 +85,7 @@ def status_of(
             by_version[arrivals.version] = by_version.get(arrivals.version, 0) + arrivals.reports
     # As `Rules.needs_ticket`: if tickets carry values, they are needed even if none were made yet.
     tickets = document.channel.tickets if document.channel else None
-    needs_tickets = tickets is None and (study.invited or bool(document.carried))
+    needs_tickets = tickets is None and (study.needs_tickets or bool(document.carried))
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],

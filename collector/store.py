@@ -59,7 +59,7 @@ STATE = select(
     STUDIES.c.final,
     STUDIES.c.opens,
     STUDIES.c.closes,
-    STUDIES.c.invited,
+    STUDIES.c.needs_tickets,
     STUDIES.c.spending,
     STUDIES.c.deletions,
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
@@ -104,7 +104,7 @@ class PackedReport(NamedTuple):
 class StudyState(NamedTuple):
     """The state of a study that uploads need. number: its key in the reports table. final: see models.py.
 
-    invited: whether every version's reports need a ticket. spending, deletions: see models.py.
+    needs_tickets: whether every version's reports need a ticket. spending, deletions: see models.py.
     """
 
     number: int
@@ -113,7 +113,7 @@ class StudyState(NamedTuple):
     final: bool
     opens: date | None
     closes: date | None
-    invited: bool
+    needs_tickets: bool
     spending: bytes | None
     deletions: int
 
@@ -145,7 +145,7 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Return a study's row as locked_study does. A missing study is made, with version NEVER_PUBLISHED."""
-    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
+    values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "needs_tickets": False}
     new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
     for number in session.execute(new).scalars().all():
         make_partition(session.connection(), number)
@@ -417,7 +417,7 @@ class StudyOverview(NamedTuple):
     version: int
     closed: bool
     deleted: bool
-    invited: bool
+    needs_tickets: bool
     opens: date | None
     closes: date | None
     reports: int
@@ -436,7 +436,7 @@ def study_overviews(session: Session) -> list[StudyOverview]:
         StudyRow.version,
         StudyRow.closed,
         StudyRow.deleted,
-        StudyRow.invited,
+        StudyRow.needs_tickets,
         StudyRow.opens,
         StudyRow.closes,
     )

@@ -141,7 +141,7 @@ def publish(session: Session, study: Study) -> bool:
         raise ProblemError(STUDY_CONFLICT, detail, "version")
     issuer = issuer_of(study)
     # Both kinds of tickets together would link people and reports, and their marks are in one table.
-    if issuer and (row.invited or row.spending or has_tickets(session, row.number)):
+    if issuer and (row.needs_tickets or row.spending or has_tickets(session, row.number)):
         detail = "this study has direct tickets, so it cannot name an issuer: use another id for that"
         raise ProblemError(STUDY_CONFLICT, detail, "channel.tickets")
     current = store.find_document(session, study.id)

@@ -160,7 +160,7 @@ class Rules:
         They do if the operator demands it for all versions. If tickets carry values, the operator cannot
         lift the requirement.
         """
-        return self.blind is not None or study.invited or self.public.is_ticketed
+        return self.blind is not None or study.needs_tickets or self.public.is_ticketed
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

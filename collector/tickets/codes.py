@@ -120,7 +120,9 @@ def make_tickets(
     number = _number(session, study_id)
     stored = session.execute(select(STUDIES.c.spending).where(STUDIES.c.number == number)).scalar_one()
     spending = Spending.start(secret) if stored is None else Spending.read(stored, secret)
-    changed: dict[str, bool | bytes] = {"spending": spending.stored} | ({} if values else {"invited": True})
+    changed: dict[str, bool | bytes] = {"spending": spending.stored} | (
+        {} if values else {"needs_tickets": True}
+    )
     session.execute(update(STUDIES).where(STUDIES.c.number == number).values(**changed))
     # 3. Store the hashes in their order, which is not that of the list.
     tickets = [new_word(TICKET_BYTES) for _ in range(count)]
@@ -233,7 +235,7 @@ def revoke(session: Session, study_id: str, by: str) -> None:
     """Forget a study's tickets, so that only new ones admit reports. Raises InputError."""
     _refuse_blind(_current(session, study_id))
     row = store.locked_study(session, study_id)
-    if row is not None and not row.invited and not has_tickets(session, row.number):
+    if row is not None and not row.needs_tickets and not has_tickets(session, row.number):
         raise InputError(
             f"study {study_id} has no tickets to revoke: everybody may answer it. --count makes the first",
             code="ticket.none_to_revoke",
@@ -245,7 +247,7 @@ def revoke(session: Session, study_id: str, by: str) -> None:
 def forget(session: Session, number: int) -> None:
     """Forget the tickets of a study, blind and direct, and that its reports need any."""
     _delete_all(session, number)
-    session.execute(update(STUDIES).where(STUDIES.c.number == number).values(invited=False))
+    session.execute(update(STUDIES).where(STUDIES.c.number == number).values(needs_tickets=False))
 
 
 def _delete_all(session: Session, number: int) -> None:

@@ -11,7 +11,7 @@ from schemas import Study
 from schemas.channel_warnings import require_keys
 
 
-def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:
+def second_keys(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:
     """The block of keys in a file that `ldpkit tickets key` wrote; None for a study without tokens.
 
     With the first study's keys no report of the second would ever leave. Raises InputError, UsageError.

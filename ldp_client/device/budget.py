@@ -245,7 +245,7 @@ class Disclosure:
         delta: their exact cost as a probability.
         reports: {state: number of reports}, for each of STATES. All are 0 if every report was withdrawn and
             deleted.
-        untokened: how many waiting reports still have to request a token.
+        awaiting_tokens: how many waiting reports still have to request a token.
         batched: how many waiting reports have a token or need none, and leave together with others.
         strata: {field: value} for each waiting report whose token's key encodes public values. The issuer
             states these values, and the collector will add them.
@@ -259,7 +259,7 @@ class Disclosure:
         self.epsilon = Fraction(0)
         self.delta = Fraction(0)
         self.reports = dict.fromkeys(STATES, 0)
-        self.untokened = 0
+        self.awaiting_tokens = 0
         self.batched = 0
         self.strata: list[dict[str, str]] = []
 
@@ -294,7 +294,7 @@ def disclosures_of(ledger: Ledger) -> list[Disclosure]:
         entry = entry_of(study, origin)
         tickets = parse_canonical(channel).get("tickets")
         awaits = tickets is not None and not token
-        entry.untokened += awaits
+        entry.awaiting_tokens += awaits
         entry.batched += not awaits
         stratum = tickets["keys"][key].get("public") if token else None
         entry.strata += [stratum] if stratum else []

@@ -504,8 +504,8 @@ def _lines_of(told: Disclosure) -> list[str]:
     reports = [f"{count} {state.replace('_', ' ')}" for state, count in told.reports.items() if count]
     none = "no report is left: withdrawn, and deleted if it had been sent"
     lines.append(f"  reports: {', '.join(reports)}" if reports else f"  {none}")
-    if told.untokened:
-        lines.append(f"  tokens still to get from the study's issuer: {told.untokened}")
+    if told.awaiting_tokens:
+        lines.append(f"  tokens still to get from the study's issuer: {told.awaiting_tokens}")
     if told.batched:
         lines.append(f"  leaving together with others' reports, at a random moment: {told.batched}")
     for values in told.strata:

@@ -33,7 +33,7 @@ def derive(study: str, results: str, out: str, new_id: str | None, tickets: str 
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import in_words, second_study
-    from inference.projection.ticket_keys import second_tokens, with_tokens
+    from inference.projection.ticket_keys import second_keys, with_tokens
     from inference.results.saving import RESULT
 
     # 1. Refuse to replace an input, or another file.
@@ -46,7 +46,7 @@ def derive(study: str, results: str, out: str, new_id: str | None, tickets: str 
         raise UsageError(
             f"--id {new_id}: is the first study's: the second needs another id", code="derive.id_taken"
         )
-    keys = second_tokens(first, new_id, tickets)
+    keys = second_keys(first, new_id, tickets)
     # 2. Search bounds and norm, and write the study.
     second, projected = second_study(first, Path(results), new_id, seed)
     is_new = _write(out, with_tokens(second, keys).to_json() + "\n", read)

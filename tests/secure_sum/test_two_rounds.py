@@ -21,7 +21,7 @@ from inference.projection.thresholds import (
     expected_error,
     find_thresholds,
 )
-from inference.projection.ticket_keys import second_tokens, with_tokens
+from inference.projection.ticket_keys import second_keys, with_tokens
 from ldp_client import Device, mechanism_for
 from ldp_client.documents.errors import InputError, UsageError
 from ldpkit.cli import main
@@ -255,10 +255,10 @@ def test_second_study_states_new_token_keys(tmp_path):
     ):
         path.write_text(json.dumps(content))
         with raises(InputError, code):
-            second_tokens(tokened, "again", str(path))
+            second_keys(tokened, "again", str(path))
     block = {**channel["tickets"], "keys": [{"key": Key().text}]}
     path.write_text(json.dumps({"tickets": block}))
-    found = with_tokens(tokened, second_tokens(tokened, "again", str(path)))
+    found = with_tokens(tokened, second_keys(tokened, "again", str(path)))
     assert found.document["channel"] == {**channel, "tickets": block}
     with raises(UsageError, "derive.no_tickets"):
-        second_tokens(first_study(), "again", str(path))
+        second_keys(first_study(), "again", str(path))

@@ -375,7 +375,7 @@ def test_disclosures_count_reports_with_and_without_a_token(tmp_path, places, at
 
     def counts():
         (entry,) = disclosures_of(device.ledger)
-        return entry.untokened, entry.batched
+        return entry.awaiting_tokens, entry.batched
 
     assert counts() == (1, 0)
     device.flush()
