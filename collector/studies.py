@@ -32,7 +32,7 @@ from collector.problems import (
     unknown_study,
 )
 from collector.tickets.codes import has_tickets
-from collector.tickets.keys import refuse_keys_of_others
+from collector.tickets.keys import is_issuers, refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
@@ -119,9 +119,12 @@ def publish(session: Session, study: Study) -> bool:
 
     Raises:
         ProblemError: another document has that version, a later one is published, the study is closed or
-            deleted, a memoized question changed, or the header of all pages has no room for its issuer.
+            deleted, a memoized question changed, the header of all pages has no room for its issuer, or the
+            database is an issuer's.
         StudyError: a token key is another study's.
     """
+    if is_issuers(session):
+        raise ProblemError(STUDY_CONFLICT, "an issuer began to use this database: use another one", "id")
     row = store.locked_or_new_study(session, study.id)
     if row.deleted:
         raise deleted_study(study.id)

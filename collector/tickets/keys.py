@@ -51,9 +51,14 @@ def keys_of(study: Study) -> set[bytes]:
     return {b64encode(key.spki) for key in tickets.keys} if tickets is not None else set()
 
 
+def is_issuers(session: Session) -> bool:
+    """Return True for an issuer's database: with reports it could join them with people."""
+    return session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None
+
+
 def refuse_issuers(session: Session) -> None:
-    """Raise InputError for an issuer's database: with reports it could join them with people."""
-    if session.scalars(select(TicketKeyRow.study).limit(1)).first() is not None:
+    """Raise InputError for an issuer's database."""
+    if is_issuers(session):
         raise InputError(
             "this database is an issuer's: start it with `ldpkit tickets serve`; a collector needs another "
             "one, from `ldpkit init`",

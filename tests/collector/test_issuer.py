@@ -28,7 +28,7 @@ from ldpkit import cli
 from schemas import Study
 from tests import studies
 from tests.collector.commands import answering
-from tests.collector.conftest import build_study
+from tests.collector.conftest import build_study, ensure_database
 from tests.collector.issuing import BY, NORTH, SOUTH, Office, ask, invited, issuer_at
 from tests.kit.errors import raises
 
@@ -99,6 +99,21 @@ def test_unused_key_is_removed_and_other_keys_keep_working(office):
             ("south", 1),
             ("north", 1),
         ]
+
+
+@pytest.mark.attack(12)
+def test_servers_that_run_already_never_share_a_database(database_url, make_harness):
+    """Collector and issuer were started on one empty database."""
+    harness = make_harness(database=ensure_database(database_url))
+    with harness.collector.database.write() as session:
+        issue.add_key(session, "sleep", {}, BY)
+    refused = harness.publish(build_study())
+    assert (refused.status_code, "an issuer" in refused.get_json(force=True)["detail"]) == (409, True)
+    with harness.collector.database.write() as session:
+        issue.remove_key(session, "sleep", {}, BY)
+    assert harness.publish(build_study()).status_code == 201
+    with raises(InputError, "issuer.collectors_database"), harness.collector.database.write() as session:
+        issue.add_key(session, "sleep", {}, BY)
 
 
 def test_devices_need_no_key_and_operators_do(small):
