@@ -104,6 +104,7 @@ def test_documented_session_runs_as_written(tmp_path, port):
     shim.chmod(0o755)
     place = tmp_path / "place"
     place.mkdir()
+    (place / "people.csv").write_text("name\nAda\nBo\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LDPKIT_")}
     environment |= {"PATH": f"{shim.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
@@ -128,7 +129,9 @@ def test_documented_session_runs_as_written(tmp_path, port):
     subprocess.run(["sh", "-ec", restore], check=True, capture_output=True, **options)
     (place / "ldpkit.toml").unlink()
     making = session_lines("If `ldpkit.toml` is lost")
-    inviting = "ldpkit invite habits --revoke-all\nldpkit invite habits --count 500\n"
+    # The session ended with a study that everybody may answer.
+    inviting = "ldpkit invite habits --count 1 --out one.csv\n"
+    inviting += "ldpkit invite habits --revoke-all\nldpkit invite habits --count 500\n"
     subprocess.run(["sh", "-exc", making], capture_output=True, check=True, **options)
     with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
         try:
