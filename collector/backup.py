@@ -101,6 +101,10 @@ def restore(database: Database, backup: Path) -> Path | None:
             _copy_file(backup, new)
             if not _has_studies(new):
                 raise InputError(f"{backup} is no backup of the collector's tables", code="restore.not_ours")
+            # Also a file that `back_up` did not write: an earlier database, put aside by a restore.
+            with closing(sqlite3.connect(new)) as connection:
+                connection.execute(MARK)
+                connection.commit()
             if file is None:
                 _fill(database, new)
                 return None
@@ -194,4 +198,4 @@ def _has_studies(file: Path) -> bool:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     except sqlite3.Error:
         return False
-    return "studies" in tables
+    return {"studies", "collector"} <= tables

@@ -36,6 +36,20 @@ def test_restore_replaces_the_database(make_harness, database_url, postgresql, s
     assert again.put(build_report(study)).status_code == 201
 
 
+@pytest.mark.attack(12)
+def test_each_restored_file_is_marked_as_copy(make_harness, tmp_path):
+    """An issuer put back the file that a restore had replaced, and used codes got second tokens."""
+    first = make_harness()
+    first.collector.close()
+    aside, place = tmp_path / "aside", f"sqlite:///{tmp_path / 'again.sqlite3'}"
+    shutil.copyfile(first.path, aside)
+    with closing(sqlite3.connect(aside)) as connection:
+        assert connection.execute("SELECT is_copy FROM collector").fetchall() == [(0,)]
+    assert main(["restore", str(aside), "--database", place]) == 0
+    with closing(sqlite3.connect(tmp_path / "again.sqlite3")) as connection:
+        assert connection.execute("SELECT is_copy FROM collector").fetchall() == [(1,)]
+
+
 def killed(habits, study, tmp_path):
     """A place whose server was killed with reports in its log, and an earlier backup: (file, backup)."""
     copy, path = tmp_path / "copy.sqlite3", tmp_path / "dead" / "reports.sqlite3"
