@@ -20,6 +20,19 @@ def ldpkit(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, **options)
 
 
+def started(ready, *words, **options):
+    """Start a server with the command of these words, and return (its process, its base URL)."""
+    ready.unlink(missing_ok=True)
+    command = [*LDPKIT, *words, "--ready-file", str(ready)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True, **options)
+    deadline = time.monotonic() + 60
+    while not ready.exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process, ready.read_text().strip()
+
+
 class Collector:
     """A running collector on a SQLite file; `restart` kills it and starts it again on the same port."""
 
@@ -29,21 +42,11 @@ class Collector:
         self.start()
 
     def start(self):
-        ready = self.folder / "url"
-        ready.unlink(missing_ok=True)
-        command = [*LDPKIT, "serve", "--port", str(self.port), "--ready-file", str(ready)]
         file = self.folder / "collector.sqlite3"
-        command += ["--database", f"sqlite:///{file}", *([] if file.exists() else ["--new"])]
+        words = ["--port", str(self.port), "--database", f"sqlite:///{file}"]
+        words += [] if file.exists() else ["--new"]
         environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
-        self.process = subprocess.Popen(
-            command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            assert time.monotonic() < deadline
-            assert self.process.poll() is None
-            time.sleep(0.02)
-        self.url = ready.read_text().strip()
+        self.process, self.url = started(self.folder / "url", "serve", *words, env=environment)
 
     def kill(self):
         """End it at once, its workers with it: one that ends first would be replaced."""

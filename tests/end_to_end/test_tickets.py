@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from ldp_client.device import outbox
 from ldpkit.cli import main
 from schemas import Report, Study
 from tests import studies
-from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
+from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit, started
 
 GUIDE = Path(__file__).parents[2] / "docs" / "tickets.md"
 DAY = 86_400
@@ -45,18 +44,7 @@ def run(line, folder, token=TOKEN):
 class Issuer:
     def __init__(self, folder):
         self.folder = folder
-        ready = folder / "url"
-        ready.unlink(missing_ok=True)
-        command = [*LDPKIT, "tickets", "serve", "--port", "0", "--ready-file", str(ready)]
-        self.process = subprocess.Popen(
-            command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            assert time.monotonic() < deadline
-            assert self.process.poll() is None
-            time.sleep(0.02)
-        self.url = ready.read_text().strip()
+        self.process, self.url = started(folder / "url", "tickets", "serve", "--port", "0", cwd=folder)
 
     def operate(self, line):
         """One line of the guide, at this issuer, whose port is another one."""
