@@ -18,7 +18,7 @@ from collector.db import OWNER_ONLY, Database, sqlite_url
 from collector.migrations import check, make, reporting_errors
 from collector.models import Base
 from collector.store import make_partition
-from collector.wal import beside, empty_log, flush, free_name, has_foreign_log, locked, size
+from collector.wal import empty_log, flush, free_name, has_foreign_log, locked, sidecar, size
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, name_new
 
@@ -85,7 +85,7 @@ def restore(database: Database, backup: Path) -> Path | None:
     """
     if not backup.is_file():
         raise InputError(f"there is no file {backup}", code="restore.no_file")
-    for log in [beside(backup, ending) for ending in LOGS]:
+    for log in [sidecar(backup, ending) for ending in LOGS]:
         if size(log):
             raise InputError(
                 f"{backup} has a log, {log.name}: make a backup of both with `ldpkit backup --database`, and "
@@ -118,10 +118,10 @@ def _replace(file: Path, new: Path) -> Path | None:
     # 1. SQLite goes by names: no log may stay with the name.
     if file.exists() and not has_foreign_log(file) and (why := empty_log(file)):
         raise InputError(f"{file} cannot take in its log: {why}", code="restore.log_in_use")
-    for log in [beside(file, ending) for ending in LOGS]:
+    for log in [sidecar(file, ending) for ending in LOGS]:
         if size(log):
             os.replace(log, free_name(log))
-    beside(file, "-shm").unlink(missing_ok=True)
+    sidecar(file, "-shm").unlink(missing_ok=True)
     # 2. The new file gets the rights of the old one's owner, even if root restores it.
     new.chmod(OWNER_ONLY)
     rights = os.stat(file if file.exists() else file.parent)

@@ -56,7 +56,7 @@ def served_alone(file: Path | None) -> Iterator[None]:
             # Workers also run this when they exit, while the other workers still write.
             is_own = os.getpid() == process and not was_foreign
             if is_own and (why := empty_log(file)):
-                LOGGER.error("%s was not written into its file: %s", beside(file, "-wal"), why)
+                LOGGER.error("%s was not written into its file: %s", sidecar(file, "-wal"), why)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def bind_next_log(file: Path, again: bool = True) -> None:
                 return
             mark = 1 + secrets.randbelow(MARKS - 1)
             # On disk before the file has the mark.
-            _note(beside(file, "-mark"), mark, os.stat(file).st_ino)
+            _note(sidecar(file, "-mark"), mark, os.stat(file).st_ino)
             connection.execute(f"PRAGMA user_version = {mark}")
             connection.execute("COMMIT")
     except sqlite3.Error as error:
@@ -123,7 +123,7 @@ def mark_of(file: Path) -> tuple[int, int, int] | None:
 
 def has_foreign_log(file: Path) -> bool:
     """Return True if an SQLite file's log belongs to another file, such as a file that a backup replaced."""
-    return size(beside(file, "-wal")) > 0 and not is_bound(file)
+    return size(sidecar(file, "-wal")) > 0 and not is_bound(file)
 
 
 def is_bound(file: Path) -> bool:
@@ -131,7 +131,7 @@ def is_bound(file: Path) -> bool:
 
     If FILE-mark was copied with the file, both have new inode numbers: then the mark suffices.
     """
-    marked, note = mark_of(file), beside(file, "-mark")
+    marked, note = mark_of(file), sidecar(file, "-mark")
     try:
         mark, inode, own = map(int, note.read_text().split())
         is_copied = note.stat().st_ino != own
@@ -157,13 +157,13 @@ def empty_log(file: Path) -> str:
 
     Another file's log gets another name.
     """
-    log = beside(file, "-wal")
+    log = sidecar(file, "-wal")
     if not file.exists():
         return f"{file} is gone"
     if has_foreign_log(file):
         aside = free_name(log)
         os.replace(log, aside)
-        beside(file, "-shm").unlink(missing_ok=True)
+        sidecar(file, "-shm").unlink(missing_ok=True)
         return f"it is another file's, and is now {aside}"
     try:
         with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
@@ -178,7 +178,7 @@ def set_log_aside(file: Path) -> None:
 
     After a failure the log stays, and the next transaction tries again.
     """
-    log = beside(file, "-wal")
+    log = sidecar(file, "-wal")
     aside = free_name(log)
     try:
         aside.touch(0o600, exist_ok=False)
@@ -196,7 +196,7 @@ def set_log_aside(file: Path) -> None:
         LOGGER.error("%s was overwritten, and its log is not copied: %s", file, error.strerror)
 
 
-def beside(file: Path, ending: str) -> Path:
+def sidecar(file: Path, ending: str) -> Path:
     """Return the path of a database's other file: SQLite puts it next to the target of a link."""
     whole = file.resolve()
     return whole.with_name(whole.name + ending)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from collector.db import OWNER_ONLY, Database, OtherReleaseError, one_line
 from collector.models import REVISION
-from collector.wal import beside, bind_next_log, has_foreign_log, locked
+from collector.wal import bind_next_log, has_foreign_log, locked, sidecar
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 from ldp_client.files.disk import write_new
 
@@ -90,7 +90,7 @@ def require_file(database: Database) -> None:
     if not database.file.is_file():
         raise InputError(f"there is no {database.shown}: {WHERE_ELSE}", code="database.missing_file")
     if has_foreign_log(database.file):
-        log = beside(database.file, "-wal")
+        log = sidecar(database.file, "-wal")
         raise InputError(
             f"{database.shown}: {log.name} is another file's: put a backup back with `ldpkit restore`, or "
             f"move {log.name} away",

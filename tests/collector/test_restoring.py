@@ -58,7 +58,7 @@ def killed(habits, study, tmp_path):
     habits.put(build_report(study))
     path.parent.mkdir()
     for ending in ("", "-wal", "-mark"):
-        shutil.copyfile(wal.beside(habits.path, ending), wal.beside(path, ending))
+        shutil.copyfile(wal.sidecar(habits.path, ending), wal.sidecar(path, ending))
     return path, copy
 
 

@@ -26,7 +26,7 @@ from tests.collector.conftest import START_SECONDS, build_report, build_study
 from tests.kit.errors import raises
 
 
-def beside(path):
+def sidecar(path):
     """As another process has the database."""
     return Database(f"sqlite:///{path}", 10)
 
@@ -50,7 +50,7 @@ def test_server_with_replaced_database_acknowledges_nothing(habits, study, caplo
     """Put a backup in the place of a running server's database, or move it away:
     nothing more is acknowledged."""
     assert habits.put(build_report(study)).status_code == 201
-    back_up(beside(habits.path), habits.path.with_name("backup.sqlite3"))
+    back_up(sidecar(habits.path), habits.path.with_name("backup.sqlite3"))
     change(habits.path)
     for _ in range(12):
         assert problem(habits.put(build_report(study))) == (503, "unavailable")
@@ -145,19 +145,19 @@ def test_inspected_backup_is_not_taken_for_file_of_log(habits, study, tmp_path, 
     before = build_report(study)
     habits.put(before)
     copy = tmp_path / "backup.sqlite3"
-    back_up(beside(habits.path), copy)
+    back_up(sidecar(habits.path), copy)
     habits.put(build_report(study))
     path, untouched = killed(habits, tmp_path / "dead"), copy.read_bytes()
     look(copy)
     assert copy.read_bytes() == untouched
     # Nor is it where it has had a log of its own since.
-    with beside(copy).write() as session:
+    with sidecar(copy).write() as session:
         session.execute(text("UPDATE studies SET closed = closed"))
     put(copy, path)
     with raises(InputError, "database.foreign_log"):
-        check(beside(path))
+        check(sidecar(path))
     log_of(path).rename(path.with_name("aside"))
-    check(beside(path))
+    check(sidecar(path))
     assert ids_in(path) == {before.id}
 
 
@@ -174,7 +174,7 @@ def test_earlier_served_file_is_not_taken_for_file_of_log(habits, make_harness, 
         path = killed(again, tmp_path / "dead")
     os.replace(stopped, path)
     with raises(InputError, "database.foreign_log"):
-        check(beside(path))
+        check(sidecar(path))
 
 
 @pytest.mark.attack(10)
@@ -187,14 +187,14 @@ def test_copy_of_running_file_is_not_taken_for_file_of_log(habits, study):
     assert wal.mark_of(copy)[2] == wal.mark_of(path)[2]
     os.replace(copy, path)
     with raises(InputError, "database.foreign_log"):
-        check(beside(path))
+        check(sidecar(path))
 
 
 def test_place_copied_with_its_log_works(habits, study, tmp_path):
     report = build_report(study)
     habits.put(report)
     path = killed(habits, tmp_path / "copy")
-    check(beside(path))
+    check(sidecar(path))
     assert ids_in(path) == {report.id}
 
 
@@ -216,7 +216,7 @@ def test_served_file_copied_over_running_database_is_detected(habits, study):
     """Copy a served backup over the file of a running server, which has the same kind of header."""
     habits.put(build_report(study))
     copy = habits.path.with_name("backup.sqlite3")
-    back_up(beside(habits.path), copy)
+    back_up(sidecar(habits.path), copy)
     other = Database(f"sqlite:///{copy}", 10)
     with other.write() as session:
         session.execute(text("UPDATE studies SET closed = closed"))
@@ -230,7 +230,7 @@ def test_served_file_copied_over_running_database_is_detected(habits, study):
 def test_log_of_overwritten_file_is_kept_aside(habits, study, caplog):
     """Copy a backup over the file of a running server: the log has acknowledged reports."""
     copy = habits.path.with_name("backup.sqlite3")
-    back_up(beside(habits.path), copy)
+    back_up(sidecar(habits.path), copy)
     assert habits.put(build_report(study)).status_code == 201
     log = log_of(habits.path).read_bytes()
     overwritten(habits.path)
@@ -246,7 +246,7 @@ def test_log_of_overwritten_file_is_kept_aside(habits, study, caplog):
 def test_concurrent_start_keeps_one_log(tmp_path):
     """Two workers start at once: none may take the log in use for another file's and empty it."""
     path = tmp_path / "collector.sqlite3"
-    made = beside(path)
+    made = sidecar(path)
     make(made)
     made.engine.dispose()
     first, second = (Database(f"sqlite:///{path}", 10, Bounds(2, 10)) for _ in range(2))
@@ -318,7 +318,7 @@ class FullDisk(sqlite3.Connection):
 def test_start_fails_when_a_mark_is_half_written(tmp_path, monkeypatch):
     """The next start would take the log, with acknowledged reports, for another file's."""
     path = tmp_path / "collector.sqlite3"
-    make(beside(path))
+    make(sidecar(path))
     connect = sqlite3.connect
     with monkeypatch.context() as patched:
         patched.setattr(wal.sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=FullDisk))
@@ -332,7 +332,7 @@ def test_start_fails_when_a_mark_is_half_written(tmp_path, monkeypatch):
 def test_workers_keep_the_mark_of_their_start(tmp_path):
     """A worker that starts while others have no connection: its own mark would lock the others out."""
     path = tmp_path / "collector.sqlite3"
-    make(beside(path))
+    make(sidecar(path))
     marks = []
     for _ in range(2):
         with wal.served_alone(path):
